@@ -1,4 +1,4 @@
--- What the statements of this folder share: how a figure is written.
+-- What the statements of this folder share: how a figure is written, and the work that a rate implies.
 
 -- A double with as few digits as identify it, at most 12 where these need no exponent: 1489341,
 -- 0.00012. The decimals write a very small or very large one with all its digits.
@@ -39,3 +39,9 @@ CREATE OR REPLACE MACRO parent_folder(path) AS regexp_extract(path, '^(.*)/', 1)
 
 -- What MLPerf rounds are ordered by: 2.0 before 2.1 before 10.0.
 CREATE OR REPLACE MACRO order_round(round) AS CAST(string_split(round, '.') AS INTEGER[]);
+
+-- Forward, and in training twice as much backward.
+CREATE OR REPLACE MACRO count_passes(task) AS if(task = 'training', 3, 1);
+
+-- TFLOP/s of a rate: a multiply-accumulate is two operations, and `gmacs` are 10⁹ of them.
+CREATE OR REPLACE MACRO compute_tflops(rate, gmacs, passes) AS rate * gmacs * 2 * passes / 1000;

@@ -7,12 +7,6 @@ CREATE OR REPLACE MACRO normalise_name(name) AS lower(regexp_replace(name, '[\s\
 CREATE OR REPLACE MACRO name_width(type) AS
     CASE WHEN type IN ('fp16', 'bf16') THEN '16 bits' ELSE type END;
 
--- Forward, and in training twice as much backward.
-CREATE OR REPLACE MACRO count_passes(task) AS if(task = 'training', 3, 1);
-
--- TFLOP/s of a rate: a multiply-accumulate is two operations, and `gmacs` are 10⁹ of them.
-CREATE OR REPLACE MACRO compute_tflops(rate, gmacs, passes) AS rate * gmacs * 2 * passes / 1000;
-
 -- A reason for not comparing: the column that decides, a code for programs, words, and whether the
 -- user can state what is missing.
 CREATE OR REPLACE MACRO refuse(column_name, code, reason, has_next_step := FALSE) AS

@@ -34,7 +34,7 @@ SELECT
     result_id, column_name, 'error' AS severity,
     format(
         '{} W: {}; {} × {} (power of {}{}) are rated {} W', format_rounded(power), origin,
-        rated_chips, chip, power_scope, dies, format_figure(limit_w)
+        rated_chips, coalesce(chip, platform), power_scope, dies, format_figure(limit_w)
     ) AS message
 FROM limits
 WHERE power > limit_w

@@ -13,8 +13,8 @@ SELECT
     format(
         '{} W: throughput {} / efficiency {}; {} is rated {} W and does not draw so little at work: '
         || 'read the unit of the efficiency again',
-        format_rounded(power), format_figure(throughput), format_figure(efficiency), chip,
-        format_figure(limit_w)
+        format_rounded(power), format_figure(throughput), format_figure(efficiency),
+        coalesce(chip, platform), format_figure(limit_w)
     ) AS message
 FROM rated
 WHERE power > 0 AND power < 0.1 * limit_w

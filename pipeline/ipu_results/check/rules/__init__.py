@@ -14,11 +14,11 @@ import duckdb
 import pandas as pd
 import pyarrow as pa
 
-from ipu_results.check.rules import little, placement, plausibility
-from ipu_results.check.rules.contradictions import find_contradicted, flag_contradicted
+from ipu_results.check.rules.contradictions import find_contradicted
 from ipu_results.check.rules.dataset import FLAGS, Dataset, build_dataset
+from ipu_results.errors import GateError
 from ipu_results.ground.files import SCHEMA
-from ipu_results.ground.sql import create_table, open_engine
+from ipu_results.ground.sql import create_table, get_first_line, open_engine
 from ipu_results.ground.statements import create_table_as, define_macros, run_text
 from ipu_results.schema import DETAIL, SHARED, read_head, table
 from ipu_results.schema import RULES as RULES_SCHEMA
@@ -64,12 +64,6 @@ class Rule:
 
 # Rules that are not ported to SQL yet.
 FUNCTIONS = {
-    "R04-batch-contradicts-siblings": little.flag_batch_against_siblings,
-    "R12-official-record": plausibility.flag_official_record,
-    "R17-older-SDK": placement.flag_older_sdk,
-    "R21-flops-above-peak": plausibility.flag_flops_above_peak,
-    "R23-precision-against-config": placement.flag_precision_against_configuration,
-    "R35-contradicted": flag_contradicted,
 }
 
 
@@ -122,6 +116,7 @@ def open_tables(data: Dataset) -> Iterator[duckdb.DuckDBPyConnection]:
         "microbenchmarks": data.microbenchmarks,
         "mlperf_entries": data.official,
         "contradicted": data.contradicted,
+        "contradictions": data.contradictions,
         "source_tables": data.source_tables,
         "operation_counts": data.operation_counts,
     }
@@ -144,7 +139,10 @@ def run_rule(connection: duckdb.DuckDBPyConnection, rule: Rule) -> pa.Table:
     given = dict(zip(rows.column_names, rows.columns, strict=True))
     given["rule"] = pa.repeat(rule.id, rows.num_rows)
     given.setdefault("suggested", pa.nulls(rows.num_rows, pa.string()))
-    return pa.table({name: given[name] for name in FLAGS.names}).cast(arrow_schema(FLAGS))
+    try:
+        return pa.table({name: given[name] for name in FLAGS.names}).cast(arrow_schema(FLAGS))
+    except (KeyError, ValueError) as error:  # a column or a value that no flag has
+        raise GateError(get_first_line(error), place=f"schema/{rule.path}") from error
 
 
 def find_flags(data: Dataset, rules: Sequence[Rule] = RULES) -> pd.DataFrame:

@@ -8,6 +8,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from string import Formatter
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
@@ -34,7 +35,7 @@ CELLS_USED = (
 class Dataset:
     """The tables of one build, with the dtypes of `frame_dtypes`.
 
-    `official` is `mlperf_entries`. `contradictions` maps the id of a contradiction to what it says.
+    `official` is `mlperf_entries`.
     """
 
     results: pd.DataFrame
@@ -53,7 +54,9 @@ class Dataset:
     contradicted: pd.DataFrame = field(
         default_factory=lambda: build_frame(table("contradicted"), [])
     )
-    contradictions: Mapping[str, str] = field(default_factory=dict)
+    contradictions: pd.DataFrame = field(
+        default_factory=lambda: build_frame(table("contradictions"), [])
+    )
 
     @cached_property
     def published(self) -> pd.DataFrame:
@@ -206,7 +209,7 @@ def extract_parts(texts: pd.Series, pattern: str) -> pd.DataFrame:
 def build_dataset(
     frames: Mapping[str, pd.DataFrame],
     vocabulary: Vocabulary,
-    contradictions: Mapping[str, str] | None = None,
+    contradictions: Mapping[str, str] = MappingProxyType({}),
 ) -> Dataset:
     """Collect what the rules look at."""
     names = (
@@ -225,7 +228,9 @@ def build_dataset(
         **{name: frames[name] for name in names},
         official=frames["mlperf_entries"],
         vocabulary=vocabulary,
-        contradictions=contradictions or {},
+        contradictions=pd.DataFrame(
+            {"contradiction_id": contradictions.keys(), "what": contradictions.values()}, dtype="str"
+        ),
     )
 
 
