@@ -11,18 +11,18 @@ import random
 import re
 from collections import Counter, defaultdict
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import cache
 from itertools import pairwise
 from typing import Any
 
 import pandas as pd
 import pyarrow.parquet as pq
-from ipu_results.check.rules import RULES, Dataset, build_dataset, find_flags
+from ipu_results.check.rules import RULES, find_flags, list_read, open_tables
+from ipu_results.derive import build_figure_frame
 from ipu_results.ground.files import DATASET
 from ipu_results.schema import table
 from ipu_results.schema.frames import frame_dtypes
-from ipu_results.schema.vocabulary import load_vocabulary
 from ipu_results.store.files import get_parquet_name
 
 from benchmarks.report import Options, Report, ReportTable, ReportTarget
@@ -30,10 +30,6 @@ from benchmarks.report import Options, Report, ReportTable, ReportTarget
 ERRORS, QUICK_ERRORS, SEED = 1000, 40, 34
 LARGE = 0.1  # of a figure: errors below it are within what two sources differ by
 MIN_RECALL, MAX_FALSE = 0.8, 0.01
-FRAMES = """
-    results cells platforms models configurations microbenchmarks contradicted mlperf_entries source_tables figures
-    operation_counts
-""".split()
 # Rules of other tables and columns, which none of these errors can change
 OTHER = {*(f"R{number}" for number in range(30, 36)), "R46", "R47"}
 CHECKED = [rule for rule in RULES if rule.id not in OTHER]
@@ -41,6 +37,7 @@ FIGURES = ("throughput", "latency_ms", "batch_size", "efficiency")
 MACHINE = ("platform", "chip", "chip_count")
 
 Row = Mapping[str, Any]
+Tables = dict[str, pd.DataFrame]
 Change = dict[str, Any]
 Draw = random.Random
 
@@ -149,50 +146,47 @@ class Score:
 
 def run(options: Options) -> Report:
     """Plant errors of every kind in turn, and print recall and new false flags by kind and by rule."""
-    data = load_dataset()
-    neighbours = list_neighbours(data)
+    tables = load_tables()
+    cells = select_published_cells(tables)
+    neighbours = list_neighbours(tables)
     draw = random.Random(SEED)
     scores: dict[str, Score] = defaultdict(Score)
-    check = cache(lambda document, model: find_keys(narrow(data, document, model)))
+    check = cache(lambda document, model: find_keys(narrow(tables, cells, document, model)))
     for number in range(QUICK_ERRORS if options.quick else ERRORS):
         mistake = MISTAKES[number % len(MISTAKES)]
         row, change = draw_error(mistake, draw, neighbours)
         before = check(row["document_id"], row["model_printed"])
-        changed = narrow(data, row["document_id"], row["model_printed"], row["result_id"], change)
-        add_score(scores[mistake.name], row, change, find_keys(changed) - before)
-    return build_report(scores, len(data.published))
-
-
-def load_dataset() -> Dataset:
-    """Load what the rules look at from the published tables."""
-    frames = {}
-    for name in FRAMES:
-        read = pq.read_table(DATASET / get_parquet_name(table(name).sql_name))
-        dtypes = frame_dtypes(table(name))
-        frames[name] = read.to_pandas().astype(
-            {column: dtypes[column] for column in read.column_names}
+        changed = narrow(
+            tables, cells, row["document_id"], row["model_printed"], row["result_id"], change
         )
-    frames["results"] = _restore_filled(frames["results"])
-    return build_dataset(frames, load_vocabulary())
+        add_score(scores[mistake.name], row, change, find_keys(changed) - before)
+    return build_report(scores, len(neighbours))
 
 
-def _restore_filled(results: pd.DataFrame) -> pd.DataFrame:
-    """Return the results with the columns that sources fill, their figures among them."""
-    figures = pq.read_table(DATASET / get_parquet_name("figures")).to_pandas()
-    wide = figures.pivot(index="result_id", columns="metric", values="value")
+def load_tables() -> Tables:
+    """Load what the rules look at from the published tables; `results` as the sources fill it."""
+    tables = {}
+    for name in list_read():
+        read = pq.read_table(DATASET / get_parquet_name(table(name).sql_name))
+        tables[name] = read.to_pandas().astype(frame_dtypes(table(name)))
+    wide = tables["figures"].pivot(index="result_id", columns="metric", values="value")
     definition = table("results").as_filled()
-    joined = results.merge(wide, on="result_id", how="left").reindex(columns=definition.names)
-    return joined.astype(frame_dtypes(definition))
+    results = tables["results"].merge(wide, on="result_id", how="left")
+    tables["results"] = results.reindex(columns=definition.names).astype(frame_dtypes(definition))
+    return tables
 
 
-def list_neighbours(data: Dataset) -> list[tuple[Row, Row]]:
+def list_neighbours(tables: Tables) -> list[tuple[Row, Row]]:
     """List each published row with the next one of its table."""
     clocks = (
-        data.platforms.dropna(subset="clock_ghz")
+        tables["platforms"]
+        .dropna(subset="clock_ghz")
         .drop_duplicates("chip")
         .set_index("chip")["clock_ghz"]
     )
-    rows = data.published.assign(clock_ghz=data.published["chip"].map(clocks))
+    rows = tables["results"].query("origin == 'published'")
+    rows = rows.sort_values(["document_id", "table_name", "row_number", "result_id"])
+    rows = rows.assign(clock_ghz=rows["chip"].map(clocks))
     others = [sorted(set(clocks) - {own}) for own in rows["clock_ghz"]]
     records = rows.assign(other_clocks=others).to_dict("records")
     return [
@@ -219,17 +213,22 @@ def _differs(printed: Any, changed: Any) -> bool:
 
 
 def narrow(
-    data: Dataset, document: str, model: str, result_id: str = "", change: Change | None = None
-) -> Dataset:
+    tables: Tables,
+    cells: pd.DataFrame,
+    document: str,
+    model: str,
+    result_id: str = "",
+    change: Change | None = None,
+) -> Tables:
     """Return the rows of a document and of a model, with one row changed as if it had been
     printed so.
     """
-    results = data.results
+    results = tables["results"]
     kept = results[
         ((results["document_id"] == document) | (results["model_printed"] == model))
         & (results["origin"] == "published")
     ]
-    cells = _group_cells(data).loc[lambda frame: frame["result_id"].isin(kept["result_id"])]
+    cells = cells[cells["result_id"].isin(kept["result_id"])]
     if change:
         kept, cells = kept.copy(), cells.copy()
         for name, value in change.items():
@@ -239,7 +238,8 @@ def narrow(
                 _print_like(text, value) for text in cells.loc[own, "raw_text"]
             ]
             cells.loc[own, "value"] = value if name in FIGURES else cells.loc[own, "value"]
-    return replace(data, results=kept, cells=cells)
+    figures = build_figure_frame(kept)
+    return tables | {"results": kept, "cells": cells, "figures": figures}
 
 
 def _print_like(printed: str, value: Any) -> str:
@@ -253,17 +253,18 @@ def _print_like(printed: str, value: Any) -> str:
     return text if float(text.replace(",", "")) else f"{value:.3g}"
 
 
-@cache
-def _group_cells(data: Dataset) -> pd.DataFrame:
+def select_published_cells(tables: Tables) -> pd.DataFrame:
     """Return the cells of published results alone."""
-    published = data.results.loc[data.results["origin"] == "published", "result_id"]
-    return data.cells[data.cells["result_id"].isin(published)]
+    results, cells = tables["results"], tables["cells"]
+    published = results.loc[results["origin"] == "published", "result_id"]
+    return cells[cells["result_id"].isin(published)]
 
 
-def find_keys(data: Dataset) -> frozenset[tuple[str, ...]]:
+def find_keys(tables: Tables) -> frozenset[tuple[str, ...]]:
     """Return rule, result and column of every flag."""
     names = ["rule", "result_id", "column_name"]
-    flags = find_flags(data, CHECKED)[names]
+    with open_tables(tables) as connection:
+        flags = find_flags(connection, CHECKED)[names]
     return frozenset(flags.itertuples(index=False, name=None))
 
 

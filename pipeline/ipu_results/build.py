@@ -24,6 +24,7 @@ from ipu_results.check.conservation import (
     join_cells,
     list_source_tables,
 )
+from ipu_results.check.contradicted import find_contradicted
 from ipu_results.check.gate import (
     CHANGES,
     GOOD,
@@ -32,8 +33,7 @@ from ipu_results.check.gate import (
     find_failures,
     gate_results,
 )
-from ipu_results.check.rules import build_dataset, build_rule_frame, find_contradicted, find_flags
-from ipu_results.check.rules.dataset import CELLS_USED
+from ipu_results.check.rules import add_table, build_rule_frame, find_flags, open_tables
 from ipu_results.derive import build_figure_frame, derive_results
 from ipu_results.errors import (
     DamagedDocumentError,
@@ -59,7 +59,6 @@ from ipu_results.schema.frames import (
     build_frame_from_columns,
     concat_frames,
     to_arrow,
-    to_pandas,
 )
 from ipu_results.schema.known import register_known
 from ipu_results.schema.vocabulary import Vocabulary, load_vocabulary, read_vocabulary_files
@@ -237,11 +236,13 @@ def check_documents(
         }
         check_tables(complete)
         write(complete)
-        frames["contradicted"], texts = find_contradicted(gated.documents, frames)
         frames["figures"] = build_figure_frame(frames["results"])
-        cells = {CELLS: to_pandas(gated.cells.select(CELLS_USED))}
-        frames["flags"] = find_flags(build_dataset({**frames, **cells}, vocabulary, texts))
-        del cells  # the rules alone look at them
+        with open_tables({**frames, CELLS: gated.cells}) as connection:
+            contradicted = find_contradicted(connection, gated.documents)
+            for name, frame in contradicted.items():
+                add_table(connection, name, frame)
+            frames["contradicted"] = contradicted["contradicted"]
+            frames["flags"] = find_flags(connection)
         frames["results"] = derive_results(frames, vocabulary)
         later = {name: frame for name, frame in frames.items() if name not in complete}
         check_tables(later)

@@ -7,22 +7,19 @@ That the committed dataset is what a build gives is the proof of test_ingest.
 from __future__ import annotations
 
 import tomllib
-from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Sequence
 from functools import cache
 from typing import Any
 
 import numpy as np
 import pandas as pd
-from ipu_results.check.rules import RULES, Dataset, build_dataset, open_tables, run_rule
+from ipu_results.check.rules import RULES, find_flags, open_tables
 from ipu_results.derive import build_figure_frame
 from ipu_results.normalise.fields import CellContext, convert_cell, get_column
-from ipu_results.schema import table
-from ipu_results.schema.frames import to_pandas
 from ipu_results.schema.vocabulary import load_vocabulary
 
+from benchmarks.planted_errors import Tables, load_tables
 from tests.conftest import ROOT
-from tests.release.release_support import locate_table
 
 Flag = tuple[str, str, str, str, str | None]
 
@@ -52,48 +49,22 @@ REQUIRED_COLUMNS = {
 
 
 @cache
-def load_dataset() -> Dataset:
+def load_dataset() -> Tables:
     """Load the whole committed dataset as the rules see it."""
-    folder = ROOT / "warehouse"
-    names = (
-        "results",
-        "cells",
-        "platforms",
-        "models",
-        "configurations",
-        "microbenchmarks",
-        "mlperf_entries",
-        "contradicted",
-        "figures",
-        "flags",
-        "source_tables",
-        "operation_counts",
-    )
-    frames = {name: pd.read_parquet(locate_table(folder, name)) for name in names}
-    frames["results"] = _restore_kept(frames)
-    texts = (
-        pd.read_parquet(folder / "contradictions.parquet")
-        .set_index("contradiction_id")["what"]
-        .to_dict()
-    )
-    return build_dataset(frames, load_vocabulary(), texts)
+    return load_tables()
 
 
-def _restore_kept(frames: Mapping[str, pd.DataFrame]) -> pd.DataFrame:
-    """Return `results` with the columns that a source fills and other tables publish."""
-    figures = frames["figures"].pivot(index="result_id", columns="metric", values="value")
-    suspect = frames["flags"].query("rule == 'R47'").set_index("result_id")["message"]
-    results = frames["results"].join(figures, on="result_id")
-    results = results.join(suspect.rename("suspect"), on="result_id")
-    return results.reindex(columns=table("results").as_filled().names)
-
-
-def without_header(data: Dataset) -> Dataset:
+def without_header(data: Tables) -> Tables:
     """Return the same tables as if none had a printed header."""
-    return replace(data, source_tables=data.source_tables.assign(header_printed=False))
+    return data | {"source_tables": data["source_tables"].assign(header_printed=False)}
 
 
-def pick(*places: str, configured: bool = False) -> Dataset:
+def change_results(data: Tables, **values: Any) -> Tables:
+    """Give all results other values in some columns."""
+    return data | {"results": data["results"].assign(**values)}
+
+
+def pick(*places: str, configured: bool = False) -> Tables:
     """Return the rows at places such as `bow_inference 34-37`; with `configured` also what their
     configurations say.
     """
@@ -104,19 +75,18 @@ def pick(*places: str, configured: bool = False) -> Dataset:
         table, first, last = split_place(place)
         chosen |= (results["table_name"] == table) & results["row_number"].between(first, last)
     results = results[chosen].reset_index(drop=True)
-    kept = {"cells": _keep("cells", results), "contradicted": _keep("contradicted", results)}
-    data = replace(data, results=results, **kept)
+    kept = {name: _keep(name, results) for name in ("cells", "contradicted", "configurations")}
+    data = data | {"results": results} | kept
     if configured:
-        return replace(data, configurations=_keep("configurations", results))
-    results = results.assign(
-        latency_basis=pd.Series(None, index=results.index, dtype=results["latency_basis"].dtype)
-    )
-    return replace(data, results=results, configurations=data.configurations[:0])
+        return data
+    no_basis = pd.Series(None, index=results.index, dtype=results["latency_basis"].dtype)
+    no_configurations = {"configurations": data["configurations"][:0]}
+    return change_results(data | no_configurations, latency_basis=no_basis)
 
 
 @cache
 def _load_published() -> pd.DataFrame:
-    results = load_dataset().results
+    results = load_dataset()["results"]
     return results[results["origin"] == "published"]
 
 
@@ -125,19 +95,20 @@ def _find_rows(name: str) -> dict[str, Any]:
     """Find the positions of the rows of each result once: looking for a few among all takes longer
     than a rule.
     """
-    return getattr(load_dataset(), name).groupby("result_id").indices
+    indices: dict[str, Any] = load_dataset()[name].groupby("result_id").indices
+    return indices
 
 
 def _keep(name: str, results: pd.DataFrame) -> pd.DataFrame:
     rows = _find_rows(name)
     kept = [at for result_id in results["result_id"] for at in rows.get(result_id, ())]
-    return getattr(load_dataset(), name).take(sorted(kept)).reset_index(drop=True)
+    return load_dataset()[name].take(sorted(kept)).reset_index(drop=True)
 
 
-def change(data: Dataset, place: str, **texts: str) -> Dataset:
+def change(data: Tables, place: str, **texts: str) -> Tables:
     """Print other texts in the cells of one row, by field of the header; the row's values follow."""
     table, number = place.split()
-    results, cells = data.results.copy(), data.cells.copy()
+    results, cells = data["results"].copy(), data["cells"].copy()
     [row] = results.index[(results["table_name"] == table) & (results["row_number"] == int(number))]
     for field, text in texts.items():
         column = get_column(field)
@@ -151,19 +122,19 @@ def change(data: Dataset, place: str, **texts: str) -> Dataset:
             results.loc[row, name] = None
         for name, value in converted.values:
             results.loc[row, name] = value
-    return replace(data, results=results, cells=cells)
+    return data | {"results": results, "cells": cells}
 
 
-def configure(data: Dataset, place: str, **values: Any) -> Dataset:
+def configure(data: Tables, place: str, **values: Any) -> Tables:
     """Change the configuration behind one row."""
     table, number = place.split()
-    configurations = data.configurations.copy()
+    configurations = data["configurations"].copy()
     [row] = configurations.index[
         (configurations["result_table"] == table) & (configurations["result_row"] == int(number))
     ]
     for name, value in values.items():
         configurations.loc[row, name] = value
-    return replace(data, configurations=configurations)
+    return data | {"configurations": configurations}
 
 
 def split_place(place: str) -> tuple[str, int, int]:
@@ -196,21 +167,20 @@ def list_doubtful(entry: dict[str, Any], hits: Sequence[Sequence[Any]]) -> list[
     return doubtful
 
 
-def run(rule_id: str, data: Dataset) -> pd.DataFrame:
-    """Return the flags of one rule."""
-    rule = next(rule for rule in RULES if rule.id == rule_id)
-    if rule.find:
-        return rule.find(data)
-    with open_tables(replace(data, figures=build_figure_frame(data.results))) as connection:
-        return to_pandas(run_rule(connection, rule))
+def run(data: Tables, *rule_ids: str) -> pd.DataFrame:
+    """Return the flags of some rules, or of all."""
+    rules = [rule for rule in RULES if not rule_ids or rule.id in rule_ids]
+    figures = {"figures": build_figure_frame(data["results"])}
+    with open_tables(data | figures) as connection:
+        return find_flags(connection, rules)
 
 
-def find(rule_id: str, data: Dataset) -> list[Flag]:
+def find(rule_id: str, data: Tables) -> list[Flag]:
     """Return the flags of one rule in printed order: severity, `table row`, column, message,
     suggestion.
     """
-    places = data.results[["result_id", "document_id", "table_name", "row_number"]]
-    flags = run(rule_id, data).merge(places)
+    places = data["results"][["result_id", "document_id", "table_name", "row_number"]]
+    flags = run(data, rule_id).merge(places)
     assert set(flags["rule"]) <= {rule_id}
     flags = flags.sort_values(["document_id", "table_name", "row_number", "column_name"])
     places = flags["table_name"] + " " + flags["row_number"].astype("str")
@@ -221,7 +191,7 @@ def find(rule_id: str, data: Dataset) -> list[Flag]:
     return list(zip(flags["severity"], places, flags["column_name"], *columns, strict=True))
 
 
-def find_brief(rule_id: str, data: Dataset) -> list[str]:
+def find_brief(rule_id: str, data: Tables) -> list[str]:
     """Return the flags of one rule without their messages, which the flags of the committed rows
     pin.
     """
@@ -231,6 +201,6 @@ def find_brief(rule_id: str, data: Dataset) -> list[str]:
     ]
 
 
-def find_places(rule_id: str, data: Dataset) -> list[str]:
+def find_places(rule_id: str, data: Tables) -> list[str]:
     """Return where one rule flags."""
     return [place for _, place, *_ in find(rule_id, data)]

@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import Any
 
 import pandas as pd
 import pytest
-from ipu_results.check.rules import find_flags
 from ipu_results.schema.vocabulary import load_vocabulary
 
 from tests.check import rules_support as real
-from tests.check.rules_support import change, configure, find, find_brief, pick
+from tests.check.rules_support import change, change_results, configure, find, find_brief, pick, run
 
 
 def test_exact_configuration_warns_and_suggests_its_batch() -> None:
@@ -118,9 +116,10 @@ def test_several_batches_in_flight_where_one_is_timed() -> None:
         *(f"info bow_inference {row} latency_basis" for row in rows),
         *(f"info pod_inference {row} latency_basis" for row in (35, *range(62, 70))),
     ]
-    assert (
-        find("R25", replace_basis(pick(real.YOLO_BOW, configured=True), "several-in-flight")) == []
+    several = change_results(
+        pick(real.YOLO_BOW, configured=True), latency_basis="several-in-flight"
     )
+    assert find("R25", several) == []
 
 
 @pytest.mark.parametrize(
@@ -151,24 +150,22 @@ def test_configuration_makes_a_latency_per_item_a_fact() -> None:
         " graphcore/examples v3.1.0" in message
     )
     known = pick(real.FASTSPEECH, real.EFFICIENTDET, configured=True)
-    for data in (pick(real.FASTSPEECH, real.EFFICIENTDET), replace_basis(known, "per-batch")):
+    for data in (
+        pick(real.FASTSPEECH, real.EFFICIENTDET),
+        change_results(known, latency_basis="per-batch"),
+    ):
         flags = find("R01", data)
         assert len(flags) == 4
         assert all("if the printed value is per item" in message for *_, message, _ in flags)
 
 
-def replace_basis(data: Any, basis: str) -> Any:
-    return replace(data, results=data.results.assign(latency_basis=basis))
-
-
 def test_cell_of_another_document_is_not_a_printed_one() -> None:
     data = pick(real.FASTSPEECH)
+    cells = data["cells"]
     # the others: micro-batch and latency basis
-    own = data.cells["document_id"] == data.results["document_id"][0]
-    assert (len(data.printed_cells), len(data.cells)) == (own.sum(), own.sum() + 8)
-    pd.testing.assert_frame_equal(
-        find_flags(replace(data, cells=data.cells[own])), find_flags(data)
-    )
+    own = cells["document_id"] == data["results"]["document_id"][0]
+    assert len(cells) == own.sum() + 8
+    pd.testing.assert_frame_equal(run(data | {"cells": cells[own]}), run(data))
 
 
 # plausibility
@@ -292,10 +289,8 @@ CHIP_MESSAGE = (
 def test_power_above_what_the_scope_names(
     values: dict[str, Any], flagged: list[tuple[str, str | None]]
 ) -> None:
-    data = pick("qwant_c2 4")
-    data = replace(
-        data, results=data.results.assign(**{name: [value] for name, value in values.items()})
-    )
+    listed = {name: [value] for name, value in values.items()}
+    data = change_results(pick("qwant_c2 4"), **listed)
     hits = find("R29", data)
     assert [(severity, column) for severity, _, column, _, _ in hits] == [
         ("error", column) for column, _ in flagged

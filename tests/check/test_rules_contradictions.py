@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 import csv
-from dataclasses import replace
 from typing import Any
 
 import pandas as pd
 import pytest
-from ipu_results.check.rules import contradictions, placement, plausibility, scaling
-from ipu_results.check.rules.contradictions import find_contradicted
+from ipu_results.check.contradicted import find_contradicted
+from ipu_results.check.rules import open_tables
 from ipu_results.errors import DamagedDocumentError
 
-from tests.check.rules_support import load_dataset
+from benchmarks.planted_errors import Tables
+from tests.check.rules_support import load_dataset, run
 from tests.conftest import RAW, Query
 
 INPUTS = "detail.recomputation_inputs i JOIN results r ON r.result_id = i.key WHERE i.contradiction_id <> ''"
@@ -75,19 +75,18 @@ def test_no_first_epoch_is_in_a_view_that_ranks_training(query: Query) -> None:
     assert query(kept) == [(True, 0)]
 
 
-def change(**values: Any) -> Any:
+def change(**values: Any) -> Tables:
+    """Return a row that measures one die, with other values."""
     data = load_dataset()
-    rows = data.results[
-        (data.results["document_id"] == "independent-caraml-2024")
-        & data.results["efficiency"].notna()
-    ]
-    return replace(data, results=rows[rows["chip"] == "MI250 GCD"].head(1).assign(**values))
+    rows = data["results"].query("document_id == 'independent-caraml-2024' and chip == 'MI250 GCD'")
+    rows = rows[rows["efficiency"].notna()].head(1)
+    return data | {"results": rows.assign(**values)}
 
 
 @pytest.mark.parametrize(("efficiency", "flags"), [(1.0, 1), (1e6, 0)])
 def test_die_is_compared_with_the_whole_chip(efficiency: float, flags: int) -> None:
     row = change(throughput=1000.0, efficiency=efficiency, power_scope="board")
-    assert len(plausibility.flag_power_above_scope(row)) == flags
+    assert len(run(row, "R29")) == flags
 
 
 @pytest.mark.parametrize(
@@ -95,19 +94,19 @@ def test_die_is_compared_with_the_whole_chip(efficiency: float, flags: int) -> N
     [("1st epoch, 2 replicas", 1), ("epoch 1 of 2", 1), ("epoch 11 of 20", 0)],
 )
 def test_first_epoch_is_flagged_by_its_conditions(conditions: str, flags: int) -> None:
-    assert len(placement.flag_start_up(change(throughput=1.0, conditions=conditions))) == flags
+    assert len(run(change(throughput=1.0, conditions=conditions), "R36")) == flags
 
 
 @pytest.mark.parametrize(("throughput", "flagged"), [(109.0, [True]), (111.0, []), (200.0, [])])
 def test_growth_is_compared_on_twice_the_chips(throughput: float, flagged: list[bool]) -> None:
-    row = change(throughput=100.0, chip_count=2)
-    other = row.results.assign(
-        result_id="r" + "0" * 16, throughput=throughput, chip_count=4, row_number=9999
+    data = change(throughput=100.0, chip_count=2)
+    other_id = "r" + "0" * 16
+    other = data["results"].assign(
+        result_id=other_id, throughput=throughput, chip_count=4, row_number=9999
     )
-    rows = replace(row, results=pd.concat([row.results, other], ignore_index=True))
-    assert [
-        result_id == "r" + "0" * 16 for result_id in scaling.flag_no_growth(rows)["result_id"]
-    ] == flagged
+    both = pd.concat([data["results"], other], ignore_index=True)
+    flags = run(data | {"results": both}, "R37")
+    assert [result_id == other_id for result_id in flags["result_id"]] == flagged
 
 
 class Rows:
@@ -131,9 +130,8 @@ class Rows:
         ({"condition": "no_such_column = 1"}, "no_such_column"),
     ],
 )
-def test_rule_that_cannot_hold_names_its_place(changed: dict[str, str], message: str) -> None:
-    data = load_dataset()
-    rule = {
+def test_condition_that_cannot_hold_names_its_place(changed: dict[str, str], message: str) -> None:
+    condition = {
         "contradiction_id": "c",
         "rows_of": "independent-caraml-2024",
         "condition": "TRUE",
@@ -142,13 +140,10 @@ def test_rule_that_cannot_hold_names_its_place(changed: dict[str, str], message:
         **changed,
     }
     document: Any = Rows(
-        ("contradictions", {"contradiction_id": "c", "what": "w"}), ("contradicted", rule)
+        ("contradictions", {"contradiction_id": "c", "what": "w"}), ("contradicted", condition)
     )
-    frames = {"results": data.results, "microbenchmarks": data.microbenchmarks}
-    with pytest.raises(DamagedDocumentError, match=f"(?s){message}"):
-        find_contradicted([document], frames)
-
-
-def test_message_begins_with_the_contradiction() -> None:
-    flags = contradictions.flag_contradicted(load_dataset())
-    assert flags["message"].str.match(r"[a-z0-9.-]+: ").all()
+    with (
+        open_tables(load_dataset()) as connection,
+        pytest.raises(DamagedDocumentError, match=f"(?s){message}"),
+    ):
+        find_contradicted(connection, [document])

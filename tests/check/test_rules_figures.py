@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-import pandas as pd
 import pytest
-from ipu_results.check.rules.dataset import find_first, map_texts, number_groups
-from ipu_results.check.rules.little import find_median_of_others
 
 from tests.check import rules_support as real
 from tests.check.rules_support import change, find, find_brief, find_places, pick
@@ -84,18 +81,6 @@ def test_batch_that_contradicts_its_siblings(rows: tuple[str, ...], flags: list[
     assert find_brief("R04", pick(*rows)) == flags
 
 
-def test_median_of_others_leaves_out_each_value_itself() -> None:
-    values = pd.Series([5.0, 1.0, 2.0, 8.0, 3.0, 7.0], index=[10, 4, 7, 1, 0, 3])
-    groups = pd.Series(["a", "a", "a", "b", "a", "c"], index=values.index)
-    expected = [
-        values[(groups == groups[row]) & (values.index != row)].median() for row in values.index
-    ]
-    assert expected[:3] == [2.0, 3.0, 3.0]
-    pd.testing.assert_series_equal(
-        find_median_of_others(values, groups), pd.Series(expected, index=values.index)
-    )
-
-
 def test_newer_machine_that_is_slower() -> None:
     data = pick(*real.RESNET_256)
     assert find_brief("R06", data) == [
@@ -160,17 +145,3 @@ def test_frameworks_are_compared_in_the_same_row_only(texts: dict[str, str]) -> 
 def test_networks_under_one_name_are_not_the_same_row() -> None:
     data = pick("pod_inference 29", "pod_inference 34")
     assert find("R26", data) == []
-
-
-def test_missing_text_is_a_group_of_its_own_and_has_no_parts() -> None:
-    texts = pd.Series(["n=1", None, "n=2", None, "n=1"], dtype="str")
-    parts = map_texts(texts, lambda distinct: distinct.str.extract(r"n=(\d)"))
-    assert parts[0].astype(object).where(parts[0].notna(), None).to_list() == [
-        "1",
-        None,
-        "2",
-        None,
-        "1",
-    ]
-    groups = number_groups(texts, pd.Series([1, 1, 1, 2, 1]))
-    assert (groups.tolist(), find_first(groups).tolist()) == ([0, 1, 2, 3, 0], [0, 1, 2, 3])

@@ -4,12 +4,10 @@ flag as printed.
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import pytest
-from ipu_results.check.rules import Dataset
 
-from tests.check.rules_support import change, find, load_dataset, pick, run
+from benchmarks.planted_errors import Tables
+from tests.check.rules_support import change, change_results, find, load_dataset, pick, run
 
 CURVES = "independent_results 701-1600"  # YOLOv4 of Heidelberg, by batch and image
 BERT = ("bow_training 1-20", "pod_training 1-20", "bow_training_history 1-20")
@@ -58,14 +56,12 @@ def test_planted_error_is_flagged(
 
 def test_batch_of_the_neighbour_is_a_setup_with_two_figures() -> None:
     printed = pick("qwant_c2 1-6")
-    is_third = printed.results["row_number"] == 3
+    results = printed["results"]
+    is_third = results["row_number"] == 3
     twice = {
-        name: printed.results[name].mask(is_third, value)
-        for name, value in BATCH_OF_THE_SECOND.items()
+        name: results[name].mask(is_third, value) for name, value in BATCH_OF_THE_SECOND.items()
     }
-    flagged = {
-        flag[1:3] for flag in find("R38", replace(printed, results=printed.results.assign(**twice)))
-    }
+    flagged = {flag[1:3] for flag in find("R38", change_results(printed, **twice))}
     assert flagged == {
         (f"qwant_c2 {row}", column) for row in (2, 3) for column in ("throughput", "latency_ms")
     }
@@ -74,21 +70,18 @@ def test_batch_of_the_neighbour_is_a_setup_with_two_figures() -> None:
 
 def test_row_unlike_its_conditions_is_flagged() -> None:
     printed = pick(CURVES)
-    single = printed.results["precision_printed"].mask(
-        printed.results["row_number"] == 736, "single"
-    )
+    results = printed["results"]
+    single = results["precision_printed"].mask(results["row_number"] == 736, "single")
     message = (
         "single, where the 17 other rows with the same conditions have half; read the cell again"
     )
     flag = ("warn", "independent_results 736", "precision_printed", message, None)
-    assert find(
-        "R43", replace(printed, results=printed.results.assign(precision_printed=single))
-    ) == [flag]
+    assert find("R43", change_results(printed, precision_printed=single)) == [flag]
     assert find("R43", printed) == []
 
 
-def find_messages(data: Dataset) -> list[str]:
-    return sorted(run("R46", data)["message"])
+def find_messages(data: Tables) -> list[str]:
+    return sorted(run(data, "R46")["message"])
 
 
 def test_digits_give_away_the_clock_of_a_column() -> None:
@@ -101,10 +94,8 @@ def test_digits_give_away_the_clock_of_a_column() -> None:
         "all 16 figures of time of Graphcore IPU (independent-ipuma-xdrop)",
     ]
     assert all("at 1.85 GHz, 0 at 1.33 GHz" in message for message in hits)
-    rows = data.microbenchmarks
+    rows = data["microbenchmarks"]
     [last] = rows.index[(rows["chip"] == "Bow") & (rows["value"].round(6) == 353.088271)]
     values = rows["canonical_value"].mask(rows.index == last, rows["canonical_value"] * (1 + 1e-9))
-    assert find_messages(replace(data, microbenchmarks=rows.assign(canonical_value=values))) == [
-        hits[0],
-        hits[2],
-    ]
+    changed = {"microbenchmarks": rows.assign(canonical_value=values)}
+    assert find_messages(data | changed) == [hits[0], hits[2]]

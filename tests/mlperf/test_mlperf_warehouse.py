@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-from types import SimpleNamespace
-from typing import Any
-
 import pandas as pd
 import pytest
-from ipu_results.check.rules.plausibility import flag_official_record
 
+from tests.check.rules_support import change, load_dataset, pick, run
 from tests.conftest import Query
 from tests.mlperf.mlperf_support import graphcore_scores
 
@@ -306,35 +303,22 @@ def test_rule_12_fires_on_two_of_the_eleven(query: Query) -> None:
     ]
 
 
+PRINTED = "mlperf_v2_training 2"  # 2.0-2050, ResNet-50 v1.5
+
+
 def compare_printed(
     minutes: float, printed: str, mlperf_id: str = "2.0-2050"
 ) -> list[tuple[object, ...]]:
     """Apply R12 to a published row that prints `printed` minutes and an official entry of
     `minutes`.
     """
-    row = {
-        "result_id": "r",
-        "mlperf_id": "2.0-2050",
-        "model_printed": "ResNet-50 v1.5",
-        "origin": "published",
-    }
-    cell = {
-        "column_name": "time_to_train_s",
-        "raw_text": printed,
-        "value": float(printed),
-        "unit": "mins",
-        "factor": 60,
-    }
-    entry = {
-        "result_id": "r",
-        "mlperf_id": mlperf_id,
-        "minutes": minutes,
-        "path": "S/results/s/resnet",
-    }
-    records = row | {"chip_count": 16}, {"result_id": "r"} | cell, entry | {"chip_count": 16}
-    results, cells, official = (pd.DataFrame([record]) for record in records)
-    data: Any = SimpleNamespace(results=results, cells=cells, official=official)
-    flags = flag_official_record(data)
+    tables = change(pick(PRINTED), PRINTED, time_to_train_s=printed)
+    official = load_dataset()["results"].query("origin == 'official'")
+    entries = tables["mlperf_entries"].query("mlperf_id == '2.0-2050'")
+    assert len(entries) == 1
+    tables["results"] = pd.concat([tables["results"], official], ignore_index=True)
+    tables["mlperf_entries"] = entries.assign(minutes=minutes, mlperf_id=mlperf_id)
+    flags = run(tables, "R12")
     return list(
         zip(flags["severity"], flags["column_name"], flags["suggested"].astype(object), strict=True)
     )

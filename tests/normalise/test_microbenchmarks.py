@@ -4,7 +4,6 @@ between them.
 
 from __future__ import annotations
 
-from dataclasses import replace
 from decimal import Decimal
 
 import pytest
@@ -67,8 +66,7 @@ def flag(rule: str, *changes: dict[str, str]) -> list[tuple[int, str, str]]:
     """Return line, severity and message of the flags of a rule on lines of a document."""
     frame, [document] = gate_results([normalise_micro(*changes)], "microbenchmarks")
     cells = to_pandas(join_cells([document.cells]))
-    data = replace(load_dataset(), microbenchmarks=frame, cells=cells)
-    flags = run(rule, data)
+    flags = run(load_dataset() | {"microbenchmarks": frame, "cells": cells}, rule)
     number = dict(zip(frame["microbenchmark_id"], frame["row_number"], strict=True))
     hits = zip(flags["result_id"], flags["severity"], flags["message"], strict=True)
     return sorted((number[result_id], severity, message) for result_id, severity, message in hits)

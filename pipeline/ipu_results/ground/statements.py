@@ -30,16 +30,13 @@ def define_macros(connection: duckdb.DuckDBPyConnection) -> None:
 
 def run_script(connection: duckdb.DuckDBPyConnection, path: str) -> None:
     """Run all statements of a file, which define something. Raises GateError that names the file."""
-    try:
-        connection.execute(read_statement(path))
-    except duckdb.Error as error:
-        raise GateError(get_first_line(error), place=f"schema/{path}") from error
+    execute_text(connection, path, read_statement(path))
 
 
-def create_table_as(connection: duckdb.DuckDBPyConnection, name: str, path: str, sql: str) -> None:
-    """Create a table with the rows of a statement. Raises GateError that names its file."""
+def execute_text(connection: duckdb.DuckDBPyConnection, path: str, sql: str) -> None:
+    """Run a statement around the text of a file, which writes. Raises GateError that names the file."""
     try:
-        connection.execute(f"CREATE TABLE {name} AS {sql}")
+        connection.execute(sql)
     except duckdb.Error as error:
         raise GateError(get_first_line(error), place=f"schema/{path}") from error
 

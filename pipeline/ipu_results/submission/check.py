@@ -14,7 +14,7 @@ import pandas as pd
 
 from ipu_results.build import check_documents, load_document
 from ipu_results.check.gate import gate_results
-from ipu_results.check.rules import build_dataset, find_flags
+from ipu_results.check.rules import find_flags, open_tables
 from ipu_results.comparison.report import describe_measurement
 from ipu_results.comparison.verdict import Comparison, Match, describe_match
 from ipu_results.errors import IpuResultsError, SubmissionError
@@ -23,7 +23,7 @@ from ipu_results.ground.sql import run_query
 from ipu_results.ground.text import escape_unprintable, format_count, format_json, to_json_value
 from ipu_results.normalise.values import describe_unknown_words
 from ipu_results.schema import table
-from ipu_results.schema.frames import to_pandas
+from ipu_results.schema.frames import build_frame
 from ipu_results.schema.vocabulary import load_vocabulary
 from ipu_results.sources.catalogue import load_catalogue
 from ipu_results.store.query import open_warehouse
@@ -307,10 +307,12 @@ def preview_bundle(
     results = checked.frames["results"].merge(filled[["result_id", *kept]], on="result_id")
     as_published = {  # the rules look at those alone
         **checked.frames,
-        "cells": to_pandas(checked.cells),
+        "cells": checked.cells,
         "results": results.assign(origin="published"),
+        "contradictions": build_frame(table("contradictions"), []),
     }
-    flags: Any = find_flags(build_dataset(as_published, vocabulary)).to_dict("records")
+    with open_tables(as_published) as connection:
+        flags: Any = find_flags(connection).to_dict("records")
     faults = []
     for rejected in loaded.normalised.rejected:
         reason = UNREADABLE.get(

@@ -1,6 +1,6 @@
 -- The figures of published rows that are compared digit by digit: `figure` without thousands marks,
 -- and `digits`, its significant ones. These begin with the first digit that is not zero; zeros at
--- the end of a whole number do not count.
+-- the end of a whole number do not count. `spot` names the row.
 WITH compared AS (
     SELECT DISTINCT ON (place, column_name)
         *, ltrim(regexp_replace(raw_text, '\D', '', 'g'), '0') AS shown
@@ -11,5 +11,6 @@ WITH compared AS (
 SELECT
     * EXCLUDE (shown),
     replace(raw_text, ',', '') AS figure,
+    format('{} row {} ({}, {})', table_name, row_number, model_printed, platform) AS spot,
     length(CASE WHEN contains(raw_text, '.') THEN shown ELSE rtrim(shown, '0') END) AS digits
 FROM compared

@@ -1,0 +1,135 @@
+"""Run the quality rules: each is a statement of `schema/rules` that returns the figures that are wrong.
+
+A rule reports and never changes a figure. What several rules read is a statement of
+`schema/rules/shared`, computed once.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from functools import cache
+from pathlib import Path
+
+import duckdb
+import pandas as pd
+import pyarrow as pa
+
+from ipu_results.ground.files import SCHEMA
+from ipu_results.ground.sql import create_table, open_engine
+from ipu_results.ground.statements import define_macros, execute_text
+from ipu_results.schema import DETAIL, MAIN, READ, SHARED, TABLES, read_head, sql_table, table
+from ipu_results.schema import RULES as RULES_SCHEMA
+from ipu_results.schema.frames import build_frame, to_arrow, to_pandas
+
+FLAGS = table("flags")
+FOLDER = "rules"
+SCOPE = "scope: "
+
+
+@dataclass(frozen=True, slots=True)
+class Rule:
+    """One rule.
+
+    `scope` is `document` where it compares a row with rows of its own document alone, else `record`.
+    `statement` returns result_id, column_name, severity, message and, where it has a suggestion,
+    suggested.
+    """
+
+    id: str
+    title: str
+    scope: str
+    description: str
+    statement: str
+
+    @property
+    def path(self) -> str:
+        """The file of the statement, within `schema/`."""
+        return f"{FOLDER}/{self.id}-{self.title}.sql"
+
+
+def load_rule(path: Path) -> Rule:
+    """Load a rule: its file is named by id and title, and its head says scope and what it flags."""
+    rule_id, _, title = path.stem.partition("-")
+    sql = path.read_text(encoding="utf-8")
+    scope, _, description = read_head(sql).removeprefix(SCOPE).partition(" ")
+    return Rule(rule_id, title, scope, description, sql)
+
+
+RULES = tuple(map(load_rule, sorted((SCHEMA / FOLDER).glob("R*.sql"))))
+
+
+def build_rule_frame() -> pd.DataFrame:
+    """Build the table `rules`."""
+    rows = [
+        {
+            "rule": rule.id,
+            "title": rule.title,
+            "scope": rule.scope,
+            "description": rule.description,
+            "statement": rule.statement,
+        }
+        for rule in RULES
+    ]
+    return build_frame(table("rules"), rows)
+
+
+def find_flags(
+    connection: duckdb.DuckDBPyConnection, rules: Sequence[Rule] = RULES
+) -> pd.DataFrame:
+    """Return the flags of rules over the tables of a connection, sorted by rule, result and column.
+
+    Raises GateError for a statement that fails or returns what no flag has; it names the file.
+    """
+    define_macros(connection)
+    connection.execute(f"CREATE SCHEMA {RULES_SCHEMA}")
+    for view in SHARED:
+        path = f"{view.folder}/{view.name}.sql"
+        execute_text(connection, path, f"CREATE TABLE {view.sql_name} AS {view.sql}")
+    flags = replace(FLAGS, schema=RULES_SCHEMA)
+    connection.execute(sql_table(flags)[0])
+    for rule in rules:
+        found = f"SELECT '{rule.id}' AS rule, * FROM ({rule.statement})"
+        execute_text(connection, rule.path, f"INSERT INTO {flags.sql_name} BY NAME {found}")
+    rows = connection.sql(f"FROM {flags.sql_name} ORDER BY {', '.join(FLAGS.key)}")
+    return to_pandas(rows.to_arrow_table())
+
+
+@contextmanager
+def open_tables(
+    frames: Mapping[str, pd.DataFrame | pa.Table],
+) -> Iterator[duckdb.DuckDBPyConnection]:
+    """Give a connection to a database in memory with the tables of one build that rules read.
+
+    A table may lack columns that nothing has filled yet.
+    """
+    with open_engine() as connection:
+        connection.execute(f"CREATE SCHEMA {DETAIL}")
+        for name in list_read():
+            if name in frames:
+                add_table(connection, name, frames[name])
+        yield connection
+
+
+@cache
+def list_read() -> tuple[str, ...]:
+    """Return the names of the tables that rules read."""
+    statements = [*(view.sql for view in SHARED), *(rule.statement for rule in RULES)]
+    read = {name for sql in statements for name in READ.findall(sql)}
+    return tuple(each.name for each in TABLES if each.sql_name in read)
+
+
+def add_table(
+    connection: duckdb.DuckDBPyConnection, name: str, frame: pd.DataFrame | pa.Table
+) -> None:
+    """Add a table of one build, under the name that statements use."""
+    definition = table(name).as_filled()
+    rows = frame
+    if isinstance(frame, pd.DataFrame):
+        filled = tuple(column for column in definition.columns if column.name in frame)
+        rows = to_arrow(replace(definition, columns=filled), frame)
+    if definition.schema == MAIN:
+        connection.register(name, rows)
+    else:
+        create_table(connection, definition.sql_name, rows)
