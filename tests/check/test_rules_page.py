@@ -11,7 +11,7 @@ import duckdb
 import numpy as np
 import pandas as pd
 import pytest
-from ipu_results.check.rules import RULES, run_rule
+from ipu_results.check.rules import RULES, find_flags, open_tables
 from ipu_results.errors import GateError
 from ipu_results.schema import table
 from ipu_results.schema.pandera_schemas import build_gate_schema
@@ -170,10 +170,21 @@ def test_statement_gives_the_flags_of_its_rule_to_a_reader_who_pastes_it(
         assert sorted(flags.fetchall()) == sorted(expected), rule
 
 
-def test_statement_that_fails_is_named(database: duckdb.DuckDBPyConnection) -> None:
-    rule = replace(RULES[0], statement="SELECT nothing FROM rules.published")
-    with pytest.raises(GateError, match=r"schema/rules/R01-latency-below-period\.sql: .*nothing"):
-        run_rule(database, rule)
+@pytest.mark.parametrize(
+    ("statement", "message"),
+    [
+        ("SELECT nothing FROM rules.published", "nothing"),
+        ("SELECT 'r1' AS result_id, 'throughput' AS column_name, 'warn' AS severity", "message"),
+    ],
+)
+def test_rule_that_fails_or_returns_no_flag_is_named(statement: str, message: str) -> None:
+    rule = replace(RULES[0], statement=statement)
+    place = r"schema/rules/R01-latency-below-period\.sql"
+    with (
+        open_tables(pick("bow_inference 1")) as connection,
+        pytest.raises(GateError, match=f"{place}: .*{message}"),
+    ):
+        find_flags(connection, [rule])
 
 
 def test_sweeps_say_which_points_are_suspect(query: Query) -> None:

@@ -6,24 +6,23 @@ import ast
 import importlib
 import inspect
 import re
-import sys
 import textwrap
 from collections.abc import Iterable, Mapping
-from pathlib import Path
+from itertools import dropwhile
 from typing import Any
 
 import click
 import ipu_results
 import pytest
 from ipu_results import errors
-from ipu_results.check.rules import RULES, Rule
+from ipu_results.check.rules import RULES
 from ipu_results.cli import main
 from ipu_results.cli.common import Failure
 from ipu_results.ground import limits
 from ipu_results.ground.renamed import FIGURE, GONE, load_renamed
 from ipu_results.ground.text import escape_markdown, format_code, format_markdown_table
 from ipu_results.release.version import ChangeKind
-from ipu_results.schema import MAIN, TABLES, VIEWS, Column, Table, View, table
+from ipu_results.schema import MAIN, SHARED, TABLES, VIEWS, Column, Table, View, table
 
 from tests.check.rules_support import list_doubtful, load_review
 from tests.conftest import Query, run_cli
@@ -48,7 +47,6 @@ API = {  # what the page of the Python API documents, by module
     "ipu_results.runner": ("SweepConfig", "run_sweep", "resume_sweep", "SweepResult", "Progress"),
 }
 ERROR = re.compile(r"^( *)([A-Z]\w+)\n +(.+)$", re.M)
-CONSTANT = re.compile(r"\b[A-Z]+_[A-Z_]+\b")
 
 
 # tables.md
@@ -128,19 +126,6 @@ def test_tables_and_views_are_those_of_the_schema(query: Query) -> None:
 # rules.md
 
 
-def format_threshold(value: float) -> str:
-    return f"{100 * value:g} %" if value < 1 else f"{value:g}"
-
-
-def describe_rule(rule: Rule) -> str:
-    """Return what a rule flags and why, with the thresholds that it names as figures."""
-    if rule.find is None:
-        return rule.description
-    module = sys.modules[rule.find.__module__]
-    text = " ".join(str(rule.find.__doc__).split())
-    return CONSTANT.sub(lambda name: format_threshold(getattr(module, name[0])), text)
-
-
 HITS = "SELECT rule, table_name, row_number, column_name FROM flags JOIN results USING (result_id)"
 
 
@@ -149,7 +134,7 @@ def test_list_of_rules_is_that_of_the_code(query: Query) -> None:
     counts = {(rule, severity): count for rule, severity, count in rows}
     review, hits = load_review(), query(HITS)
     lines = [
-        "| rule | title | error | warn | info | right | doubtful | fires when | module |\n",
+        "| rule | title | error | warn | info | right | doubtful | scope | fires when |\n",
         f"{'|---' * 9}|\n",
     ]
     doubts = ["| rule | doubtful | rows | because |\n|---|---|---|---|\n"]
@@ -167,13 +152,30 @@ def test_list_of_rules_is_that_of_the_code(query: Query) -> None:
                 f" {entry['reason']} |\n"
             )
         numbers += [str(review[rule.id]["hits"] - doubtful), str(doubtful)]
-        module = rule.find.__module__.rpartition(".")[2] if rule.find else Path(rule.path).name
         lines.append(
-            f"| {rule.id} | {rule.title} | {' | '.join(numbers)} | {describe_rule(rule)} |"
-            f" `{module}` |\n"
+            f"| [{rule.id}](#{rule.id.lower()}-{rule.title.lower()}) | {rule.title} |"
+            f" {' | '.join(numbers)} | {rule.scope} | {rule.description} |\n"
         )
     check_part(REFERENCE / "rules.md", "rules", "".join(lines))
     check_part(REFERENCE / "rules.md", "doubts", "".join(doubts))
+
+
+def format_statement(name: str, sql: str) -> str:
+    """Return a section with a statement, without its head, which other text repeats."""
+    lines = dropwhile(lambda line: line.startswith("--"), sql.strip().splitlines())
+    text = "\n".join(lines)
+    return f"### {name}\n\n```sql\n{text}\n```\n"
+
+
+def test_statements_of_rules_are_those_of_the_schema() -> None:
+    page = REFERENCE / "rules.md"
+    rules = [format_statement(f"{rule.id} {rule.title}", rule.statement) for rule in RULES]
+    check_part(page, "statements", "\n".join(rules))
+    shared = [
+        format_statement(view.sql_name, view.sql).replace("\n\n", f"\n\n{view.description}\n\n", 1)
+        for view in SHARED
+    ]
+    check_part(page, "shared", "\n".join(shared))
 
 
 # release.md

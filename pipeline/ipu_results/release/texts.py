@@ -64,7 +64,7 @@ REPOSITORY_TEXTS = {CITATION: CITATION, "LICENSE": "LICENSE-DATA", "CHANGELOG.md
 REQUIREMENT_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
 DEFAULT = {"results": "  default: true\n"}  # the table that `datasets` loads where none is named
 TEMPLATES = Path(__file__).with_name("templates")
-CODE = ("check/rules", "ground", "release", "schema", "store")
+CODE = ("check", "ground", "release", "schema", "store")
 CODE_SUFFIXES = frozenset({".py", ".md", ".json", ".html", ".toml", ".sql"})
 RELEASE_STATS = {
     "origins": "SELECT origin, task, count(*) FROM results GROUP BY ALL ORDER BY ALL",
