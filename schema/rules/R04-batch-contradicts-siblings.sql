@@ -6,7 +6,7 @@
 -- warning. Depths, batches in flight, contradict each other from 1.5 times on, and agree within 15 %.
 WITH depths AS (
     SELECT
-        *,
+        result_id, place, variant, platform, family, chip_count, batch_size, in_flight,
         in_flight * batch_size AS items,
         min(place) OVER (
             PARTITION BY document_id, task, model_printed, variant, framework, chip_count

@@ -5,22 +5,24 @@
 WITH stated AS (
     SELECT DISTINCT ON (result_id)
         result_id, column_name, raw_text,
-        regexp_extract(raw_text, '\b([A-Za-z]+)\s*/\s*(?:s|secs?|seconds?)\b', 1) AS unit
-    FROM rules.printed_cells
+        regexp_extract(raw_text, '\b([A-Za-z]+)\s*/\s*(?:s|secs?|seconds?)\b', 1)
+            AS printed_unit
+    FROM cells
+    JOIN rules.published USING (result_id, document_id)
     WHERE column_name IN (
             'model_printed', 'variant', 'platform', 'sdk_version', 'framework', 'dataset_printed',
             'precision_printed'
         )
-        AND value IS NULL AND unit <> ''
+        AND value IS NULL AND contains(raw_text, '/') AND printed_unit <> ''
     ORDER BY cell_number
 )
 SELECT
     result_id, 'throughput' AS column_name, 'error' AS severity,
     format(
         'the {} cell prints a unit, {}: the throughput counts {} per second',
-        column_name, raw_text, unit
+        column_name, raw_text, printed_unit
     ) AS message,
-    regexp_replace(lower(unit), 's$', '') AS suggested
+    regexp_replace(lower(printed_unit), 's$', '') AS suggested
 FROM stated
 JOIN rules.published USING (result_id)
 WHERE throughput IS NOT NULL

@@ -2,18 +2,23 @@
 -- Flag a model, platform or framework whose printed name is one of several and not the canonical
 -- one: once per printed name, at its first row.
 -- A name that includes the variant, such as `BERT Large SL128`, is not a spelling of the model.
-WITH named AS (
-    SELECT DISTINCT ON (place, column_name)
+WITH printed AS (
+    SELECT place, column_name, arg_min(raw_text, cell_number) AS raw_text
+    FROM cells
+    JOIN rules.published USING (result_id, document_id)
+    WHERE column_name IN ('model_printed', 'platform', 'framework') AND raw_text <> ''
+        AND ends_with(raw_text, variant) IS NOT TRUE
+    GROUP BY place, column_name
+), named AS (
+    SELECT
         result_id, place, column_name, raw_text,
         CASE column_name
             WHEN 'model_printed' THEN model_printed
             WHEN 'platform' THEN platform
             ELSE framework
         END AS canonical
-    FROM rules.printed_cells
-    WHERE column_name IN ('model_printed', 'platform', 'framework') AND raw_text <> ''
-        AND ends_with(raw_text, variant) IS NOT TRUE
-    ORDER BY cell_number
+    FROM printed
+    JOIN rules.published USING (place)
 ), spellings AS (
     SELECT
         column_name, canonical, raw_text,

@@ -4,14 +4,19 @@
 -- It has fewer decimals than the column's most common number (the smaller of two equally common
 -- ones), or is 1,000 or more without a mark in a column that prints one elsewhere.
 WITH numbers AS (
-    SELECT DISTINCT ON (place, column_name)
-        *, split_part(raw_text, '.', 1) AS whole, split_part(raw_text, '.', 2) AS decimals
-    FROM rules.printed_cells
+    SELECT place, column_name, arg_min(raw_text, cell_number) AS raw_text
+    FROM cells
+    JOIN rules.published USING (result_id, document_id)
     WHERE header_printed AND value IS NOT NULL
-    ORDER BY cell_number
+    GROUP BY place, column_name
 ), figures AS (
-    SELECT *, length(decimals) AS places
+    SELECT
+        result_id, document_id, table_name, column_name, raw_text,
+        split_part(raw_text, '.', 1) AS whole,
+        split_part(raw_text, '.', 2) AS decimals,
+        length(decimals) AS places
     FROM numbers
+    JOIN rules.published USING (place)
     WHERE regexp_full_match(raw_text, '(\d{1,3}(,\d{3})+|\d+)(\.\d+)?')
 ), usual AS (
     SELECT document_id, table_name, column_name, places AS usual

@@ -3,7 +3,7 @@
 -- network (R20) are not the same. Of several rows of a framework the fastest counts.
 WITH printed_rows AS (
     SELECT
-        *,
+        result_id, place, framework, batch_size, throughput,
         min(place) OVER (
             PARTITION BY
                 document_id, table_name, task, model_printed, variant, dataset_printed, platform,

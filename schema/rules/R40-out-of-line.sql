@@ -7,20 +7,21 @@
 -- off the line through the points next to it, by 0.4 (a ratio of 1.49: a curve bends where a
 -- machine fills up) and 5.9 median bends, and 1.5 times as much as they are: one that is off by one
 -- makes those next to it off by a half. Points printed twice are left out.
-WITH figures AS (
-    UNPIVOT rules.published ON throughput, latency_ms INTO NAME column_name VALUE figure
-), points AS (
+WITH placed AS (
     SELECT
-        *,
-        ln(figure) AS level,
-        ln(batch_size) AS size,
+        result_id, batch_size, throughput, latency_ms,
+        min(place) OVER (PARTITION BY document_id, table_name) AS printed_table,
         min(place) OVER (
             PARTITION BY
-                column_name, document_id, table_name, task, model_printed, variant, dataset_printed,
-                platform, chip, chip_count, sdk_version, framework, precision_printed, conditions
+                document_id, table_name, task, model_printed, variant, dataset_printed, platform,
+                chip, chip_count, sdk_version, framework, precision_printed, conditions
         ) AS curve
-    FROM figures
-    WHERE figure > 0 AND batch_size IS NOT NULL
+    FROM rules.published
+    WHERE batch_size IS NOT NULL
+), figures AS (
+    UNPIVOT placed ON throughput, latency_ms INTO NAME column_name VALUE figure
+), points AS (
+    SELECT *, ln(figure) AS level, ln(batch_size) AS size FROM figures WHERE figure > 0
 ), steps AS (
     SELECT
         *,
@@ -36,17 +37,17 @@ WITH figures AS (
     SELECT
         *,
         CASE WHEN count(step) OVER same >= 4 THEN step - median(step) OVER same END AS off,
-        abs(bend) > greatest(0.4, 5.9 * median(abs(bend)) OVER printed_table) AS bends,
+        abs(bend) > greatest(0.4, 5.9 * median(abs(bend)) OVER whole_table) AS bends,
         greatest(lag(abs(bend)) OVER along, lead(abs(bend)) OVER along, 0) AS bend_of_next
     FROM steps
     WINDOW
-        same AS (PARTITION BY column_name, document_id, table_name, batch_before, batch_size),
-        printed_table AS (PARTITION BY column_name, document_id, table_name),
+        same AS (PARTITION BY column_name, printed_table, batch_before, batch_size),
+        whole_table AS (PARTITION BY column_name, printed_table),
         along AS (PARTITION BY column_name, curve ORDER BY batch_size)
 ), odd_steps AS (
     SELECT *, coalesce(abs(off) > greatest(0.2, 5.9 * median(abs(off)) OVER same), FALSE) AS odd
     FROM deviations
-    WINDOW same AS (PARTITION BY column_name, document_id, table_name, batch_before, batch_size)
+    WINDOW same AS (PARTITION BY column_name, printed_table, batch_before, batch_size)
 ), neighbours AS (
     SELECT
         *,

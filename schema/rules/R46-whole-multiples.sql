@@ -87,20 +87,26 @@ WITH products AS (  -- whose work is known, so that their rate is a time
         ORDER BY size DESC
         ROWS BETWEEN UNBOUNDED PRECEDING AND UNBOUNDED FOLLOWING EXCLUDE CURRENT ROW
     )
+), flagged AS (
+    SELECT
+        result_id, column_name, size,
+        format(
+            'all {} figures of {} ({}) with digits enough are whole {}; the chance of that by accident'
+            || ' is 10^{:.0f}, with {} tests counted',
+            figures, title, document_id,
+            CASE
+                WHEN kind <> 'cycles' THEN unit
+                WHEN tiles > 1
+                    THEN format('cycles summed over {:.0f} tiles at {}', tiles, unit) || rivals
+                ELSE 'cycles at ' || unit || rivals
+            END,
+            exponent, tests
+        ) AS message
+    FROM compared
+    WHERE multiples = figures AND exponent < -6
 )
 SELECT
     result_id, column_name, 'info' AS severity,
-    format(
-        'all {} figures of {} ({}) with digits enough are whole {}; the chance of that by accident'
-        || ' is 10^{:.0f}, with {} tests counted',
-        figures, title, document_id,
-        CASE
-            WHEN kind <> 'cycles' THEN unit
-            WHEN tiles > 1
-                THEN format('cycles summed over {:.0f} tiles at {}', tiles, unit) || rivals
-            ELSE 'cycles at ' || unit || rivals
-        END,
-        exponent, tests
-    ) AS message
-FROM compared
-WHERE multiples = figures AND exponent < -6
+    string_agg(message, '; ' ORDER BY size DESC) AS message  -- two units may fit
+FROM flagged
+GROUP BY result_id, column_name

@@ -85,8 +85,7 @@ def find_flags(
     define_macros(connection)
     connection.execute(f"CREATE SCHEMA {RULES_SCHEMA}")
     for view in SHARED:
-        path = f"{view.folder}/{view.name}.sql"
-        execute_text(connection, path, f"CREATE TABLE {view.sql_name} AS {view.sql}")
+        execute_text(connection, view.path, f"CREATE TABLE {view.sql_name} AS {view.sql}")
     flags = replace(FLAGS, schema=RULES_SCHEMA)
     connection.execute(sql_table(flags)[0])
     for rule in rules:

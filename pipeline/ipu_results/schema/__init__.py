@@ -181,9 +181,14 @@ class View:
         return qualify(self.schema, self.name)
 
     @property
+    def path(self) -> str:
+        """The file of its statement, within `schema/`."""
+        return f"{self.folder}/{self.name}.sql"
+
+    @property
     def sql(self) -> str:
         """The SELECT statement behind the view."""
-        return fill_rules((SCHEMA / self.folder / f"{self.name}.sql").read_text(encoding="utf-8"))
+        return fill_rules((SCHEMA / self.path).read_text(encoding="utf-8"))
 
     @property
     def source(self) -> str:

@@ -27,7 +27,7 @@ from ipu_results.ground.sql import (
     create_table,
     get_first_line,
 )
-from ipu_results.ground.statements import define_macros
+from ipu_results.ground.statements import define_macros, execute_text
 from ipu_results.schema import DETAIL, RULES, SHARED, TABLES, VIEWS, View, sql_table, sql_view
 from ipu_results.store.files import BUILD_ID, DATABASE, get_parquet_name, is_damaged, is_pending
 
@@ -79,11 +79,13 @@ def define_database(engine: duckdb.DuckDBPyConnection, with_comments: bool = Fal
     with _begin_writing(engine) as connection:
         connection.execute(f"CREATE SCHEMA {DETAIL}; CREATE SCHEMA {RULES}")
         define_macros(connection)  # for quality rules, which a reader may paste
-    for create, *comments in (*map(sql_table, TABLES), *map(sql_view, (*VIEWS, *SHARED))):
-        with _begin_writing(
-            engine
-        ) as connection:  # each comment copies its table until the transaction ends
-            connection.execute(";\n".join([create, *(comments if with_comments else ())]))
+    created = [(f"tables/{table.name}.toml", sql_table(table)) for table in TABLES]
+    created += [(view.path, sql_view(view)) for view in (*VIEWS, *SHARED)]
+    for path, (create, *comments) in created:
+        # each comment copies its table until the transaction ends
+        with _begin_writing(engine) as connection:
+            statements = [create, *(comments if with_comments else ())]
+            execute_text(connection, path, ";\n".join(statements))
 
 
 def insert_tables(engine: duckdb.DuckDBPyConnection, tables: Mapping[str, pa.Table]) -> None:

@@ -3,7 +3,7 @@
 -- flags: after such a row the next one is normal.
 WITH points AS (
     SELECT
-        *,
+        result_id, batch_size, throughput,
         min(place) OVER (
             PARTITION BY
                 document_id, table_name, task, model_printed, variant, dataset_printed, platform,

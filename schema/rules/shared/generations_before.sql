@@ -3,7 +3,7 @@
 -- counts match nothing. Of several rows of the previous generation the fastest counts.
 WITH ranked AS (
     SELECT
-        *,
+        result_id, place, family, platform, batch_size, throughput, latency_ms,
         list_position(['Mk1', 'Classic', 'Bow'], family) AS generation,
         min(place) OVER (
             PARTITION BY

@@ -2,7 +2,7 @@
 -- number of chips: the points of a curve over the batch size must not be taken for machines.
 WITH works AS (
     SELECT
-        *,
+        result_id, place, platform, chip_count, throughput, batch_size, sdk_version,
         min(place) OVER (
             PARTITION BY
                 document_id, table_name, task, model_printed, variant, dataset_printed, framework,

@@ -18,7 +18,7 @@ WITH few_figures AS (
         r.dataset_printed, r.platform, r.chip, r.chip_count, r.sdk_version, r.framework,
         r.precision_printed, r.activation_bits, r.batch_size, r.micro_batch_size, r.mlperf_id,
         r.throughput, r.item, r.latency_ms, r.latency_basis, r.efficiency, r.power_scope,
-        r.conditions, f.* EXCLUDE (result_id), m.family, m.rated_power_w,
+        r.conditions, t.header_printed, f.* EXCLUDE (result_id), m.family, m.rated_power_w,
         coalesce(i.model, r.model_printed) AS network,
         r.throughput * r.latency_ms / 1000.0 / r.batch_size AS in_flight,
         row_number() OVER (
@@ -26,6 +26,8 @@ WITH few_figures AS (
         ) AS place
     FROM results r
     LEFT JOIN few_figures f ON f.result_id = r.result_id
+    LEFT JOIN detail.source_tables t
+        ON t.document_id = r.document_id AND t.table_name = r.table_name
     LEFT JOIN platforms m ON m.platform = r.platform
     LEFT JOIN rules.identities i ON i.model_printed = r.model_printed AND i.platform = r.platform
         AND i.framework = r.framework
