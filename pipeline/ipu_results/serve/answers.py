@@ -19,10 +19,10 @@ from ipu_results.comparison.comparable import load_rows
 from ipu_results.comparison.words import MAX_LISTED, KnownWords, load_known_words
 from ipu_results.ground.sql import run_query
 from ipu_results.ground.text import find_nearest_words, has_in_a_row, to_json_value
-from ipu_results.schema import quote, table
+from ipu_results.schema import table
 from ipu_results.schema.usable import describe_unusable, find_unusable
 from ipu_results.schema.vocabulary import load_vocabulary, normalise_name
-from ipu_results.serve import RefusalError
+from ipu_results.serve import WORDS, RefusalError
 from ipu_results.serve.brief import shorten_row
 from ipu_results.serve.cite import (
     DatasetVersion,
@@ -32,11 +32,10 @@ from ipu_results.serve.cite import (
 )
 from ipu_results.serve.facts import (
     EMULATED,
-    MICROBENCHMARKS,
     SUBMITTED,
     CitedResult,
-    describe_row,
     load_results,
+    open_citable,
 )
 from ipu_results.store.query import connect_warehouse, read_build_id
 
@@ -62,51 +61,6 @@ Figure = Literal[
 FIGURES: tuple[str, ...] = get_args(Figure)
 # named where a row does not print them
 MAIN_FIGURES = ("throughput", "latency_ms", "minutes", "power_w")
-CONDITIONS = (
-    "publisher",
-    "submitter",
-    "published_on",
-    "model",
-    "model_printed",
-    "variant",
-    "task",
-    "phase",
-    "platform",
-    "chip",
-    "chip_count",
-    "batch_size",
-    "sequence_length",
-    "packed",
-    "sparsity",
-    "dataset",
-    "framework",
-    "sdk_version",
-    "precision",
-    "latency_basis",
-    "latency_scope",
-    "power_scope",
-    "conditions",
-    "benchmark",
-    "division",
-    "mlperf_round",
-    "mlperf_id",
-    "run_id",
-    "same_as",
-)
-MICROBENCHMARK_CONDITIONS = (
-    "publisher",
-    "chip",
-    "chip_count",
-    "operation",
-    "shape",
-    "precision",
-    "metric",
-    "statistic",
-    "sdk_version",
-    "canonical_value",
-    "canonical_unit",
-    "conditions",
-)
 ORIGINS = {
     "published": "printed in a document of its publisher",
     "official": "computed from the official logs of MLPerf",
@@ -153,31 +107,22 @@ class Record:
         """Return the row of an id. Raises RefusalError for an unknown one."""
         row = self.sources.get(result_id)
         if row is None:
-            raise RefusalError(
-                "unknown-word", f"unknown result {result_id!r}", "find gives the ids of results"
-            )
-        if "microbenchmark_id" in row:
+            reason = f"unknown result {result_id!r}"
+            raise RefusalError("unknown-word", reason, "find gives the ids of results")
+        if is_microbenchmark(row):
             reason = f"{result_id} is a microbenchmark, and this tool takes results"
-            raise RefusalError(
-                "unknown-word",
-                reason,
-                "provenance takes it; the view replications, by sql, pairs it",
-            )
+            step = "provenance takes it; the view replications, by sql, pairs it"
+            raise RefusalError("unknown-word", reason, step)
         return row
 
     def cite(self, ids: Sequence[str]) -> str:
         """Return the citation of results and microbenchmarks as Markdown, empty for none."""
-        if not ids:
-            return ""
-        with self.connection.cursor() as cursor:
-            return self._format(load_results(cursor, ids))
+        return self._format(load_results(self.connection, ids)) if ids else ""
 
     def _format(self, results: Sequence[CitedResult]) -> str:
-        return (
-            format_sources(results, self.version)
-            if self.is_brief
-            else format_citation(results, self.version, "markdown")
-        )
+        if self.is_brief:
+            return format_sources(results, self.version)
+        return format_citation(results, self.version, "markdown")
 
     def load(
         self, ids: Sequence[str], figures: Sequence[str] = ALL_FIGURES
@@ -187,36 +132,28 @@ class Record:
         """
         if not ids:
             return [], ""
-        with self.connection.cursor() as cursor:
-            results = load_results(cursor, ids)
-            where = f"result_id IN ({', '.join(map(quote, ids))})"
-            flags = run_query(cursor, f"FROM flags WHERE {where} ORDER BY ALL").to_pylist()
-        described = [_describe(result, self.sources[result.result_id], flags) for result in results]
-        return (
-            [shorten_row(own, figures) for own in described] if self.is_brief else described
-        ), self._format(results)
+        results = load_results(self.connection, ids)
+        described = [_describe(result, self.sources[result.result_id]) for result in results]
+        if self.is_brief:
+            described = [shorten_row(row, figures) for row in described]
+        return described, self._format(results)
 
 
 def open_record(folder: Path) -> Record:
     """Open a warehouse. Raises WarehouseError if there is none."""
     connection = connect_warehouse(folder)
     version = read_dataset_version(folder, read_build_id(folder))
-    microbenchmarks = run_query(connection, MICROBENCHMARKS).to_pylist()
     rows = load_rows(connection)
     scopes = {
-        (own["result_id"], own["metric"]): own["scope"]
-        for own in run_query(connection, "FROM figures WHERE scope IS NOT NULL").to_pylist()
+        (figure["result_id"], figure["metric"]): figure["scope"]
+        for figure in run_query(connection, "FROM figures WHERE scope IS NOT NULL").to_pylist()
     }
     for row in rows:
         row["scopes"] = {name: scopes.get((row["result_id"], name)) for name in SCOPED}
-    return Record(
-        folder,
-        connection,
-        version,
-        load_known_words(connection),
-        rows,
-        microbenchmarks,
-    )
+    with open_citable(connection) as session:
+        citable = run_query(session, "FROM citable WHERE microbenchmark_id IS NOT NULL")
+    words = load_known_words(connection)
+    return Record(folder, connection, version, words, rows, citable.to_pylist())
 
 
 def get_unit(figure: str, row: Row) -> str | None:
@@ -225,29 +162,35 @@ def get_unit(figure: str, row: Row) -> str | None:
     return unit.replace("item", row["item"] or "item") if unit else None
 
 
+def is_microbenchmark(row: Row) -> bool:
+    """Return whether a row has one value, and not the columns of a result."""
+    return row.get("microbenchmark_id") is not None
+
+
 def list_not_printed(row: Row) -> list[str]:
-    """List the main figures that a result does not print; none for a microbenchmark, which has no
-    such columns.
-    """
-    return [name for name in MAIN_FIGURES if name in row and row[name] is None]
+    """List the main figures that a result does not print; none for a microbenchmark."""
+    if is_microbenchmark(row):
+        return []
+    return [name for name in MAIN_FIGURES if row[name] is None]
 
 
-def _describe(result: CitedResult, row: Row, flags: Sequence[Row]) -> dict[str, Any]:
-    printed = {figure.column: figure for figure in result.figures}
+def _describe(result: CitedResult, row: Row) -> dict[str, Any]:
+    is_result = not is_microbenchmark(row)
+    printed = {figure.column_name: figure for figure in result.figures}
     figures: dict[str, Any] = {}
-    is_result = "microbenchmark_id" not in row
     for name in FIGURES if is_result else (VALUE,):
         if row[name] is not None:
-            own = printed.get("time_to_train_s" if name == MINUTES else name)
+            figure = printed.get("time_to_train_s" if name == MINUTES else name)
             figures[name] = {
                 "value": row[name],
                 "unit": get_unit(name, row) if is_result else row["unit"],
-                "as_printed": own and " ".join(filter(None, (own.text, own.unit))),
-                "place": own and own.place,
+                "as_printed": figure and figure.text,
+                "place": figure and figure.place,
             }
+    conditions = WORDS["conditions_of"]["result" if is_result else "microbenchmark"]
     described = {
         "result_id": result.result_id,
-        "what": describe_row(result.row),
+        "what": result.description,
         "relationship": row["relationship"],
         "origin": row["origin"],
         "how_obtained": ORIGINS[row["origin"]],
@@ -255,14 +198,8 @@ def _describe(result: CitedResult, row: Row, flags: Sequence[Row]) -> dict[str, 
         "usable": row["usable"],
         "figures": figures,
         "not_printed": list_not_printed(row),
-        "flags": [
-            {name: flag[name] for name in ("rule", "severity", "column_name", "message")}
-            for flag in flags
-            if flag["result_id"] == result.result_id
-        ],
-        "conditions": {
-            name: row[name] for name in (CONDITIONS if is_result else MICROBENCHMARK_CONDITIONS)
-        },
+        "flags": result.flags,
+        "conditions": {name: row[name] for name in conditions},
     }
     return {name: to_json_value(value) for name, value in described.items()}
 
@@ -271,16 +208,27 @@ def suggest(word: str, known: Iterable[str]) -> str:
     """Name the known words that are nearest to an unknown one."""
     names = sorted(set(known))
     near = find_nearest_words(word, names, NEAREST)
-    return (
-        f"nearest: {', '.join(near)}"
-        if near
-        else f"none is near; known are {', '.join(names[:MAX_LISTED])}, …"
-    )
+    if near:
+        return f"nearest: {', '.join(near)}"
+    return f"none is near; known are {', '.join(names[:MAX_LISTED])}, …"
 
 
-WORDS = ("platform", "task", "framework", "division", "item", "power_scope")  # of the vocabulary
+VIEWS_OF = {"energy_per_item_j": "energy_per_item"}  # which computes the figure of a result
+LISTED = ("platform", "task", "framework", "division", "item", "power_scope")  # as known words
 NUMBERS = ("batch_size", "chip_count", "sequence_length")
-TEXTS = (
+SETTINGS = ("packed", "sparsity")  # null is the usual case: not packed, dense
+# GC2 and GC200 are two chips, and 2.0 and 2.1 two rounds
+VERSIONED = ("framework", "dataset", "sdk_version")
+NONE = "none"  # a phase that no row states
+FAMILIES = ("chip", "phase")  # A100 means A100-40GB, too, but GC means neither GC2 nor GC200
+# conditions of which people take one for another
+NAMED_BY = ("chip", "platform", "publisher", "submitter")
+# in the order in which rows are selected: the first that leaves none is named
+STATED_CONDITIONS = (
+    "model",
+    *LISTED,
+    "precision",
+    *NUMBERS,
     "variant",
     "input_size",
     "publisher",
@@ -294,16 +242,16 @@ TEXTS = (
     "relationship",
     "origin",
     "latency_basis",
+    *SETTINGS,
 )
-VIEWS_OF = {"energy_per_item_j": "energy_per_item"}  # which computes the figure of a result
-SETTINGS = ("packed", "sparsity")  # null is the usual case: not packed, dense
-# GC2 and GC200 are two chips, and 2.0 and 2.1 two rounds
-VERSIONED = ("framework", "dataset", "sdk_version")
-NONE = "none"  # a phase that no row states
-FAMILIES = ("chip", "phase")  # A100 means A100-40GB, too, but GC means neither GC2 nor GC200
-# conditions of which people take one for another
-NAMED_BY = ("chip", "platform", "publisher", "submitter")
-STATED_CONDITIONS = ("model", *WORDS, "precision", *NUMBERS, *TEXTS, *SETTINGS)
+# Reasons why no row of an answer is usable, the first that some row has, with its code.
+HIDDEN = {
+    EMULATED: "emulated-not-measured",
+    SUBMITTED: "submitted-not-requested",
+    "error": "flagged",
+    "suspect": "flagged",
+    "repeated": "no-match",
+}
 
 
 class Conditions(TypedDict, total=False):
@@ -396,13 +344,12 @@ def select_rows(
     }
     rows = list(record.rows)
     for name, value in stated.items():
-        fitting = _filter(record, rows, name, value)
-        if not fitting:
-            others = ", ".join(f"{key} {other}" for key, other in stated.items() if key != name)
-            raise RefusalError(
-                "no-match", f"no row has {name} {value}{f' with {others}' if others else ''}"
-            )
-        rows = fitting
+        values = _find_values(record, name, value)
+        rows = [row for row in rows if row[name] in values]
+        if not rows:
+            others = [f"{key} {other}" for key, other in stated.items() if key != name]
+            among = f" with {', '.join(others)}" if others else ""
+            raise RefusalError("no-match", f"no row has {name} {value}{among}")
     is_usable = arguments.get("usable") is not False
     requested = {*shown, stated.get("origin"), stated.get("relationship")}
     kept: list[Row] = []
@@ -422,15 +369,11 @@ def select_rows(
 def _refuse_hidden(rows: Sequence[Row], what: str) -> None:
     """Refuse if there are rows, none of them usable: predictions and users' figures first."""
     reasons = {find_unusable(row) for row in rows}
-    words = f"no usable row {what}: {describe_unusable(rows)}"
-    if EMULATED in reasons:
-        raise RefusalError("emulated-not-measured", words)
-    if SUBMITTED in reasons:
-        raise RefusalError("submitted-not-requested", words)
-    if reasons & {"error", "suspect"}:
-        raise RefusalError("flagged", words)
-    if reasons:
-        raise RefusalError("no-match", words, "state usable false to see them")
+    for reason, code in HIDDEN.items():
+        if reason in reasons:
+            words = f"no usable row {what}: {describe_unusable(rows)}"
+            step = "state usable false to see them" if code == "no-match" else ""
+            raise RefusalError(code, words, step)
 
 
 def require_figure(record: Record, selection: Selection, figure: str) -> list[Row]:
@@ -438,9 +381,8 @@ def require_figure(record: Record, selection: Selection, figure: str) -> list[Ro
     rows = _keep_printing(selection.rows, figure)
     if not rows:
         _refuse_hidden(_keep_printing(selection.hidden, figure), f"has {figure}")
-        reason = (
-            f"none of {len(selection.rows)} rows prints {figure}: it is unknown, and it is not zero"
-        )
+        count = len(selection.rows)
+        reason = f"none of {count} rows prints {figure}: it is unknown, and it is not zero"
         raise RefusalError("not-printed", reason, _suggest_figures(record, selection.rows, figure))
     return rows
 
@@ -451,78 +393,79 @@ def _keep_printing(rows: Sequence[Row], figure: str) -> list[Row]:
 
 def _suggest_figures(record: Record, rows: Sequence[Row], figure: str) -> str:
     """Name the figures that the rows print, and the view that computes the missing one from them."""
-    step = f"these rows print {', '.join(name for name in FIGURES if _keep_printing(rows, name))}"
+    printed = [name for name in FIGURES if _keep_printing(rows, name)]
+    step = f"these rows print {', '.join(printed)}"
     view = VIEWS_OF.get(figure)
     if view is None:
         return step
-    ids = ", ".join(quote(row["result_id"]) for row in rows)
-    with record.connection.cursor() as cursor:
-        computed = run_query(cursor, f"FROM {view} WHERE result_id IN ({ids})").num_rows
-    return (
-        f"{step}; the view {view} has {figure} computed for {computed} of them, by sql"
-        if computed
-        else step
-    )
+    ids = [row["result_id"] for row in rows]
+    sql = f"SELECT count(*) FROM {view} WHERE list_contains($1, result_id)"
+    [(computed,)] = record.connection.cursor().execute(sql, [ids]).fetchall()
+    if not computed:
+        return step
+    return f"{step}; the view {view} has {figure} computed for {computed} of them, by sql"
 
 
-def _filter(record: Record, rows: Sequence[Row], name: str, value: Any) -> list[Row]:
+def _find_values(record: Record, name: str, value: Any) -> Collection[Any]:
+    """Return the values of a column that a condition means, None for a blank.
+
+    Raises RefusalError for an unknown word.
+    """
+    if name in NUMBERS:
+        return {value}
+    if name in SETTINGS:
+        return {value} if value else {value, None}
+    if name == "phase" and value == NONE:
+        return {None}
+    words = record.words
+    vocabulary = load_vocabulary()
+    word = value
+    if name in ("model", "precision", *LISTED):
+        word = _find_word(record, name, value)
     if name == "model":
         # means itself, else the models of that printed name
-        model = _find_word(record, "model", value)
-        models = record.words.models.get(model, (model,))
-        models = (model,) if model in models else models
-        return [row for row in rows if row["model"] in models]
-    if name in NUMBERS:
-        return [row for row in rows if row[name] == value]
+        models = words.models.get(word, ())
+        return {word} if word in models else models or {word}
     if name == "precision":
-        precision = _find_word(record, "precision", value)
-        names = load_vocabulary().precision_names
-        precision = names.get(normalise_name(precision), precision)
-        return [row for row in rows if row["precision"] == precision]
-    if name in SETTINGS:
-        return [row for row in rows if (row[name] or 0) == value]
-    if name == "phase" and value == NONE:
-        return [row for row in rows if row["phase"] is None]
-    word = _find_word(record, name, value) if name in WORDS else value
+        return {vocabulary.precision_names.get(normalise_name(word), word)}
     if name == "chip":
-        word = load_vocabulary().name_chip(word) or word
+        word = vocabulary.name_chip(word) or word
     if name == "dataset":
-        word = record.words.datasets.get(normalise_name(word), word)
-    if name in record.words.fields:
-        word = record.words.find(name, word) or word  # v2.0 is 2.0
+        word = words.datasets.get(normalise_name(word), word)
+    if name in words.fields:
+        word = words.find(name, word) or word  # v2.0 is 2.0
     known = {row[name] for row in record.rows if row[name] is not None}
-    words = {each for each in known if _means(word, each, name)}
-    if name == "phase" and word in words:
-        words = {word}
-    if not words and not (name == "relationship" and value == SUBMITTED):
+    values = {each for each in known if _means(word, each, name)}
+    if name == "phase" and word in values:
+        return {word}
+    if not values and (name, value) != ("relationship", SUBMITTED):
         step = _suggest_condition(record, name, value) or suggest(value, known)
         raise RefusalError("unknown-word", f"no row of the record has {name} {value!r}", step)
-    return [row for row in rows if row[name] in words]
+    return values
 
 
 def _means(stated: str, known: str, name: str) -> bool:
     """Return whether a word of a condition is the known one, or that without its version, such as
     2.4 of 2.4.0.
     """
-    if normalise_name(stated) == normalise_name(known) or (
-        name in FAMILIES and has_in_a_row(stated, known)
-    ):
+    if normalise_name(stated) == normalise_name(known):
+        return True
+    if name in FAMILIES and has_in_a_row(stated, known):
         return True
     version = r"(\.\d+)*" if stated[-1:].isdigit() else r"\d[\d.]*"
-    return name in VERSIONED and bool(
-        re.fullmatch(re.escape(stated.casefold()) + version, known.casefold())
-    )
+    pattern = re.escape(stated.casefold()) + version
+    return name in VERSIONED and bool(re.fullmatch(pattern, known.casefold()))
 
 
 def _suggest_condition(record: Record, name: str, value: str) -> str:
     """Name the condition to state where a word is one of another, such as a chip for a machine;
     empty for none.
     """
-    for column in (column for column in NAMED_BY if name in NAMED_BY and column != name):
-        if known := [
-            row[column] for row in record.rows if row[column] and _means(value, row[column], column)
-        ]:
-            word = value if column in FAMILIES else known[0]
+    for column in NAMED_BY if name in NAMED_BY else ():
+        known = [row[column] for row in record.rows if row[column] is not None]
+        meant = [word for word in known if column != name and _means(value, word, column)]
+        if meant:
+            word = value if column in FAMILIES else meant[0]
             return f"{word} is a {column}: state {column} {word}"
     return ""
 
@@ -531,10 +474,7 @@ def _find_word(record: Record, field: str, word: str) -> str:
     known = record.words.find(field, word)
     if known is None:
         step = _suggest_condition(record, field, word)
-        if field == "platform":
-            step = (
-                step
-                or "state chip, chip_count and submitter instead: official systems have own names"
-            )
+        if field == "platform" and not step:
+            step = "state chip, chip_count and submitter instead: official systems have own names"
         raise RefusalError("unknown-word", record.words.describe_unknown(field, word), step)
     return known

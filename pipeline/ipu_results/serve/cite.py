@@ -7,7 +7,6 @@ import json
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import date
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote
@@ -17,16 +16,7 @@ import pyarrow.compute as pc
 from ipu_results.errors import QueryError, WarehouseError
 from ipu_results.ground.files import DATASET
 from ipu_results.ground.text import escape_line, escape_markdown, format_json
-from ipu_results.serve.facts import (
-    AUTHOR,
-    LEGEND,
-    CitedResult,
-    describe_row,
-    find_figures,
-    format_figure,
-    load_results,
-    mark_name,
-)
+from ipu_results.serve.facts import AUTHOR, LEGEND, CitedResult, load_results, mark_name
 from ipu_results.store.query import open_warehouse, read_build_id, read_one_build, read_parquet
 
 REPOSITORY = "https://github.com/ipu-results/ipu-results"
@@ -144,9 +134,9 @@ def escape_markdown_line(text: str) -> str:
     return escape_markdown(escape_line(text))
 
 
-def make_key(text: str) -> str:
-    """Return text as a BibTeX key."""
-    return re.sub(r"[^A-Za-z0-9.:-]+", "-", text)
+def make_key(source: CitedResult) -> str:
+    """Return the key of a source in BibTeX and CSL."""
+    return f"{KEY}:{re.sub(r'[^A-Za-z0-9.:-]+', '-', source.document_id)}"
 
 
 FORMATS = ("markdown", "bibtex", "csl-json")
@@ -169,43 +159,34 @@ def cite(
     if format not in FORMATS:
         raise QueryError(f"unknown format {format!r}; choose from: {', '.join(FORMATS)}")
     names = [ids] if isinstance(ids, str) else list(ids)
-    folder = DATASET if warehouse is None else Path(warehouse)
-    version, results = read_one_build(folder, lambda folder: _load(folder, names))
-    return format_citation(results, version, format)
+
+    def load(folder: Path) -> tuple[Sequence[CitedResult], DatasetVersion]:
+        with open_warehouse(folder) as connection:
+            version = read_dataset_version(folder, read_build_id(folder))
+            return load_results(connection, names), version
+
+    cited = read_one_build(DATASET if warehouse is None else Path(warehouse), load)
+    return format_citation(*cited, format)
 
 
 def format_citation(results: Sequence[CitedResult], version: DatasetVersion, format: str) -> str:
     """Format the citation of loaded results in one of `FORMATS`."""
+    if format == "markdown":
+        return _format_markdown(results, version)
+    sources = group_by_source(results).values()
     if format == "csl-json":
-        return format_json(_build_items(results, version))
-    write = {"markdown": _format_markdown, "bibtex": _format_bibtex}[format]
-    return write(results, version)
-
-
-def _load(folder: Path, ids: Sequence[str]) -> tuple[DatasetVersion, list[CitedResult]]:
-    with open_warehouse(folder) as connection:
-        return read_dataset_version(folder, read_build_id(folder)), load_results(connection, ids)
+        items = [_build_source_item(cited, version) for cited in sources]
+        return format_json([_build_dataset_item(version), *items])
+    entries = [_format_source(cited, version) for cited in sources]
+    return "\n\n".join([_format_dataset(version), *entries])
 
 
 def group_by_source(results: Sequence[CitedResult]) -> dict[str, list[CitedResult]]:
     """Return results by document, in the order of their first result."""
     grouped: dict[str, list[CitedResult]] = {}
     for result in results:
-        grouped.setdefault(result.source.document_id, []).append(result)
+        grouped.setdefault(result.document_id, []).append(result)
     return grouped
-
-
-def describe_source(item: Mapping[str, Any]) -> str:
-    """Describe the document of a CSL item: publisher, title, day, address, day of retrieval."""
-    retrieved = _format_day(item, "accessed")
-    parts = (
-        item["author"][0]["literal"],
-        f"“{item['title']}”",
-        _format_day(item, "issued"),
-        item.get("URL"),
-        retrieved and f"retrieved {retrieved}",
-    )
-    return ", ".join(part for part in parts if part)
 
 
 def describe_dataset(version: DatasetVersion) -> str:
@@ -213,37 +194,54 @@ def describe_dataset(version: DatasetVersion) -> str:
     return f"{NAME}, {version}"
 
 
-def describe_disclosures(results: Sequence[CitedResult]) -> list[str]:
+def _describe_source(results: Sequence[CitedResult]) -> str:
+    """Describe the document of results: publisher, title, day, address, day of retrieval."""
+    source = results[0]
+    parts = [
+        source.author,
+        f"“{source.title}”",
+        source.issued_on,
+        _find_address(results),
+        source.retrieved_on and f"retrieved {source.retrieved_on}",
+    ]
+    return mark_name(", ".join(part for part in parts if part))
+
+
+def _find_address(results: Sequence[CitedResult]) -> str:
+    """Return the address that leads nearest to all results of a source."""
+    urls = {result.url for result in results}
+    return escape_url((urls.pop() if len(urls) == 1 else results[0].document_url) or "")
+
+
+def _describe_disclosures(results: Sequence[CitedResult]) -> list[str]:
     """Return what must be said with results: emulated, suspect, flagged, and MLPerf's attribution."""
-    notes = list(dict.fromkeys(note for result in results for note in result.notes))
-    attributions = list(
-        dict.fromkeys(result.attribution for result in results if result.attribution)
-    )
-    return [*notes, *attributions, *([LEGEND] if attributions else [])]
+    notes = [note for result in results for note in result.notes]
+    attributions = [mark_name(result.attribution) for result in results if result.attribution]
+    if attributions:
+        attributions.append(LEGEND)
+    return list(dict.fromkeys(notes + attributions))
 
 
-def describe_figures(result: CitedResult) -> str:
-    """Return the figures with their places, and the id of the result."""
-    figures = "; ".join(
-        f"{figure.label} {format_figure(figure, result.status)} ({figure.place})"
-        for figure in find_figures(result)
-    )
-    return mark_name(f"{describe_row(result.row)}: {figures}; result {result.result_id}")
+def _describe_figures(results: Sequence[CitedResult]) -> str:
+    """Return the figures with their places, and the ids of the results."""
+    described = []
+    for result in results:
+        figures = [f"{result.format_figure(own)} ({own.place})" for own in result.figures]
+        described.append(f"{result.description}: {'; '.join(figures)}; result {result.result_id}.")
+    return mark_name(" ".join(described))
 
 
 def format_footnote(
     results: Sequence[CitedResult], version: DatasetVersion, *, places: bool = True
 ) -> str:
     """Return the footnote for results of one source, as plain text."""
-    where = " ".join(f"{describe_figures(result)}." for result in results) if places else ""
-    source = mark_name(describe_source(_build_source_item(results, version)))
     parts = [
-        f"{source}.",
-        where,
+        f"{_describe_source(results)}.",
+        *([_describe_figures(results)] if places else []),
         f"In: {describe_dataset(version)}.",
-        *describe_disclosures(results),
+        *_describe_disclosures(results),
     ]
-    return " ".join(part for part in parts if part)
+    return " ".join(parts)
 
 
 def format_sources(results: Sequence[CitedResult], version: DatasetVersion) -> str:
@@ -251,18 +249,16 @@ def format_sources(results: Sequence[CitedResult], version: DatasetVersion) -> s
     be disclosed.
     """
     lines = []
-    for own in group_by_source(results).values():
-        ids = ", ".join(f"result {result.result_id}" for result in own)
-        lines.append(f"{mark_name(describe_source(_build_source_item(own, version)))}: {ids}.")
-    lines += [f"In: {KEY}, {version}.", *describe_disclosures(results)]
+    for cited in group_by_source(results).values():
+        ids = ", ".join(f"result {result.result_id}" for result in cited)
+        lines.append(f"{_describe_source(cited)}: {ids}.")
+    lines += [f"In: {KEY}, {version}.", *_describe_disclosures(results)]
     return escape_markdown_line(" ".join(lines))
 
 
-def _build_items(results: Sequence[CitedResult], version: DatasetVersion) -> list[dict[str, Any]]:
-    """Build the CSL items of a citation, from which the other formats are made: the dataset, then
-    each source.
-    """
-    dataset: dict[str, Any] = {
+def _build_dataset_item(version: DatasetVersion) -> dict[str, Any]:
+    """Build the CSL item of the dataset."""
+    item: dict[str, Any] = {
         "id": KEY,
         "type": "dataset",
         "title": NAME,
@@ -272,86 +268,83 @@ def _build_items(results: Sequence[CitedResult], version: DatasetVersion) -> lis
         "URL": REPOSITORY,
     }
     if version.published_on:
-        dataset["issued"] = _build_date(date.fromisoformat(version.published_on))
-    return [
-        dataset,
-        *(_build_source_item(own, version) for own in group_by_source(results).values()),
-    ]
+        item["issued"] = _build_date(version.published_on)
+    return item
 
 
 def _build_source_item(results: Sequence[CitedResult], version: DatasetVersion) -> dict[str, Any]:
-    """Build the CSL item of one source, with the address that leads nearest to all its results."""
-    source = results[0].source
-    urls = {result.source.url for result in results}
-    figures = (f"{describe_figures(result)}." for result in results)
-    checked = f"Checked in: {describe_dataset(version)}."
+    """Build the CSL item of one source."""
+    source = results[0]
+    is_data = source.origin in ("measured", "emulated")  # of this project, and no page
     item: dict[str, Any] = {
-        "id": f"{KEY}:{make_key(source.document_id)}",
-        "type": "dataset" if is_dataset(results[0].row) else "webpage",
+        "id": make_key(source),
+        "type": "dataset" if is_data else "webpage",
         "title": mark_name(source.title),
-        "author": [{"literal": source.publisher}],
-        "note": " ".join([*figures, *describe_disclosures(results), checked]),
+        "author": [{"literal": source.author}],
+        "note": _describe_note(results, version),
     }
-    if url := escape_url((urls.pop() if len(urls) == 1 else source.document_url) or ""):
+    if url := _find_address(results):
         item["URL"] = url
-    days = {"issued": source.published_on, "accessed": source.retrieved_on}
-    return item | {name: _build_date(day) for name, day in days.items() if day}
+    if source.issued_on:
+        item["issued"] = _build_date(source.issued_on)
+    if source.retrieved_on:
+        item["accessed"] = _build_date(source.retrieved_on)
+    return item
 
 
-def _build_date(day: date) -> dict[str, Any]:
-    return {"date-parts": [[day.year, day.month, day.day]]}
+def _describe_note(results: Sequence[CitedResult], version: DatasetVersion) -> str:
+    checked = f"Checked in: {describe_dataset(version)}."
+    return " ".join([_describe_figures(results), *_describe_disclosures(results), checked])
 
 
-def _format_day(item: Mapping[str, Any], name: str) -> str:
-    """Return a date of a CSL item in ISO 8601, "" without one."""
-    return date(*item[name]["date-parts"][0]).isoformat() if name in item else ""
+def _build_date(day: str) -> dict[str, Any]:
+    return {"date-parts": [[int(part) for part in day.split("-")]]}
 
 
 def _format_markdown(results: Sequence[CitedResult], version: DatasetVersion) -> str:
     lines = []
     notes = []
-    for number, of_source in enumerate(group_by_source(results).values(), 1):
-        for result in of_source:
-            figures = (
-                f"{figure.label} {format_figure(figure, result.status)}"
-                for figure in find_figures(result)
-            )
-            what = mark_name(describe_row(result.row))
-            lines.append(
-                f"* {escape_markdown_line(what)}:"
-                f" {escape_markdown_line('; '.join(figures))}[^{number}]"
-            )
-        notes.append(f"[^{number}]: {escape_markdown_line(format_footnote(of_source, version))}")
+    for number, cited in enumerate(group_by_source(results).values(), 1):
+        for result in cited:
+            what = escape_markdown_line(mark_name(result.description))
+            figures = "; ".join(map(result.format_figure, result.figures))
+            lines.append(f"* {what}: {escape_markdown_line(figures)}[^{number}]")
+        notes.append(f"[^{number}]: {escape_markdown_line(format_footnote(cited, version))}")
     return "\n".join([*lines, "", *notes])
 
 
-def is_dataset(row: Mapping[str, Any]) -> bool:
-    """Return whether a result is of this project's own data, and not of a page."""
-    return row["origin"] in ("measured", "emulated")
-
-
-def _format_bibtex(results: Sequence[CitedResult], version: DatasetVersion) -> str:
-    dataset, *sources = _build_items(results, version)
-    dataset["note"] = f"Dataset, CC-BY-4.0, {version}"
-    return "\n\n".join([_format_entry(dataset, version.year), *map(_format_entry, sources)])
-
-
-def _format_entry(item: Mapping[str, Any], year: str | None = None) -> str:
-    """Format a CSL item as an entry of type misc, which every BibTeX style knows; blank fields are
-    left out.
-
-    `year` is that of the dataset, whose address comes before its day.
-    """
-    day = _format_day(item, "issued")
-    url = item.get("URL", "")
+def _format_dataset(version: DatasetVersion) -> str:
     fields = {
-        "author": f"{{{escape_latex(item['author'][0]['literal'])}}}",
-        "title": f"{{{escape_latex(item['title'])}}}",
-        "year": day[:4] if year is None else year,
-        **({"date": day, "url": url} if year is None else {"url": url, "date": day}),
-        "urldate": _format_day(item, "accessed"),
-        "version": escape_latex(item.get("version", "")),
-        "note": escape_latex(item["note"]),
+        "year": version.year,
+        "url": REPOSITORY,
+        "date": version.published_on,
+        "version": version.version or "unreleased",
+        "note": f"Dataset, CC-BY-4.0, {version}",
     }
-    lines = [f"  {name} = {{{value}}}," for name, value in fields.items() if value]
-    return "\n".join([f"@misc{{{item['id']},", *lines, "}"])
+    return _format_entry(KEY, AUTHOR, NAME, fields)
+
+
+def _format_source(results: Sequence[CitedResult], version: DatasetVersion) -> str:
+    source = results[0]
+    fields = {
+        "year": source.issued_on and source.issued_on[:4],
+        "date": source.issued_on,
+        "url": _find_address(results),
+        "urldate": source.retrieved_on,
+        "note": _describe_note(results, version),
+    }
+    return _format_entry(make_key(source), source.author, mark_name(source.title), fields)
+
+
+def _format_entry(key: str, author: str, title: str, fields: Mapping[str, str | None]) -> str:
+    """Format an entry of type misc, which every BibTeX style knows; blank fields are left out."""
+    lines = [
+        f"@misc{{{key},",
+        # the second braces keep a name whole, and the case of a title
+        f"  author = {{{{{escape_latex(author)}}}}},",
+        f"  title = {{{{{escape_latex(title)}}}}},",
+    ]
+    for name, value in fields.items():
+        if value:
+            lines.append(f"  {name} = {{{value if name == 'url' else escape_latex(value)}}},")
+    return "\n".join([*lines, "}"])

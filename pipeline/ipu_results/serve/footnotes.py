@@ -12,7 +12,7 @@ from ipu_results.errors import QueryError
 from ipu_results.ground.sql import run_query
 from ipu_results.schema import TABLES, VIEWS, Table, View, table
 from ipu_results.serve.cite import format_footnote, group_by_source, read_dataset_version
-from ipu_results.serve.facts import MLPERF, load_results
+from ipu_results.serve.facts import load_results
 from ipu_results.store.query import open_warehouse, read_build_id, read_one_build
 
 RESULT_ID = "result_id"
@@ -74,13 +74,13 @@ def _cite_rows(folder: Path, sql: str, in_cells: bool) -> CitedRows:
         sources = []
         for own in row:
             result = results[own]
-            name = result.source.document_id
+            name = result.document_id
             mark = notes[name] if in_cells else numbers[name]
             # The words that must stand at each figure: emulated, or unverified.
             sources.append(f"{mark} {result.status}" if result.status else mark)
         rows.append([*record.values(), " ".join(dict.fromkeys(sources))])
     below = [] if in_cells else [f"{numbers[name]} {note}" for name, note in notes.items()]
-    scores = sum(result.row["benchmark"] == MLPERF for result in loaded)
+    scores = sum(result.is_score for result in loaded)
     if 0 < scores < len(loaded):
         below.append(MIXED)
     return CitedRows([*answer.column_names, SOURCE], rows, [*below, AS_PRINTED])

@@ -8,12 +8,13 @@ from typing import Any
 
 import duckdb
 
-from ipu_results.errors import QueryError
+from ipu_results.errors import GateError
 from ipu_results.ground.sql import run_query
+from ipu_results.ground.statements import run_text
 from ipu_results.ground.text import find_nearest_words, format_count
 from ipu_results.schema import TABLES, VIEWS, Table, View, quote
 from ipu_results.schema.usable import USABLE, describe_unusable
-from ipu_results.serve.facts import CITABLE
+from ipu_results.serve.facts import open_citable
 from ipu_results.serve.footnotes import is_id
 
 # the column that rows are ordered by, or of which the extreme is selected
@@ -43,15 +44,16 @@ def remark_on_answer(
     if not _is_ranking(sql, names) or re.search(rf"\b{USABLE}\b", sql):
         return remarks
     columns = [position for position, name in enumerate(names) if is_id(name)]
-    ids = {str(row[position]) for row in rows for position in columns}
+    if not columns:
+        return remarks + _remark_on_relations(connection, sql)
+    ids = [row[position] for row in rows for position in columns]
     try:
-        if not ids:
-            return remarks + _remark_on_relations(connection, sql)
-        listed = ", ".join(map(quote, sorted(ids)))
-        found = run_query(connection, f"FROM ({CITABLE}) WHERE result_id IN ({listed})").to_pylist()
-    except QueryError:  # a statement that reads no results: they were not opened
+        with open_citable(connection) as session:
+            where = "WHERE list_contains($ids, result_id)"
+            found = run_text(session, "serve/citable.sql", f"FROM citable {where}", {"ids": ids})
+    except GateError:  # a statement that reads no results: they were not opened
         return remarks
-    by_id = {row["result_id"]: row for row in found}
+    by_id = {row["result_id"]: row for row in found.to_pylist()}
     named = [[by_id[row[at]] for at in columns if row[at] in by_id] for row in rows]
     return remarks + remark_on_rows(named)
 

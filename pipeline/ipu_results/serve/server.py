@@ -35,13 +35,13 @@ from mcp.server.stdio import stdio_server
 from pydantic import Field, TypeAdapter
 
 from ipu_results.comparison.expect import expect_rows
-from ipu_results.errors import IpuResultsError, QueryError
+from ipu_results.errors import IpuResultsError
 from ipu_results.ground.files import read_version
 from ipu_results.ground.sql import run_query
 from ipu_results.ground.text import to_json_value
 from ipu_results.schema import TABLES, VIEWS, quote
 from ipu_results.schema.usable import describe_unusable
-from ipu_results.serve import CODES, WORDS, RefusalError
+from ipu_results.serve import CODES, NEXT_STEPS, WORDS, RefusalError
 from ipu_results.serve.answers import (
     ALL_FIGURES,
     FIGURES,
@@ -70,7 +70,7 @@ from ipu_results.serve.cite import describe_dataset
 from ipu_results.serve.facts import FIGURES as PRINTED
 from ipu_results.serve.pairs import check_claimed_figure, compare_run, compare_two
 from ipu_results.serve.ranking import DIVISIBLE, PER_CHIP, SAME, ChipsBasis, get_share, rank_rows
-from ipu_results.serve.sql import DEFAULT_ROWS, MAX_ROWS, SqlWorker, find_code, run_sql
+from ipu_results.serve.sql import DEFAULT_ROWS, MAX_ROWS, SqlWorker, is_damage, run_sql
 
 DEFAULT_RESULTS = 10
 SQL_PARTS = {"tables": "tables_for_sql", "views": "views_for_sql"}
@@ -474,16 +474,13 @@ def answer(
         result = TOOLS[name](
             *((source_record, worker, cancelled) if name == "sql" else (source_record,)), **stated
         )
+    except RefusalError as error:
+        refused = {"code": error.code, "reason": error.reason, "next_step": error.next_step}
+        arguments = {"arguments": error.arguments} if error.arguments else {}
+        return {"status": "refused", **refused, **arguments}
     except IpuResultsError as error:
-        code = (
-            "rebuilt"
-            if isinstance(error, QueryError) and find_code(error) == "rebuilt"
-            else "wrong-input"
-        )
-        own = error if isinstance(error, RefusalError) else RefusalError(code, str(error))
-        refused = {"code": own.code, "reason": own.reason, "next_step": own.next_step}
-        if own.arguments:
-            return {"status": "refused", **refused, "arguments": own.arguments}
+        code = "rebuilt" if is_damage(error) else "wrong-input"
+        refused = {"code": code, "reason": str(error), "next_step": NEXT_STEPS[code]}
         return {"status": "refused", **refused}
     if source_record.is_brief and name not in ("overview", "sql"):  # where null is a value
         kept = WORDS["returns"][name]

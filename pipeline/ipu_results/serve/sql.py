@@ -315,7 +315,7 @@ def _answer(
                 to_json_value(list(row.values())) for row in result.slice(0, max_rows).to_pylist()
             ]
     except QueryError as error:
-        return {"code": find_code(error), "reason": str(error)}
+        return {"code": _find_code(error), "reason": str(error)}
     except MemoryError:
         return {"code": "too-large", "reason": "the statement needs too much memory"}
     types = [str(kind) for kind in result.schema.types]
@@ -328,20 +328,24 @@ def _answer(
     return {**answer, "more_rows": result.num_rows > max_rows}
 
 
-def find_code(error: QueryError) -> str:
+def is_damage(error: Exception) -> bool:
+    """Return whether a statement failed because a file of the dataset is damaged."""
+    return bool(DAMAGED.search(str(error.__cause__ or error)))
+
+
+def _find_code(error: QueryError) -> str:
     if isinstance(error, WriteRefusedError):
         return "not-read-only"
-    causes = {
+    causes: Mapping[type, str] = {
         duckdb.PermissionException: "no-file-access",
         duckdb.InterruptException: "too-long",
         duckdb.OutOfMemoryException: "too-large",
     }
-    if DAMAGED.search(str(error)):
+    if is_damage(error):
         return "rebuilt"
-    code = next(
-        (code for kind, code in causes.items() if isinstance(error.__cause__, kind)), "wrong-sql"
-    )
-    return "not-read-only" if "read-only" in str(error) else code
+    if "read-only" in str(error):
+        return "not-read-only"
+    return causes.get(type(error.__cause__), "wrong-sql")
 
 
 def _write(answer: dict[str, object]) -> None:

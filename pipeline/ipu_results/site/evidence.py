@@ -5,6 +5,7 @@ and doubts.
 from __future__ import annotations
 
 import re
+from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import groupby
 from operator import itemgetter
@@ -15,7 +16,6 @@ import duckdb
 
 from ipu_results import schema
 from ipu_results.ground.sql import run_query
-from ipu_results.serve.facts import group_rows
 from ipu_results.site.data import CLAIMS, CONTRADICTIONS, MICROBENCHMARKS, RECOMPUTATIONS, USES
 from ipu_results.site.page import Page, build_page, format_computed, format_slug, format_unit
 
@@ -35,6 +35,16 @@ FLAGS = """
     ORDER BY ALL
 """
 OPERATIONS = "SELECT microbenchmark_id, operation FROM microbenchmarks"
+
+
+def group_rows(rows: Iterable[Row], column: str) -> defaultdict[str, list[Row]]:
+    """Group rows by a column, each group in the order of the rows; empty for a value that no row
+    has.
+    """
+    groups: defaultdict[str, list[Row]] = defaultdict(list)
+    for row in rows:
+        groups[row[column]].append(row)
+    return groups
 
 
 class Evidence:

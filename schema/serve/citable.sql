@@ -1,0 +1,18 @@
+-- What an answer, a citation and a table may name: results, and microbenchmarks in the columns of
+-- a result and with their own.
+CREATE OR REPLACE TEMP VIEW citable AS
+WITH flagged AS (
+    SELECT result_id AS microbenchmark_id, count(*) AS errors
+    FROM flags
+    WHERE severity = 'error'
+    GROUP BY result_id
+)
+FROM results
+UNION ALL BY NAME
+SELECT
+    m.*, microbenchmark_id AS result_id, 'published' AS origin, operation AS model,
+    operation AS model_printed, concat_ws(', ', metric, statistic, shape, conditions) AS variant,
+    'microbenchmark' AS task, chip AS platform, coalesce(errors, 0) AS errors,
+    errors IS NULL AS usable
+FROM microbenchmarks m
+LEFT JOIN flagged USING (microbenchmark_id)
