@@ -1,4 +1,5 @@
--- What the statements of this folder share: how a figure is written, and the work that a rate implies.
+-- What the statements of this folder share: how figures and words are written, and the work that a
+-- rate implies.
 
 -- A double with as few digits as identify it, at most 12 where these need no exponent: 1489341,
 -- 0.00012. The decimals write a very small or very large one with all its digits.
@@ -45,3 +46,45 @@ CREATE OR REPLACE MACRO count_passes(task) AS if(task = 'training', 3, 1);
 
 -- TFLOP/s of a rate: a multiply-accumulate is two operations, and `gmacs` are 10⁹ of them.
 CREATE OR REPLACE MACRO compute_tflops(rate, gmacs, passes) AS rate * gmacs * 2 * passes / 1000;
+
+-- `34 %`. Null for a share of nothing, as is every text of a null.
+CREATE OR REPLACE MACRO format_percent(share) AS
+    CASE WHEN isfinite(share) THEN format('{:.0f} %', 100 * share) END;
+
+-- A number of things: `1 row`, `2,000 rows`.
+CREATE OR REPLACE MACRO format_count(n, noun) AS
+    format('{:,} {}{}', CAST(n AS BIGINT), noun, CASE WHEN n = 1 THEN '' ELSE 's' END);
+
+-- Words in a sentence: `a`, `a and b`, `a, b and c`. Null for none.
+CREATE OR REPLACE MACRO join_words(words) AS
+    CASE
+        WHEN len(words) > 1 THEN array_to_string(words[:-2], ', ') || ' and ' || words[-1]
+        ELSE CAST(words[1] AS VARCHAR)
+    END;
+
+-- The different texts of some rows, sorted, as words in a sentence.
+CREATE OR REPLACE MACRO join_distinct(texts) AS
+    join_words(list(DISTINCT texts ORDER BY texts) FILTER (texts IS NOT NULL));
+
+-- How many ratios there are, and how far they go: `one pair`, `9 pairs, 0.60 to 1.13`.
+CREATE OR REPLACE MACRO format_range(ratios) AS
+    CASE count(ratios)
+        WHEN 1 THEN 'one pair'
+        ELSE format('{} pairs, {:.2f} to {:.2f}', count(ratios), min(ratios), max(ratios))
+    END;
+
+-- The geometric mean of ratios with their range: `0.81 (9 pairs, 0.60 to 1.13)`.
+CREATE OR REPLACE MACRO format_ratios(ratios) AS
+    format('{:.2f} ({})', geomean(ratios), format_range(ratios));
+
+-- The ends of some numbers, `1.8 to 2.4`, or the one that all are.
+CREATE OR REPLACE MACRO format_ends(numbers) AS
+    concat_ws(
+        ' to ',
+        format('{:.1f}', min(numbers)),
+        nullif(format('{:.1f}', max(numbers)), format('{:.1f}', min(numbers)))
+    );
+
+-- A score with its interval: `34.49 [33.25, 35.73]`.
+CREATE OR REPLACE MACRO format_minutes(score, low, high) AS
+    format('{:.2f}', score) || coalesce(format(' [{:.2f}, {:.2f}]', low, high), '');

@@ -9,8 +9,8 @@ from pathlib import Path
 
 from ipu_results.emulator.prediction import MS
 from ipu_results.emulator.target import TARGETS, load_target
-from ipu_results.ground.charts import render_chart
-from ipu_results.site.charts import build_points, draw_points
+from ipu_results.ground.charts import render_specification
+from ipu_results.site.charts import build_predicted
 from ipu_results.store.query import open_warehouse
 from tabulate import tabulate
 
@@ -53,8 +53,8 @@ def update_page(validation: Validation, *, sensitivity: bool = False) -> None:
         parts[SENSITIVITY] = format_sensitivity(validation, changes)
     write_parts(parts)
     with open_warehouse(ROOT / "warehouse") as connection:
-        points = build_points(connection)
-    PLOT.write_bytes(render_chart(lambda altair: draw_points(altair, points), ".svg"))
+        chart = build_predicted(connection)
+    PLOT.write_bytes(render_specification(chart["specification"], ".svg"))
 
 
 def generate_parts(validation: Validation) -> dict[str, str]:

@@ -28,12 +28,7 @@ export function arrange(specification: Part, width: number): Part {
 }
 
 function arrangePart(part: Part, width: number): void {
-  if (part.hconcat) {
-    part.columns = Math.max(1, Math.min(part.hconcat.length, Math.floor(width / PANEL)));
-    part.concat = part.hconcat;
-    delete part.hconcat;
-  }
-  if (part.facet && part.columns) part.columns = Math.max(1, Math.min(part.columns, Math.floor(width / PANEL)));
+  if (part.columns) part.columns = Math.max(1, Math.min(part.columns, Math.floor(width / PANEL)));
   for (const inner of listInner(part)) arrangePart(inner, width);
   if (width >= NARROW) return;
   const parts = [part, ...(part.layer ?? [])];
@@ -66,7 +61,7 @@ function raiseLabels(part: Part, parts: Part[], width: number): void {
   part.height = { step: RAISED_STEP };
 }
 
-const listInner = (part: Part): Part[] => [...(part.concat ?? []), ...(part.vconcat ?? []), ...(part.hconcat ?? []), ...(part.spec ? [part.spec] : [])];
+const listInner = (part: Part): Part[] => part.concat ?? [];
 
 function wrap(text: string, characters: number): string[] {
   const lines = [""];
@@ -93,6 +88,5 @@ export function fitWidths(part: Part, compiled: Part, spare: number): [name: str
 
 /** How many panels are next to each other. */
 function countColumns(part: Part): number {
-  const own = part.concat || part.facet ? (part.columns ?? part.concat?.length ?? 1) : 1;
-  return own * Math.max(1, ...(part.concat ?? part.vconcat ?? []).map(countColumns));
+  return (part.columns ?? 1) * Math.max(1, ...listInner(part).map(countColumns));
 }

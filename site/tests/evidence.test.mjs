@@ -193,7 +193,8 @@ test("a label of a row that a phone cuts is that of one row only", () =>
     await page.waitForFunction(() => [...window.drawn].some((text) => text.startsWith("heat equation")));
     const [labels, drawn] = await page.evaluate(() => {
       const { specification } = window.__data.charts.find(({ name }) => name === "replications");
-      const records = specification.vconcat.flatMap(({ layer }) => layer.flatMap(({ data }) => data.values));
+      const drawn = specification.concat.flatMap((panel) => [panel, ...panel.layer]);
+      const records = drawn.flatMap(({ data }) => data?.values ?? []);
       return [[...new Set(records.map(({ label }) => label))], [...window.drawn]];
     });
     const cut = drawn.filter((text) => text.endsWith("…"));

@@ -12,16 +12,15 @@ from pathlib import Path
 from typing import Any
 
 import duckdb
-import pandas as pd
 import pyarrow as pa
-from ipu_results.analyses import Analysis, Frames, load_frames
+from ipu_results.analyses import Answer, answer_question, build_specification, load_analysis
 from ipu_results.derive import collect_inputs, derive_results
 from ipu_results.ground.sql import ENGINE, create_table
+from ipu_results.ground.statements import define_macros
 from ipu_results.schema import DETAIL, TABLES, VIEWS, sql_view, table
 from ipu_results.schema.frames import ARROW, build_frame, to_arrow
 from ipu_results.schema.vocabulary import load_vocabulary
 from ipu_results.store.files import get_parquet_name
-from ipu_results.store.query import open_warehouse
 
 Row = Mapping[str, Any]
 PLATFORMS = (
@@ -57,12 +56,6 @@ OTHER_TEST = [
 ]
 
 
-def load(warehouse: Path, analysis: Analysis) -> Frames:
-    """Load the rows of an analysis from a built warehouse."""
-    with open_warehouse(warehouse) as connection:
-        return load_frames(connection, analysis)
-
-
 class Database:
     """A warehouse in memory."""
 
@@ -75,8 +68,12 @@ class Database:
     def query(self, sql: str) -> list[tuple[Any, ...]]:
         return self._connection.sql(sql).fetchall()
 
-    def frame(self, source: str) -> pd.DataFrame:
-        return self._connection.sql(f"FROM {source}").to_arrow_table().to_pandas()
+    def answer(self, name: str, **settings: float) -> Answer:
+        return answer_question(self._connection, load_analysis(name), settings)
+
+    def draw(self, name: str) -> dict[str, Any]:
+        analysis = load_analysis(name)
+        return build_specification(self._connection, analysis, self.answer(name))
 
 
 def make_warehouse(
@@ -156,6 +153,7 @@ def _make_schema(name: str) -> pa.Schema:
 
 
 def create_views(connection: duckdb.DuckDBPyConnection) -> None:
+    define_macros(connection)
     for view in VIEWS:
         connection.execute(sql_view(view)[0])
 

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from itertools import pairwise
-from pathlib import Path
 from typing import Any
 
+import duckdb
 import pandas as pd
 import pytest
-from ipu_results.analyses import mlperf, mlperf_order
+from ipu_results.analyses import answer_question, load_analysis
+from ipu_results.errors import TooFewRowsError
 from ipu_results.link.mlperf_ranking import (
     assess_runs,
     describe_interval,
@@ -19,7 +20,7 @@ from ipu_results.link.mlperf_ranking import (
 from ipu_results.link.mlperf_speed import group_runs
 from ipu_results.mlperf.rules import load_rules, round_key
 
-from tests.analyses.analysis_support import TRAINED, Database, load, make_warehouse
+from tests.analyses.analysis_support import TRAINED, Database, make_warehouse
 from tests.conftest import Query
 
 RUNS = (10.0, 10.2, 9.9, 10.1, 10.3)
@@ -405,8 +406,10 @@ def test_round_without_a_source_is_comparable_with_none() -> None:
 # The analyses.
 
 
-def test_share_of_noise_is_that_of_the_table(warehouse: Path, query: Query) -> None:
-    text = mlperf_order.NOISE.summarise(load(warehouse, mlperf_order.NOISE))
+def test_share_of_noise_is_that_of_the_table(
+    opened: duckdb.DuckDBPyConnection, query: Query
+) -> None:
+    text = answer_question(opened, load_analysis("mlperf_noise")).summary
     for scope in ("all-sizes", "same-size"):
         [(pairs, separable)] = query(
             "SELECT sum(neighbouring_pairs - shared_log_pairs - untested_pairs),"
@@ -419,14 +422,12 @@ def test_share_of_noise_is_that_of_the_table(warehouse: Path, query: Query) -> N
         )
 
 
-def test_ipu_is_compared_with_the_node_of_its_own_round(warehouse: Path) -> None:
-    text = mlperf.IPU.summarise(load(warehouse, mlperf.IPU))
+def test_ipu_is_compared_with_the_node_of_its_own_round(opened: duckdb.DuckDBPyConnection) -> None:
+    text = answer_question(opened, load_analysis("mlperf_ipu")).summary
     assert "34.49 [33.25, 35.73] against 21.69" in text
     assert "19.64 [19.47, 19.80] against 28.69 [28.45, 28.92] minutes, faster" in text
 
 
 def test_trends_say_nothing_of_benchmarks_with_few_rounds() -> None:
-    frames = {"mlperf_trends": make_database().frame("detail.mlperf_trends")}
-    text = mlperf.TRENDS.summarise(frames)
-    assert "BERT" not in text
-    assert "not an MLPerf metric" in text
+    with pytest.raises(TooFewRowsError, match="7 of mlperf_trends"):
+        make_database().answer("mlperf_trends")

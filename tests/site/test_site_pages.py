@@ -12,15 +12,10 @@ from xml.etree import ElementTree as ET
 
 import duckdb
 import pytest
-from ipu_results.analyses import (
-    ANALYSES,
-    build_specification,
-    describe_answer,
-    load_frames,
-)
+from ipu_results.analyses import load_analysis
 from ipu_results.errors import WarehouseError
 from ipu_results.ground.sql import run_query
-from ipu_results.site.charts import format_csv, list_numbers
+from ipu_results.site.charts import build_chart, format_csv
 from ipu_results.site.page import ENVIRONMENT, build_page, format_page
 from ipu_results.site.pages import build_pages
 
@@ -60,21 +55,7 @@ def records(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def charts(connection: duckdb.DuckDBPyConnection) -> list[dict[str, Any]]:
-    [analysis] = [analysis for analysis in ANALYSES if analysis.name == "sdk_effect"]
-    frames = load_frames(connection, analysis)
-    specification = build_specification(analysis, frames)
-    answer = describe_answer(analysis, frames)
-    return [
-        {
-            "name": analysis.name,
-            "question": analysis.question,
-            "finding": answer.finding,
-            "figures": answer.figures,
-            "caveats": answer.caveats,
-            "numbers": list_numbers(specification),
-            "specification": specification,
-        }
-    ]
+    return [build_chart(connection, load_analysis("sdk_effect"))]
 
 
 @pytest.fixture(scope="module")

@@ -202,10 +202,10 @@ def analyse(
       ipu-results analyse generations
       ipu-results analyse per_dollar --set ipu_price=120000 --plot per-dollar.svg
     """
-    from ipu_results.analyses import ANALYSES, draw_chart, load_frames, summarise
+    from ipu_results.analyses import ANALYSES, answer_question, build_specification, read_rows
+    from ipu_results.ground.charts import render_specification
     from ipu_results.ground.files import write_atomically
     from ipu_results.ground.text import format_records
-    from ipu_results.schema import VIEWS
     from ipu_results.store.query import open_warehouse
 
     by_name = {analysis.name: analysis for analysis in ANALYSES}
@@ -216,25 +216,21 @@ def analyse(
     if name not in by_name:
         raise click.BadParameter(f"{name!r} is not one of {', '.join(by_name)}", param_hint="NAME")
     analysis = by_name[name]
-    known = dict.fromkeys(
-        name for view in VIEWS if view.name in analysis.views for name, _ in view.parameters
-    )
-    if unknown := sorted(settings.keys() - known):
+    known = analysis.parameters
+    if unknown := sorted(settings.keys() - set(known)):
         choices = f"it has {', '.join(known)}" if known else "it has none"
         raise click.BadParameter(
             f"{analysis.name} has no parameter {unknown[0]!r}; {choices}", param_hint="--set"
         )
     with open_warehouse(warehouse) as connection:
-        frames = load_frames(connection, analysis, settings)
-    summary = summarise(analysis, frames)
-    if plot is not None:
-        write_atomically(plot, draw_chart(analysis, frames, plot.suffix.lower()))
-    view = next(view for view in VIEWS if view.name == analysis.views[0])
-    integers = {column.name: "Int64" for column in view.columns if column.kind == "integer"}
-    frame = frames[view.name].astype(integers).astype(object)
-    rows = frame.where(frame.notna(), None)
-    click.echo(format_records(output, list(rows.columns), rows.itertuples(index=False, name=None)))
-    for paragraph in summary.split("\n\n"):
+        answer = answer_question(connection, analysis, settings)
+        rows = read_rows(connection, analysis, settings)
+        if plot is not None:
+            specification = build_specification(connection, analysis, answer)
+            write_atomically(plot, render_specification(specification, plot.suffix.lower()))
+    values = zip(*rows.to_pydict().values(), strict=True)
+    click.echo(format_records(output, rows.column_names, list(values)))
+    for paragraph in answer.summary.split("\n\n"):
         common.echo_text("\n" + textwrap.fill(paragraph, WIDTH, break_on_hyphens=False), err=True)
 
 

@@ -1,15 +1,13 @@
-"""Charts: the palette, the theme, and Altair charts as Vega-Lite or as an image.
-
-Altair and its renderer are an extra: functions that draw take the module `altair` as `alt`.
-"""
+"""Charts: the palette, and charts as Vega-Lite or as an image; what renders them is an extra."""
 
 from __future__ import annotations
 
-import math
 import re
-from collections.abc import Callable, Mapping, Sequence
+import textwrap
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
+from itertools import chain
 from typing import Any
 
 from ipu_results.ground import import_extra
@@ -19,25 +17,27 @@ SCALE = 2.0  # PNG pixels per unit of the drawing
 # of a machine's colour, for its series: unchanged, darker, lighter, darkest
 SHADES = (0, -0.5, 0.4, -0.75)
 
-# One shape and one dash per origin: a reader can distinguish them without colour.
-ORIGIN_SHAPES = {"published": "circle", "measured": "triangle-up", "emulated": "square"}
-ORIGIN_DASHES = {"published": [1, 0], "measured": [1, 0], "emulated": [4, 3]}
-SHAPES = ("circle", "triangle-up", "square", "diamond", "triangle-down", "triangle-right", "stroke")
+# A reader can distinguish them without colour.
+SHAPES = ("circle", "triangle-up", "square", "diamond", "triangle-down", "triangle-right", "cross")
+DASHES = ([1, 0], [4, 3], [7, 2])
+VEGA_LITE = "https://vega.github.io/schema/vega-lite/v6.json"
+TITLE_CHARACTERS = 92  # of a line
 CROSS = "M-1,-1L1,1M-1,1L1,-1"
 PLUS = "M-1,0L1,0M0,-1L0,1"
+
+Record = Mapping[str, Any]
 
 
 @dataclass(frozen=True, slots=True)
 class Palette:
     """Colours by purpose, from `schema/palette.toml`.
 
-    `machines` is by a word of the machine's name, `validation_sets` by the
-    emulator's names, `ink` by the part of a drawing: mark, rule, muted, frame, grid.
+    `machines` is by a word of the machine's name, `ink` by the part of a drawing: mark, rule,
+    muted, frame, grid.
     """
 
     series: tuple[str, ...]
     machines: Mapping[str, str]
-    validation_sets: Mapping[str, str]
     ink: Mapping[str, str]
 
     def assign(self, machines: Sequence[str]) -> list[str]:
@@ -77,62 +77,197 @@ def mix_color(color: str, share: float) -> str:
 
 def _load_palette() -> Palette:
     content = load_schema_file("palette.toml")
-    names = ("machines", "validation_sets", "ink")
-    return Palette(tuple(content["series"]), **{name: content[name] for name in names})
+    return Palette(tuple(content["series"]), content["machines"], content["ink"])
 
 
 PALETTE = _load_palette()
 
 
-def make_data(alt: Any, records: Sequence[Mapping[str, Any]]) -> Any:
-    """Put records inline into a chart."""
-    return _make_shared(alt.Data)(values=[dict(record) for record in records])
+@dataclass(frozen=True, slots=True)
+class Mark:
+    """One way to draw rows: a mark of Vega-Lite, and the channels of its panel that it shows."""
+
+    definition: Mapping[str, Any]
+    channels: frozenset[str]
 
 
-@cache
-def _make_shared(data: type) -> type:
-    """Return a class of data that charts share: Altair copies each row whenever charts are put
-    together.
+def _make_mark(channels: str, kind: str, **definition: Any) -> Mark:
+    return Mark({"type": kind, **definition}, frozenset(channels.split()))
+
+
+LINE = "x y color strokeDash detail"
+POINT = "x y color shape tooltip"
+OVER = {"size": 140, "stroke": PALETTE.ink["mark"], "strokeWidth": 1.6, "opacity": 1}
+MARKS = {
+    "line": _make_mark(LINE, "line", strokeWidth=1.4, opacity=0.8),
+    "steps": _make_mark(LINE, "line", strokeWidth=1.4, interpolate="step-after"),
+    "points": _make_mark(POINT, "point", filled=True, size=55, opacity=0.9),
+    "rings": _make_mark(POINT, "point", size=55, opacity=0.8),
+    "crosses": _make_mark("x y", "point", shape=CROSS, **OVER),
+    "pluses": _make_mark("x y", "point", shape=PLUS, **OVER),
+    "small crosses": _make_mark("x y color tooltip", "point", shape=CROSS, size=30, opacity=0.6),
+    "limits": _make_mark("x y strokeDash detail", "line", color=PALETTE.ink["rule"]),
+    "intervals": _make_mark("x y color", "rule", strokeWidth=2, opacity=0.6),
+    "ticks": _make_mark("x y color tooltip", "tick", thickness=3, size=13),
+    "rule": _make_mark("", "rule", color=PALETTE.ink["rule"], strokeDash=[4, 3]),
+    "band": _make_mark("", "rule", color=PALETTE.ink["muted"], strokeWidth=3, opacity=0.5),
+    "cells": _make_mark("x y color tooltip", "rect", stroke=PALETTE.ink["frame"]),
+    "text": _make_mark("x y text", "text"),
+}
+CHANNELS = ("x", "y", "x2", "y2", "color", "shape", "strokeDash", "detail", "text")
+NOT_SCALED = ("x2", "y2", "detail", "text")
+RANGES: Mapping[str, Callable[[list[str]], list[Any]]] = {
+    "color": PALETTE.assign,
+    "shape": lambda names: _repeat(SHAPES, names),
+    "strokeDash": lambda names: _repeat(DASHES, names),
+}
+LOG_TICKS = [float(f"{step}e{power}") for power in range(-3, 10) for step in (1, 2, 5)]
+# of the labels of rows: lines, and the title above
+LABELS = {"grid": True, "titleAngle": 0, "titleAlign": "right", "titleX": -8, "titleY": -7}
+
+
+def build_chart(
+    chart: Record, finding: str, values: Record, select: Callable[[str], Sequence[Record]]
+) -> dict[str, Any]:
+    """Build a chart as Vega-Lite, with its rows in it, and the finding as its title.
+
+    A chart has `panels`, and a panel `marks`, by the names of MARKS; what panels share is written
+    in the chart. `rows` names what `select` returns: one panel for each value of a column `panel`.
+    Channels such as `x` are those of Vega-Lite, or the name of a column alone; `series` is color
+    and shape. A mark may have rows, channels and a style of its own, and draws the rows
+    `where` an expression of Vega is true. The names of a scale are in the order of the rows unless it has a
+    domain. That is a list or the name of one of `values`, as is the datum of a rule. Columns that do
+    not begin with a small letter are shown at a point. Titles are filled with `values`.
     """
-    return type(data.__name__, (data,), {"__deepcopy__": lambda self, _: self})
+    select = cache(select)
+    panels: list[dict[str, Any]] = []
+    for part in chart["panels"]:
+        panels += _draw_panels(_merge({**chart, "title": ""}, part), values, select)
+    scales = dict.fromkeys(RANGES, "independent") | dict.fromkeys(chart.get("share", ()), "shared")
+    subtitle = [chart["title"], *chart.get("subtitle", ())]
+    return {
+        "$schema": VEGA_LITE,
+        "title": {
+            "text": textwrap.wrap(finding, TITLE_CHARACTERS),
+            "subtitle": "\n".join(subtitle).format_map(values).splitlines(),
+            "anchor": "start",
+            "fontSize": 15,
+            "subtitleFontSize": 11,
+            "offset": 14,
+        },
+        "concat": panels,
+        "columns": chart.get("columns", len(panels)),
+        "spacing": 30,
+        "resolve": {"scale": scales},
+        "config": make_theme(chart.get("legend_columns")),
+    }
 
 
-def make_title(alt: Any, text: str, *subtitle: str) -> Any:
-    """Set a title at the left, with one line per `subtitle` below."""
-    return alt.Title(
-        text, subtitle=list(subtitle), anchor="start", fontSize=15, subtitleFontSize=11, offset=14
-    )
+def _merge(shared: Record, own: Record) -> dict[str, Any]:
+    """Add to a panel what all panels share, also to a channel."""
+    merged = {**shared, **own}
+    for name in shared.keys() & own.keys():
+        if isinstance(shared[name], Mapping):
+            merged[name] = {**shared[name], **own[name]}
+    return merged
 
 
-def apply_theme(chart: Any, legend_columns: int | None = None) -> Any:
-    """Set the frame, axes and legend that all charts share; the legend is below in N columns, or at
-    the right.
-    """
+def make_theme(legend_columns: int | None) -> dict[str, Any]:
+    """Return frame, axes and legend, which is below in N columns, or at the right."""
     below = {} if legend_columns is None else {"orient": "bottom", "columns": legend_columns}
-    return (
-        chart.configure_view(stroke=PALETTE.ink["frame"])
-        .configure_axis(labelFontSize=11, titleFontSize=12, gridColor=PALETTE.ink["grid"])
-        .configure_legend(labelLimit=0, labelFontSize=11, titleFontSize=11, symbolSize=90, **below)
-    )
+    legend = {"labelLimit": 0, "labelFontSize": 11, "titleFontSize": 11, "symbolSize": 90}
+    return {
+        "view": {"stroke": PALETTE.ink["frame"]},
+        "axis": {"labelFontSize": 11, "titleFontSize": 12, "gridColor": PALETTE.ink["grid"]},
+        "legend": {**legend, **below},
+    }
 
 
-def list_log_ticks(low: float, high: float, steps: Sequence[int] = (1, 2, 5)) -> list[float]:
-    """List the ticks of a logarithmic axis: multiples `steps` of each power of ten between the
-    ends.
-    """
-    powers = range(math.floor(math.log10(low)), math.ceil(math.log10(high)) + 1)
-    ticks = (float(f"{step}e{power}") for power in powers for step in steps)
-    return [tick for tick in ticks if low <= tick <= high]
+def _draw_panels(
+    part: Record, values: Record, select: Callable[[str], Sequence[Record]]
+) -> Iterator[dict[str, Any]]:
+    if "series" in part:
+        part = {"color": part["series"], "shape": part["series"], **part}
+    rows = select(part["rows"])
+    for panel in dict.fromkeys(row.get("panel") for row in rows):
+        drawn = []
+        for mark in part["marks"]:
+            every = select(mark["rows"]) if "rows" in mark else rows
+            drawn.append([row for row in every if row.get("panel") == panel])
+        channels: dict[str, Any] = {}
+        for name in CHANNELS:
+            if name in part:
+                named = rows if name in part.get("share", ()) else list(chain(*drawn))
+                channels[name] = _make_channel(name, part[name], {}, named, values)
+        yield {
+            "title": panel or part["title"],
+            "width": part.get("width", 400),
+            "height": part.get("height", 330),
+            "data": {"values": [row for row in rows if row.get("panel") == panel]},
+            "layer": [
+                _draw_mark(mark, channels, own, values)
+                for mark, own in zip(part["marks"], drawn, strict=True)
+            ],
+        }
 
 
-def to_vega_lite(chart: Callable[[Any], Any]) -> dict[str, Any]:
-    """Build `chart(altair)` and return it as Vega-Lite. Raises MissingExtraError."""
-    return dict(chart(import_extra("altair")).to_dict())
+def _draw_mark(
+    mark: Record, channels: Record, rows: Sequence[Record], values: Record
+) -> dict[str, Any]:
+    kind = MARKS[mark["mark"]]
+    encoding = {name: channel for name, channel in channels.items() if name in kind.channels}
+    for name in CHANNELS:
+        if name in mark:
+            encoding[name] = _make_channel(name, mark[name], channels.get(name, {}), rows, values)
+    style = {**kind.definition, **mark.get("style", {})}
+    layer: dict[str, Any] = {"mark": style, "encoding": encoding}
+    if "where" in mark:
+        layer["transform"] = [{"filter": mark["where"]}]
+    if "rows" in mark:
+        layer["data"] = {"values": rows}
+    if any("datum" in channel for channel in encoding.values()):
+        layer["data"] = {"values": [{}]}  # one line, not one for each row
+    if "tooltip" in kind.channels and rows:
+        shown = [name for name in rows[0] if not name[0].islower()]
+        encoding["tooltip"] = [{"field": name, "type": "nominal"} for name in shown]
+    return layer
 
 
-def render_chart(chart: Callable[[Any], Any], suffix: str) -> bytes:
-    """Build `chart(altair)` and render it; `suffix` is .svg or .png. Raises MissingExtraError."""
-    return render_specification(to_vega_lite(chart), suffix)
+def _make_channel(
+    name: str, channel: str | Record, base: Record, rows: Sequence[Record], values: Record
+) -> dict[str, Any]:
+    """Complete a channel: what it does not say is that of `base`, or follows from the rows."""
+    own = {"field": channel} if isinstance(channel, str) else channel
+    if name in NOT_SCALED:
+        return {"type": "nominal", **own}
+    made = {"type": "quantitative" if name in "xy" else "nominal", **base, **own}
+    if "datum" in own:
+        made.pop("field")
+        made["datum"] = values.get(own["datum"], own["datum"])
+        made["axis"] = {"grid": True, **made.get("axis", {})}  # that of a datum has none
+        return made
+    made.setdefault("title", made["field"])
+    scale = dict(made.get("scale", {}))
+    axis = made.get("axis", {})
+    if isinstance(scale.get("domain"), str):
+        scale["domain"] = values[scale["domain"]]
+    if scale.get("type") == "log":
+        made["scale"] = {"nice": False, **scale}
+        ticks = {} if "tickCount" in axis else {"values": LOG_TICKS}
+        made["axis"] = {"format": "~g", **ticks, **axis}
+    if made["type"] == "nominal":
+        found = dict.fromkeys(row[made["field"]] for row in rows if row.get(made["field"]))
+        names = scale.get("domain", list(found))
+        made["scale"] = {**scale, "domain": names}
+        if name in RANGES:
+            made["scale"] = {"range": RANGES[name](names), **made["scale"]}
+        if "labelLimit" in axis:
+            made["axis"] = {**LABELS, **axis}
+    return made
+
+
+def _repeat(signs: Sequence[Any], names: Sequence[str]) -> list[Any]:
+    return [signs[at % len(signs)] for at in range(len(names))]
 
 
 def render_specification(

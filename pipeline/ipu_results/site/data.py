@@ -15,7 +15,7 @@ from typing import Any
 import duckdb
 import pyarrow as pa
 
-from ipu_results.analyses import ANALYSES, load_frames
+from ipu_results.analyses import ANALYSES, Analysis
 from ipu_results.check.rules import RULES
 from ipu_results.comparison.comparable import SELECT as COMPARED
 from ipu_results.comparison.measurement import COMPARISON, FIGURES
@@ -217,15 +217,8 @@ def build_results(connection: duckdb.DuckDBPyConnection) -> dict[str, Any]:
     position = {result_id: row for row, result_id in enumerate(ids)}
     sets = {}
     for analysis in ANALYSES:
-        frames = load_frames(connection, analysis).values()
-        used = {
-            key
-            for frame in frames
-            for name in frame
-            if name.endswith("result_id")
-            for key in frame[name].dropna()
-        }
-        sets[analysis.name] = sorted(position[key] for key in used if key in position)
+        used = _list_results(connection, analysis)
+        sets[analysis.name] = sorted(position[key] for key in used & position.keys())
     return {
         "results": results,
         "figures": encode_query(connection, FEW_FIGURES),
@@ -239,6 +232,17 @@ def build_results(connection: duckdb.DuckDBPyConnection) -> dict[str, Any]:
         "rules": {rule.id: rule.title for rule in RULES},
         "questions": {analysis.name: analysis.question for analysis in ANALYSES},
     }
+
+
+def _list_results(connection: duckdb.DuckDBPyConnection, analysis: Analysis) -> set[str]:
+    """List the results in the rows of an analysis."""
+    used: set[str] = set()
+    for view in analysis.views:
+        for column in view.columns:
+            if column.name.endswith("result_id"):
+                sql = f"SELECT DISTINCT {column.name} AS id FROM {view.source}"
+                used.update(run_query(connection, sql)["id"].to_pylist())
+    return used
 
 
 def build_aliases() -> dict[str, dict[str, str]]:
