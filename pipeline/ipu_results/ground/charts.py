@@ -115,7 +115,6 @@ MARKS = {
     "text": _make_mark("x y text", "text"),
 }
 CHANNELS = ("x", "y", "x2", "y2", "color", "shape", "strokeDash", "detail", "text")
-NOT_SCALED = ("x2", "y2", "detail", "text")
 RANGES: Mapping[str, Callable[[list[str]], list[Any]]] = {
     "color": PALETTE.assign,
     "shape": lambda names: _repeat(SHAPES, names),
@@ -237,10 +236,12 @@ def _make_channel(
     name: str, channel: str | Record, base: Record, rows: Sequence[Record], values: Record
 ) -> dict[str, Any]:
     """Complete a channel: what it does not say is that of `base`, or follows from the rows."""
-    own = {"field": channel} if isinstance(channel, str) else channel
-    if name in NOT_SCALED:
-        return {"type": "nominal", **own}
-    made = {"type": "quantitative" if name in "xy" else "nominal", **base, **own}
+    own = {"field": channel} if isinstance(channel, str) else dict(channel)
+    if name in ("x2", "y2"):  # of the kind of the other end
+        return own
+    made = {"type": "quantitative" if name in ("x", "y") else "nominal", **base, **own}
+    if name in ("detail", "text"):
+        return made
     if "datum" in own:
         made.pop("field")
         made["datum"] = values.get(own["datum"], own["datum"])
