@@ -35,6 +35,7 @@ from ipu_results.schema.frames import (
     arrow_schema,
     build_frame,
     build_frame_from_tuples,
+    decode_schema,
     join_encoded,
     to_pandas,
 )
@@ -149,7 +150,8 @@ def _check_cells(document: NormalisedDocument) -> None:
     widths = {read.name: len(read.columns) for read in document.parsed.tables}
     accepted = document.source_rows.filter(pc.field("status") == "accepted")
     expected = {key: widths[key[0]] for key in list_keys(accepted)}
-    of_rows = document.cells.filter(pc.field("row_number").is_valid())
+    keys = document.cells.select(["table_name", "row_number"])
+    of_rows = keys.cast(decode_schema(keys.schema)).filter(pc.field("row_number").is_valid())
     counted = of_rows.group_by(["table_name", "row_number"]).aggregate([([], "count_all")])
     cited = dict(zip(list_keys(counted), counted["count_all"].to_pylist(), strict=True))
     if expected != cited:

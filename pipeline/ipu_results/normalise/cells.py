@@ -74,11 +74,11 @@ def build_cells(
         once = encode_texts(pa.Table.from_pylist(records, decode_schema(STAGED))).cast(STAGED)
         pieces += [once] * len(ids)
         keys.append(np.repeat(np.arange(len(ids)) * (last + 1) + last, len(shared)))
-    cells = join_encoded(pieces)
+    cells = pa.concat_tables(pieces)
     key = np.concatenate(keys)
     if (key[1:] < key[:-1]).any():
         order = np.argsort(key, kind="stable")
-        cells = cells.take(order)
+        cells = join_encoded(pieces).take(order)
         key = key[order]
     owners = key // (last + 1)
     numbers = np.arange(len(key)) - np.searchsorted(owners, owners) + 1
