@@ -6,14 +6,18 @@ import csv
 from typing import Any
 
 import pandas as pd
+import pyarrow as pa
 import pytest
 from ipu_results.check.contradicted import find_contradicted
 from ipu_results.check.rules import open_tables
 from ipu_results.errors import DamagedDocumentError
+from ipu_results.normalise import NormalisedDocument
+from ipu_results.normalise.rows import passthrough_schema
 
 from benchmarks.planted_errors import Tables
 from tests.check.rules_support import load_dataset, run
 from tests.conftest import RAW, Query
+from tests.read.reading_support import make_document
 
 INPUTS = "detail.recomputation_inputs i JOIN results r ON r.result_id = i.key WHERE i.contradiction_id <> ''"
 
@@ -109,18 +113,11 @@ def test_growth_is_compared_on_twice_the_chips(throughput: float, flagged: list[
     assert [result_id == other_id for result_id in flags["result_id"]] == flagged
 
 
-class Rows:
-    """A document with passthrough rows."""
-
-    def __init__(self, *rows: tuple[str, dict[str, str]]) -> None:
-        self.passthrough = [
-            type(
-                "Row",
-                (),
-                {"table": table, "values": {"document_id": "d", **values}, "locator": "line 2"},
-            )
-            for table, values in rows
-        ]
+def make_ledger(name: str, row: dict[str, str]) -> NormalisedDocument:
+    """Return a document with one row that is published as it is."""
+    placed = {"document_id": "d", "locator": "line 2", **row}
+    rows = pa.Table.from_pylist([placed], passthrough_schema(name))
+    return NormalisedDocument(make_document(name), passthrough=rows)
 
 
 @pytest.mark.parametrize(
@@ -139,11 +136,10 @@ def test_condition_that_cannot_hold_names_its_place(changed: dict[str, str], mes
         "severity": "warn",
         **changed,
     }
-    document: Any = Rows(
-        ("contradictions", {"contradiction_id": "c", "what": "w"}), ("contradicted", condition)
-    )
+    entry = {"contradiction_id": "c", "what": "w"}
+    documents = [make_ledger("contradictions", entry), make_ledger("contradicted", condition)]
     with (
         open_tables(load_dataset()) as connection,
         pytest.raises(DamagedDocumentError, match=f"(?s){message}"),
     ):
-        find_contradicted(connection, [document])
+        find_contradicted(connection, documents)

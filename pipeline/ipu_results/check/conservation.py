@@ -19,8 +19,9 @@ import pyarrow.compute as pc
 
 from ipu_results.errors import CatalogueError, ConservationError
 from ipu_results.link.platforms import NOT_IN_VOCABULARY
-from ipu_results.normalise import NormalisedDocument, PassthroughRow, RejectedRow
-from ipu_results.normalise.join import SOURCE_ROWS, list_keys
+from ipu_results.normalise import NormalisedDocument
+from ipu_results.normalise.join import ACCEPTED, QUARANTINED, SOURCE_ROWS, list_keys
+from ipu_results.normalise.rows import PLACE
 from ipu_results.read.document import ParsedDocument
 from ipu_results.schema import (
     TABLES,
@@ -57,30 +58,22 @@ class RowCounts:
 
 def list_fates(document: NormalisedDocument) -> pa.Table:
     """Return what became of every source row, as `source_rows` has it."""
-    others: list[tuple[PassthroughRow | RejectedRow, str]] = []
-    others += [(row, "accepted") for row in document.passthrough_only]
-    others += [(row, "quarantined") for row in document.rejected]
-    records = [
+    rejected = [
         {
             "table_name": row.table_name,
             "row_number": row.row_number,
             "locator": row.locator,
-            "status": status,
+            "status": QUARANTINED,
         }
-        for row, status in others
+        for row in document.rejected
     ]
-    for read in document.columnar:
-        numbers = range(1, read.rows.num_rows + 1)
-        records += [
-            {
-                "table_name": read.name,
-                "row_number": number,
-                "locator": read.locator(number),
-                "status": "accepted",
-            }
-            for number in numbers
-        ]
-    rows = pa.concat_tables([document.source_rows, pa.Table.from_pylist(records, SOURCE_ROWS)])
+    fates = [document.source_rows, pa.Table.from_pylist(rejected, SOURCE_ROWS)]
+    known = {key for rows in fates for key in list_keys(rows)}
+    passed = document.passthrough.select(PLACE.names)
+    passed = passed.filter(pa.array([key not in known for key in list_keys(passed)], pa.bool_()))
+    count = len(passed)
+    accepted = [*passed.columns, pa.repeat(ACCEPTED, count), pa.nulls(count, pa.string())]
+    rows = pa.concat_tables([*fates, pa.table(accepted, schema=SOURCE_ROWS)])
     named = pa.repeat(document.document.document_id, len(rows))
     return rows.add_column(0, "document_id", named)
 

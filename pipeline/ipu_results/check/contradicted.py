@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import duckdb
@@ -10,7 +10,7 @@ import pandas as pd
 
 from ipu_results.errors import DamagedDocumentError
 from ipu_results.ground.sql import get_first_line
-from ipu_results.normalise import NormalisedDocument
+from ipu_results.normalise import NormalisedDocument, list_passthrough
 from ipu_results.schema import table
 from ipu_results.schema.frames import build_frame
 
@@ -18,19 +18,16 @@ KEYS = {"results": "result_id", "microbenchmarks": "microbenchmark_id"}
 
 
 def find_contradicted(
-    connection: duckdb.DuckDBPyConnection, documents: Iterable[NormalisedDocument]
+    connection: duckdb.DuckDBPyConnection, documents: Sequence[NormalisedDocument]
 ) -> dict[str, pd.DataFrame]:
     """Return the table `contradicted`, and of `contradictions` what each says.
 
     A line of raw/claims/contradicted.csv is a condition on the `rows` of one document. Raises
     DamagedDocumentError for a condition that cannot be evaluated, and for an unknown contradiction.
     """
-    rows = [row for document in documents for row in document.passthrough]
-    texts = [row.values for row in rows if row.table == "contradictions"]
+    texts = list_passthrough(documents, "contradictions")
     known = {text["contradiction_id"] for text in texts}
-    conditions = [
-        {**row.values, "locator": row.locator} for row in rows if row.table == "contradicted"
-    ]
+    conditions = list_passthrough(documents, "contradicted")
     for condition in conditions:
         if condition["contradiction_id"] not in known:
             message = f"unknown contradiction {condition['contradiction_id']!r}"

@@ -18,11 +18,12 @@ from ipu_results.errors import DamagedDocumentError, VocabularyError
 from ipu_results.ground.sql import create_table
 from ipu_results.ground.statements import run_statement
 from ipu_results.link.machines import parse_machine
-from ipu_results.normalise import NormalisedDocument, PassthroughRow
+from ipu_results.normalise import NormalisedDocument
 from ipu_results.normalise.by_source import get_run_id
+from ipu_results.normalise.rows import PLACE, passthrough_schema
 from ipu_results.schema import LINKS, SQL, TABLES, table
-from ipu_results.schema.frames import arrow_schema, build_frame_from_columns
-from ipu_results.schema.vocabulary import KINDS
+from ipu_results.schema.frames import build_frame_from_columns
+from ipu_results.schema.vocabulary import KINDS, normalise_header
 
 WRONG = "wrong/"
 """The folder of statements that return what may not be: a row stops the build."""
@@ -42,21 +43,14 @@ AS_READ = (
 )
 # headers of a configuration under which a result may have a cell
 CITED = ("micro_batch_size", "latency_definition")
-PLACE = (("table_name", pa.string()), ("row_number", pa.int64()), ("locator", pa.string()))
 
 
 def _make_schema(*texts: str) -> pa.Schema:
     return pa.schema([(name, pa.string()) for name in texts])
 
 
-def _add_place(schema: pa.Schema) -> pa.Schema:
-    missing = [pa.field(name, kind) for name, kind in PLACE if name not in schema.names]
-    return pa.schema([*schema, *missing])
-
-
 SCHEMAS = {
-    **{name: _add_place(arrow_schema(table(name))) for name in AS_READ},
-    "cells": _add_place(_make_schema("document_id", "field", "header", "raw_text")),
+    "cells": pa.schema([*_make_schema("document_id", "field", "header", "raw_text"), *PLACE]),
     "run_documents": _make_schema("document_id", "reader", "run_id"),
     "machines": pa.schema(
         [*_make_schema("run_id", "platform", "processor", "evidence"), ("virtual_cpus", pa.int64())]
@@ -70,51 +64,50 @@ def stage_documents(
     """Create the tables of the schema `read`: rows of AS_READ, cells of configurations, and what the
     documents of local runs are.
     """
-    rows: dict[str, list[dict[str, Any]]] = {name: [] for name in SCHEMAS}
-    runs = []
-    for document in documents:
-        own = document.document
-        for row in document.passthrough:
-            if row.table in rows:
-                rows[row.table].append(_place_row(row))
-            if row.table == "configurations":
-                rows["cells"] += _list_cells(row)
-        if KINDS[own.reader].local:
-            run_id = get_run_id(own)
-            rows["run_documents"].append(
-                {"document_id": own.document_id, "reader": own.reader, "run_id": run_id}
-            )
-            rows["machines"] += _list_machines(run_id, document.passthrough)
-        for read in document.columnar:
-            named = pa.repeat(own.document_id, read.rows.num_rows)
-            runs.append(read.rows.append_column("document_id", named))
     connection.execute("CREATE SCHEMA read")
+    for name in AS_READ:
+        parts = [passthrough_schema(name).empty_table()]
+        for document in documents:
+            if KINDS[document.document.reader].table == name:
+                parts.append(document.passthrough)
+        create_table(connection, f"read.{name}", pa.concat_tables(parts))
+    rows: dict[str, list[dict[str, Any]]] = {name: [] for name in SCHEMAS}
+    for document in documents:
+        source = document.document
+        if KINDS[source.reader].table == "configurations":
+            rows["cells"] += _list_cells(document)
+        if KINDS[source.reader].local:
+            run_id = get_run_id(source)
+            rows["run_documents"].append(
+                {"document_id": source.document_id, "reader": source.reader, "run_id": run_id}
+            )
+            rows["machines"] += _list_machines(run_id, document.passthrough.to_pylist())
     for name, schema in SCHEMAS.items():
-        parts = [pa.Table.from_pylist(rows[name], schema), *(runs if name == "mlperf_runs" else [])]
-        staged = pa.concat_tables(parts, promote_options="default").select(schema.names)
-        create_table(connection, f"read.{name}", staged)
+        create_table(connection, f"read.{name}", pa.Table.from_pylist(rows[name], schema))
 
 
-def _place_row(row: PassthroughRow) -> dict[str, Any]:
-    return {
-        **row.values,
-        "table_name": row.table_name,
-        "row_number": row.row_number,
-        "locator": row.locator,
-    }
+def _list_cells(document: NormalisedDocument) -> Iterator[dict[str, Any]]:
+    """Yield the cells of a document of configurations under which a result may have a cell."""
+    for read in document.parsed.tables:
+        headers = [normalise_header(header) for header in read.columns]
+        for field in CITED:
+            column = headers.index(normalise_header(field))
+            for row in read.rows:
+                yield {
+                    "document_id": document.document.document_id,
+                    "table_name": read.name,
+                    "row_number": row.number,
+                    "locator": read.cell_locator(row, column),
+                    "field": field,
+                    "header": read.columns[column],
+                    "raw_text": row.cells[column],
+                }
 
 
-def _list_cells(row: PassthroughRow) -> Iterator[dict[str, Any]]:
-    for name in CITED:
-        cell = row.cite(name, name)
-        named = {"field": name, "header": cell.header, "raw_text": cell.raw_text}
-        yield {**_place_row(row), **named, "locator": cell.locator}
-
-
-def _list_machines(run_id: str, rows: Sequence[PassthroughRow]) -> Iterator[dict[str, Any]]:
+def _list_machines(run_id: str, rows: Sequence[dict[str, Any]]) -> Iterator[dict[str, Any]]:
     """Yield the virtual machine that the record of a run describes."""
     for row in rows:
-        environment = row.values.get("environment")
+        environment = row.get("environment")
         machine = parse_machine(json.loads(environment)) if environment else None
         if machine is not None:
             yield {

@@ -30,10 +30,10 @@ from ipu_results.link.mlperf_speed import (
     group_runs,
 )
 from ipu_results.mlperf.rules import Rules, format_attribution, load_rules, olympic_mean
-from ipu_results.normalise import NormalisedDocument
+from ipu_results.normalise import NormalisedDocument, list_passthrough
 from ipu_results.schema import table
 from ipu_results.schema.frames import arrow_schema, build_frame, build_frame_from_columns
-from ipu_results.schema.vocabulary import Vocabulary
+from ipu_results.schema.vocabulary import KINDS, Vocabulary
 
 MlperfIds = Mapping[Key, Record]
 """The curated ids by round and system."""
@@ -118,10 +118,8 @@ def collect_runs(documents: Iterable[NormalisedDocument]) -> pd.DataFrame:
     schema = arrow_schema(definition)
     parts = []
     for document in documents:
-        for read in document.columnar:
-            if read.name == definition.name:
-                named = pa.repeat(document.document.document_id, read.rows.num_rows)
-                parts.append(read.rows.append_column("document_id", named))
+        if KINDS[document.document.reader].table == definition.name:
+            parts.append(document.passthrough)
     present = [name for name in schema.names if parts and name in parts[0].column_names]
     runs = (
         pa.concat_tables([part.select(present) for part in parts])
@@ -230,29 +228,25 @@ def _complete_entries(
     known: Rules,
 ) -> Iterator[dict[str, Any]]:
     """Yield the document's entries with result, id, comparable rounds and attribution."""
-    for row in document.passthrough:
-        if row.table == "mlperf_entries":
-            entry = row.values
-            named = ids.get(_get_system(row.values), {})
-            block = known.find_comparable(entry["benchmark"], entry["round"])
-            cited_id = f"{named['mlperf_id']} ({named['confidence']})" if named else None
-            yield {
-                **entry,
-                "result_id": results.get(
-                    (document.document.document_id, row.table_name, row.row_number)
-                ),
-                "mlperf_id": named.get("mlperf_id"),
-                "mlperf_id_confidence": named.get("confidence"),
-                "comparable_rounds": block.rounds if block else entry["round"],
-                "model": block.model if block else None,
-                "attribution": format_attribution(entry, cited_id, document.document.retrieved_on),
-            }
+    for row in list_passthrough([document], "mlperf_entries"):
+        named = ids.get(_get_system(row), {})
+        block = known.find_comparable(row["benchmark"], row["round"])
+        cited_id = f"{named['mlperf_id']} ({named['confidence']})" if named else None
+        yield {
+            **row,
+            "result_id": results.get(
+                (document.document.document_id, row["table_name"], row["row_number"])
+            ),
+            "mlperf_id": named.get("mlperf_id"),
+            "mlperf_id_confidence": named.get("confidence"),
+            "comparable_rounds": block.rounds if block else row["round"],
+            "model": block.model if block else None,
+            "attribution": format_attribution(row, cited_id, document.document.retrieved_on),
+        }
 
 
 def _list_rows(documents: Iterable[NormalisedDocument], name: str) -> list[Record]:
-    return [
-        row.values for document in documents for row in document.passthrough if row.table == name
-    ]
+    return [*list_passthrough(documents, name)]
 
 
 def _get_system(entry: Record) -> Key:

@@ -41,8 +41,8 @@ def collect_machines(documents: Sequence[NormalisedDocument]) -> dict[str, Local
     for document in documents:
         if document.document.reader == "sweep-record":
             run_id = get_run_id(document.document)
-            for row in document.passthrough:
-                machine = parse_machine(json.loads(row.values["environment"]))
+            for row in document.passthrough.to_pylist():
+                machine = parse_machine(json.loads(row["environment"]))
                 if machine is not None:
                     machines[run_id] = machine
     return machines

@@ -8,18 +8,18 @@ from ipu_results.normalise.by_source import normalise_rows
 from ipu_results.normalise.join import (
     NormalisedDocument,
     join_rows,
+    list_passthrough,
     parse_setup,
 )
-from ipu_results.normalise.rows import Cell, PassthroughRow, RejectedRow, parse_passthrough_rows
+from ipu_results.normalise.rows import RejectedRow, type_passthrough_rows
 from ipu_results.read.document import ParsedDocument
 from ipu_results.schema.vocabulary import KINDS, Vocabulary
 from ipu_results.sources.catalogue import Document
 
 __all__ = [
-    "Cell",
     "NormalisedDocument",
-    "PassthroughRow",
     "RejectedRow",
+    "list_passthrough",
     "normalise",
 ]
 
@@ -50,6 +50,5 @@ def normalise(
         joined,
         parsed=parsed,
         rejected=[*joined.rejected, *unread],
-        passthrough=list(parse_passthrough_rows(document, parsed)),
-        columnar=parsed.columnar,
+        passthrough=type_passthrough_rows(document, parsed),
     )

@@ -13,7 +13,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from ipu_results.normalise.fields import CellValues, get_column
-from ipu_results.normalise.rows import Cell, ConvertedRows
+from ipu_results.normalise.rows import ConvertedRows
 from ipu_results.read.document import SourceTable
 from ipu_results.schema.frames import Integers, decode_schema, encode_texts, join_encoded
 from ipu_results.sources.catalogue import Document
@@ -58,7 +58,7 @@ class CellRows(NamedTuple):
 
 
 def build_cells(
-    document: Document, parts: Sequence[CellRows], shared: Sequence[Cell], ids: pa.Array
+    document: Document, parts: Sequence[CellRows], shared: Sequence[dict[str, Any]], ids: pa.Array
 ) -> pa.Table:
     """Build the cells of a document's results, whose ids are `ids`: those of their rows by rank,
     then the `shared` ones.
@@ -70,7 +70,7 @@ def build_cells(
         for part in parts
     ]
     if shared:
-        records = [{**cell._asdict(), "document_id": document.document_id} for cell in shared]
+        records = [{**cell, "document_id": document.document_id} for cell in shared]
         once = encode_texts(pa.Table.from_pylist(records, decode_schema(STAGED))).cast(STAGED)
         pieces += [once] * len(ids)
         keys.append(np.repeat(np.arange(len(ids)) * (last + 1) + last, len(shared)))

@@ -7,7 +7,7 @@ import json
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
-from functools import cache, cached_property
+from functools import cache
 from json.encoder import encode_basestring
 from operator import attrgetter
 from typing import Any
@@ -18,18 +18,19 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from ipu_results.errors import DamagedDocumentError
-from ipu_results.normalise.cells import STAGED, CellRows, build_cells
+from ipu_results.normalise.cells import ENTRY, STAGED, CellRows, build_cells
 from ipu_results.normalise.fields import CellContext, CellValues, convert_cell, get_column
 from ipu_results.normalise.rows import (
     FIGURE_FIELDS,
-    Cell,
+    NO_ROWS,
+    PLACE,
     ConvertedRows,
-    PassthroughRow,
     RejectedRow,
+    place_rows,
     reject_row,
 )
 from ipu_results.normalise.values import UnreadableCellError
-from ipu_results.read.document import ColumnTable, MetadataItem, ParsedDocument
+from ipu_results.read.document import MetadataItem, ParsedDocument
 from ipu_results.schema import table as published_table
 from ipu_results.schema.frames import Integers, arrow_schema, build_array
 from ipu_results.schema.vocabulary import KINDS, Vocabulary
@@ -39,15 +40,7 @@ HALF = "half of the batch size"  # how the paper on two chips states the items o
 RATE_FIELDS = ("throughput", "efficiency")  # their units count items, such as images
 ACCEPTED, DUPLICATE, QUARANTINED = "accepted", "duplicate", "quarantined"
 NOTHING_READ = ParsedDocument(())
-SOURCE_ROWS = pa.schema(
-    [
-        ("table_name", pa.string()),
-        ("row_number", pa.int64()),
-        ("locator", pa.string()),
-        ("status", pa.string()),
-        ("result_id", pa.string()),
-    ]
-)
+SOURCE_ROWS = pa.schema([*PLACE, ("status", pa.string()), ("result_id", pa.string())])
 
 
 @cache
@@ -63,7 +56,7 @@ class DocumentSetup:
     """Values of `results` that hold for the whole document, and the cells that state them."""
 
     values: dict[str, Any]
-    cells: tuple[Cell, ...]
+    cells: Sequence[dict[str, Any]]
     halved_batch: bool
     """Whether the items of a chip are half of the batch, which must be even."""
 
@@ -77,7 +70,7 @@ def parse_setup(
     result.
     """
     values: dict[str, Any] = {}
-    cells: list[Cell] = []
+    cells: list[dict[str, Any]] = []
     halved = False
     for item in items:
         field = vocabulary.metadata.get(document.reader, {}).get(item.label)
@@ -92,9 +85,10 @@ def parse_setup(
             ) from error
         values.update(converted.values)
         column = get_column(field)
-        cells.append(Cell(column, item.label, item.text, *converted[1:], item.locator))
+        said = (column, item.label, item.text, *converted[1:])
+        cells.append(dict(zip(ENTRY.names, said, strict=True)) | {"locator": item.locator})
         halved |= field == "batch_per_chip" and item.text == HALF
-    return DocumentSetup(values, tuple(cells), halved)
+    return DocumentSetup(values, cells, halved)
 
 
 @dataclass(frozen=True)
@@ -111,28 +105,25 @@ class NormalisedDocument:
     cells: pa.Table = field(default_factory=STAGED.empty_table)
     """The cells of the rows that make results up."""
     rejected: Sequence[RejectedRow] = ()
-    passthrough: Sequence[PassthroughRow] = ()
-    """Rows that have a table of their own, with or without a result."""
-    columnar: Sequence[ColumnTable] = ()
-    """Tables whose rows all have a table of their own, and make no result."""
+    passthrough: pa.Table = field(default_factory=lambda: NO_ROWS)
+    """Rows that have a table of their own, with or without a result; see `passthrough_schema`."""
 
     def drop_rows(self) -> NormalisedDocument:
         """Return the document without what is in tables by now: it would fill the memory."""
+        parsed = self.parsed if len(self.passthrough) else NOTHING_READ
         return NormalisedDocument(
-            self.document,
-            rejected=self.rejected,
-            passthrough=self.passthrough,
-            columnar=self.columnar,
+            self.document, parsed, rejected=self.rejected, passthrough=self.passthrough
         )
 
-    @cached_property
-    def passthrough_only(self) -> list[PassthroughRow]:
-        """Passthrough rows that neither make a result nor were rejected."""
-        if not self.passthrough:
-            return []
-        used = {(row.table_name, row.row_number) for row in self.rejected}
-        used |= set(list_keys(self.source_rows))
-        return [row for row in self.passthrough if (row.table_name, row.row_number) not in used]
+
+def list_passthrough(documents: Iterable[NormalisedDocument], name: str) -> list[dict[str, Any]]:
+    """Return the rows that documents have for a table as they are, each with its place."""
+    return [
+        row
+        for document in documents
+        if KINDS[document.document.reader].table == name
+        for row in document.passthrough.to_pylist()
+    ]
 
 
 def list_keys(source_rows: pa.Table) -> list[tuple[str, int]]:
@@ -201,17 +192,10 @@ def _list_values(document: Document, rows: ConvertedRows, name: str) -> pa.Table
 
 def _list_places(number: int, rows: ConvertedRows) -> pa.Table:
     """Return where each row is: in the document, and in which of its parts."""
-    chosen = pa.array(rows.positions)
-    count = len(chosen)
-    return pa.table(
-        {
-            "table_name": pa.repeat(rows.table.name, count),
-            "row_number": pa.array(rows.table.numbers, pa.int64()).take(chosen),
-            "locator": pa.array(rows.table.locators, pa.string()).take(chosen),
-            "part": pa.repeat(number, count),
-            "position": chosen,
-        }
-    )
+    places = place_rows(rows.table.name, rows.table.numbers, rows.table.locators)
+    positions = pa.array(rows.positions)
+    own = {"part": pa.repeat(number, len(positions)), "position": positions}
+    return pa.table({name: column.take(positions) for name, column in places.items()} | own)
 
 
 def _merge(rows: pa.Table, key: str) -> pa.Table:

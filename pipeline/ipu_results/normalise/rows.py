@@ -8,10 +8,10 @@ from __future__ import annotations
 
 import re
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
-from functools import partial
+from functools import cache, partial
 from operator import ne
 from typing import Any, NamedTuple
 
@@ -56,81 +56,83 @@ INTEGER = re.compile("-?[0-9]{1,18}")
 BOOLEANS = {"True": True, "False": False}
 
 
-class PassthroughRow(NamedTuple):
-    """One row of the published `table`, without the columns that a link fills, and where it is in
-    `read`.
+PLACE = pa.schema(
+    [("table_name", pa.string()), ("row_number", pa.int64()), ("locator", pa.string())]
+)
+"""Where a row is in its document."""
+NO_ROWS = PLACE.empty_table()
+
+
+@cache
+def passthrough_schema(name: str) -> pa.Schema:
+    """Return the columns of a table whose rows are published as they are, and the place of each
+    row; what a link fills is null.
     """
-
-    table: str
-    read: SourceTable
-    position: int
-    values: Mapping[str, Any]
-
-    @property
-    def table_name(self) -> str:
-        return self.read.name
-
-    @property
-    def row_number(self) -> int:
-        return self.read.numbers[self.position]
-
-    @property
-    def locator(self) -> str:
-        return self.read.locators[self.position]
-
-    def cite(self, header: str, column: str, unit: str | None = None) -> Cell:
-        """Return the cell under a header as the source of a column of `results`; with `unit` it is
-        a figure.
-        """
-        index = [normalise_header(name) for name in self.read.columns].index(
-            normalise_header(header)
-        )
-        figure = None if unit is None else float(self.values[header])
-        factor = None if unit is None else 1.0
-        source = self.read.row(self.position)
-        place = self.read.cell_locator(source, index)
-        return Cell(
-            column, self.read.columns[index], source.cells[index], figure, unit, factor, place
-        )
+    columns = [
+        field for field in arrow_schema(published_table(name)) if field.name not in PLACE.names
+    ]
+    return pa.schema([*(pa.field(field.name, field.type) for field in columns), *PLACE])
 
 
-def parse_passthrough_rows(document: Document, parsed: ParsedDocument) -> Iterator[PassthroughRow]:
-    """Yield the typed rows of a document with a table of its own, none for another document.
+def type_passthrough_rows(document: Document, parsed: ParsedDocument) -> pa.Table:
+    """Return the rows of a document with a table of its own, typed and with their places.
 
     Raises DamagedDocumentError for a text that is not of its column's type, naming the cell.
     """
     name = KINDS[document.reader].table
     if name is None:
-        return
-    known = {
-        normalise_header(column.header or column.name): column
-        for column in published_table(name).columns
-    }
-    for table in parsed.tables:
-        columns = {
-            index: known.get(normalise_header(header)) for index, header in enumerate(table.columns)
-        }
-        kinds = {index: column.kind for index, column in columns.items() if column is not None}
-        cells = [
-            convert_texts(table.texts[index], partial(parse_text, kind))
-            for index, kind in kinds.items()
-        ]
-        if errors := find_errors(table, cells, kinds):
-            [(index, error), *_] = errors[first := min(errors)]
-            place = table.cell_locator(table.row(first), index)
-            raise DamagedDocumentError(
-                str(error), document=document.document_id, place=place
-            ) from error
-        names = ["document_id", *(column.name for column in columns.values() if column is not None)]
-        typed = (
-            map(own.__getitem__, table.texts[index].codes)
-            for index, own in zip(kinds, cells, strict=True)
+        return NO_ROWS
+    parts = [_type_columns(document, read, name) for read in parsed.tables]
+    for read in parsed.columnar:
+        numbers = range(1, len(read.rows) + 1)
+        columns = dict(zip(read.rows.column_names, read.rows.columns, strict=True))
+        parts.append(columns | place_rows(read.name, numbers, map(read.locator, numbers)))
+    schema = passthrough_schema(name)
+    tables = [schema.empty_table()]
+    for columns in parts:
+        count = len(columns["locator"])
+        columns["document_id"] = pa.repeat(document.document_id, count)
+        tables.append(
+            pa.table(
+                [columns.get(field.name, pa.nulls(count, field.type)) for field in schema],
+                schema=schema,
+            )
         )
-        for position, values in zip(
-            range(len(table.numbers)), zip(*typed, strict=True), strict=True
-        ):
-            named = dict(zip(names, (document.document_id, *values), strict=True))
-            yield PassthroughRow(name, table, position, named)
+    return pa.concat_tables(tables)
+
+
+def place_rows(name: str, numbers: Sequence[int], locators: Iterable[str]) -> dict[str, pa.Array]:
+    """Return the columns of PLACE."""
+    names = pa.repeat(name, len(numbers))
+    columns = (names, pa.array(numbers, pa.int64()), pa.array(locators, pa.string()))
+    return dict(zip(PLACE.names, columns, strict=True))
+
+
+def _type_columns(document: Document, table: SourceTable, name: str) -> dict[str, pa.Array]:
+    """Return the columns of the published table that a printed one fills, and the places."""
+    published = published_table(name)
+    known = {normalise_header(column.header or column.name): column for column in published.columns}
+    columns = {
+        index: known[normalise_header(header)]
+        for index, header in enumerate(table.columns)
+        if normalise_header(header) in known
+    }
+    cells = [
+        convert_texts(table.texts[index], partial(parse_text, column.kind))
+        for index, column in columns.items()
+    ]
+    if errors := find_errors(table, cells, columns):
+        [(index, error), *_] = errors[first := min(errors)]
+        place = table.cell_locator(table.row(first), index)
+        raise DamagedDocumentError(
+            str(error), document=document.document_id, place=place
+        ) from error
+    values = {}
+    for (index, column), typed in zip(columns.items(), cells, strict=True):
+        field = arrow_schema(published).field(column.name)
+        codes = pa.array(get_codes(table, index))
+        values[column.name] = build_array(published, field, typed).take(codes)
+    return values | place_rows(table.name, table.numbers, table.locators)
 
 
 def parse_text(kind: Kind, text: str) -> Any:
@@ -171,18 +173,6 @@ FIGURE_FIELDS = frozenset(
 )
 """Fields of measured figures: the others identify a row."""
 BRACKETED = re.compile(r"\(([^()]+)\)")  # the unit in a caption
-
-
-class Cell(NamedTuple):
-    """One cell of a source row, as the table `cells` holds it."""
-
-    column_name: str
-    header: str
-    raw_text: str
-    value: float | None
-    unit: str | None
-    factor: float | None
-    locator: str
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,7 +12,7 @@ import pandas as pd
 from ipu_results.check.gate import find_failures
 from ipu_results.errors import DamagedDocumentError
 from ipu_results.ground.files import load_schema_file
-from ipu_results.normalise import NormalisedDocument, PassthroughRow
+from ipu_results.normalise import NormalisedDocument, list_passthrough
 from ipu_results.recompute.run import Recomputed, Recomputer, open_recomputer
 from ipu_results.recompute.verdict import (
     BASES,
@@ -76,15 +76,11 @@ def evaluate_claims(
     neither a recomputation nor a reason for having none, or with both; for a recomputation that
     fails or that no row names; and for a contradiction or condition of unknown claims.
     """
-    claims = [_complete_claim(doc, row) for doc in documents for row in _list_rows(doc, "claims")]
-    contradictions, conditions = (
-        [
-            {**row.values, "locator": row.locator}
-            for doc in documents
-            for row in _list_rows(doc, name)
-        ]
-        for name in ("contradictions", "claim_conditions")
-    )
+    claims = [
+        _complete_claim(doc, row) for doc in documents for row in list_passthrough([doc], "claims")
+    ]
+    contradictions = list_passthrough(documents, "contradictions")
+    conditions = list_passthrough(documents, "claim_conditions")
     if not claims and not contradictions:
         return {name: build_frame(table(name), []) for name in TABLES}
     claims.sort(key=lambda claim: (claim["document_id"], claim["ledger_id"], claim["row_number"]))
@@ -140,31 +136,20 @@ def evaluate_claims(
     }
 
 
-def _list_rows(document: NormalisedDocument, name: str) -> list[PassthroughRow]:
-    return [row for row in document.passthrough if row.table == name]
-
-
-def _complete_claim(document: NormalisedDocument, row: PassthroughRow) -> dict[str, Any]:
+def _complete_claim(document: NormalisedDocument, row: Record) -> dict[str, Any]:
     source = document.document
     ids = {"document_id": source.claims_of or source.document_id, "ledger_id": source.document_id}
     kinds = [
         kind
         for kind, metrics in load_schema_file(KINDS)["kinds"].items()
-        if row.values["metric"] in metrics
+        if row["metric"] in metrics
     ]
     if len(kinds) != 1:
         message = (
-            f"the metric {row.values['metric']!r} has no kind of claim; give it one in"
-            f" schema/{KINDS}"
+            f"the metric {row['metric']!r} has no kind of claim; give it one in schema/{KINDS}"
         )
-        raise DamagedDocumentError(message, document=source.document_id, place=row.locator)
-    return {
-        **row.values,
-        **ids,
-        "kind": kinds[0],
-        "locator": row.locator,
-        "row_number": row.row_number,
-    }
+        raise DamagedDocumentError(message, document=source.document_id, place=row["locator"])
+    return {**row, **ids, "kind": kinds[0]}
 
 
 def _get_file_id(row: Record) -> str:
