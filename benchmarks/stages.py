@@ -12,8 +12,8 @@ from itertools import pairwise
 from pathlib import Path
 from typing import TypeVar
 
-from ipu_results.build import LoadedDocument, check_documents
-from ipu_results.normalise import normalise
+from ipu_results.build import check_documents
+from ipu_results.normalise import NormalisedDocument, normalise
 from ipu_results.read import ParsedDocument, SourceRow, SourceTable
 from ipu_results.recompute.evaluate import evaluate_claims
 from ipu_results.schema import table
@@ -45,12 +45,12 @@ def measure(count: int) -> Iterator[Step]:
     documents = [document for document, _ in parsed.values()]
     seconds = 0.0
 
-    def load(document: Document) -> LoadedDocument:
+    def load(document: Document) -> NormalisedDocument:
         nonlocal seconds
         _, tables = parsed[document.document_id]
         normalised, step = _time_stage("normalise", lambda: normalise(document, tables, vocabulary))
         seconds += step["seconds"]
-        return LoadedDocument(normalised)
+        return normalised
 
     with tempfile.TemporaryDirectory() as folder, WarehouseWriter(Path(folder)) as writer:
         writer.start()
@@ -65,7 +65,7 @@ def measure(count: int) -> Iterator[Step]:
         }
         yield {**step, "seconds": step["seconds"] - seconds, **flagged}
         claims, step = _time_stage(
-            "claims", lambda: evaluate_claims(writer.engine, checked.documents, {}, frames)
+            "claims", lambda: evaluate_claims(writer.engine, checked.documents, frames)
         )
         yield step
         unread = {name: build_frame(table(name), []) for name in ("register", "register_searches")}

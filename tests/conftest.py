@@ -25,7 +25,6 @@ from hypothesis import settings
 from ipu_results import build, store
 from ipu_results.build import (
     CheckedTables,
-    LoadedDocument,
     check_documents,
     load_document,
 )
@@ -65,7 +64,7 @@ PAGE_ID = "graphcore-performance-2023-07-04"
 PAPER = "qwant/resnext101-c2-2020-02-28.pdf"
 PAPER_ID = "qwant-c2-report-2020-02-28"
 
-LOADED: dict[bytes, LoadedDocument] = {}
+LOADED: dict[bytes, NormalisedDocument] = {}
 
 Query = Callable[[str], list[tuple[Any, ...]]]
 Done = subprocess.CompletedProcess[str]
@@ -121,7 +120,7 @@ def find_error(raw: Path) -> str:
     return f"error: {escape_line(str(caught.value))}"
 
 
-def load_once(document: Document) -> LoadedDocument:
+def load_once(document: Document) -> NormalisedDocument:
     sidecar = document.path.with_name(f"{document.path.name}.toml")
     # the sidecar has the digests of the attachments
     key = sidecar.read_bytes() + document.read_bytes()
@@ -142,13 +141,9 @@ def select_figure(name: str) -> str:
     return f"(SELECT value FROM figures f WHERE f.result_id = r.result_id AND metric = '{name}')"
 
 
-def load_documents(raw: Path) -> list[LoadedDocument]:
+def load_documents(raw: Path) -> list[NormalisedDocument]:
     """Read and normalise the documents of `raw`, as a build does before it links them."""
     return [load_document(document, load_vocabulary()) for document in load_catalogue(raw)]
-
-
-def normalise_documents(raw: Path) -> list[NormalisedDocument]:
-    return [loaded.normalised for loaded in load_documents(raw)]
 
 
 def copy_raw(target: Path, *without: str) -> Path:

@@ -328,7 +328,7 @@ def preview_source(config: AddConfig) -> SourcePreview:
     places = mine["results"][["result_id", "table_name", "row_number"]]
     for name in ("flags", "figures"):  # of its results alone
         mine[name] = checked.frames[name].merge(places, on="result_id")
-    words = _describe_words(document, loaded[document.document_id].normalised.parsed, vocabulary)
+    words = _describe_words(document, loaded[document.document_id].parsed, vocabulary)
     return SourcePreview(
         document.document_id, checked.counts[document.document_id], **mine, words=words
     )

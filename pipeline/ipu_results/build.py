@@ -1,4 +1,4 @@
-"""Build the warehouse: sources → read → normalise → link → check → derive → claims → store."""
+"""Build the warehouse: sources → read → normalise → gate → link → flag → derive → claims → store."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import hashlib
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -75,6 +75,7 @@ from ipu_results.store.tables import WarehouseWriter
 from ipu_results.store.transaction import lock_folder
 
 Progress = Callable[[str, str], None]
+Tables = Mapping[str, pd.DataFrame | pa.Table]
 SEVERITIES = ("error", "warn", "info")
 CELLS = "cells"
 # bounds the Python objects in memory at once: `python -m benchmarks stages` shows the peak
@@ -122,34 +123,17 @@ class IngestSummary:
         return sum(document.results for document in self.documents)
 
 
-@dataclass(frozen=True, slots=True)
-class LoadedDocument:
-    """One document as read and as normalised; `sql_texts` are the recomputations attached to its
-    claims.
-    """
-
-    normalised: NormalisedDocument
-    sql_texts: Mapping[str, str] = field(default_factory=dict)
-    seconds: float = 0.0
-
-    @property
-    def document_id(self) -> str:
-        return self.normalised.document.document_id
-
-
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class CheckedTables:
-    """The tables that are published, by name, and by document what became of its rows.
+    """The tables of a build, and what became of the rows of each document."""
 
-    `cells` are the largest of them. `documents` are without their results; `sql_texts` are the
-    recomputations that stand next to them.
-    """
-
-    frames: dict[str, pd.DataFrame]
-    cells: pa.Table
-    counts: Mapping[str, RowCounts]
-    documents: Sequence[NormalisedDocument]
-    sql_texts: Mapping[str, Mapping[str, str]]
+    frames: dict[str, pd.DataFrame] = field(default_factory=dict)
+    """By name, but for `cells`."""
+    cells: pa.Table = None
+    """The largest table, in Arrow."""
+    documents: list[NormalisedDocument] = field(default_factory=list)
+    """Without their results, since a million of them would fill the memory."""
+    counts: dict[str, RowCounts] = field(default_factory=dict)
 
     @property
     def words(self) -> list[UnknownWord]:
@@ -174,10 +158,11 @@ def ingest(
         vocabulary = load_vocabulary()
         seconds: dict[str, float] = {}
 
-        def load(document: Document) -> LoadedDocument:
-            loaded = load_document(document, vocabulary, progress)
-            seconds[document.document_id] = loaded.seconds
-            return loaded
+        def load(document: Document) -> NormalisedDocument:
+            start = time.perf_counter()
+            normalised = load_document(document, vocabulary, progress)
+            seconds[document.document_id] = time.perf_counter() - start
+            return normalised
 
         checked = check_documents(documents, load, vocabulary, writer.add)
         progress("check", "claims")
@@ -185,10 +170,10 @@ def ingest(
         words = describe_unknown_words(checked.words, vocabulary)
         names = {*checked.frames, CELLS}
         quarantine = checked.frames["quarantine"]
-        checked = replace(checked, frames={}, cells=None)  # what comes next reads the engine
+        checked = CheckedTables(documents=checked.documents)  # what comes next reads the engine
         register = read_register(config.raw)
         computed = {name: build_frame(table(name), rows) for name, rows in register.items()}
-        computed |= evaluate_claims(writer.engine, checked.documents, checked.sql_texts, names)
+        computed |= evaluate_claims(writer.engine, checked.documents, names)
         check_tables(computed)
         progress("write", str(config.warehouse))
         build_id = writer.finish(computed, digest_inputs(documents, register))
@@ -196,58 +181,48 @@ def ingest(
     return IngestSummary(summaries, findings, build_id, words)
 
 
-@dataclass(slots=True)
-class GatedDocuments:
-    """What passed the gates: the tables of figures and of their sources, and the documents without
-    their results.
-
-    Results are dropped from the documents because a million of them would fill the memory.
-    """
-
-    frames: dict[str, pd.DataFrame] = field(default_factory=dict)
-    cells: pa.Table = None
-    documents: list[NormalisedDocument] = field(default_factory=list)
-    sql_texts: dict[str, Mapping[str, str]] = field(default_factory=dict)
-    counts: dict[str, RowCounts] = field(default_factory=dict)
-    source_tables: list[dict[str, Any]] = field(default_factory=list)
-
-
 def check_documents(
     documents: Sequence[Document],
-    load: Callable[[Document], LoadedDocument],
+    load: Callable[[Document], NormalisedDocument],
     vocabulary: Vocabulary,
-    write: Callable[[Mapping[str, pd.DataFrame | pa.Table]], None] = lambda _: None,
+    write: Callable[[Tables], None] = lambda _: None,
 ) -> CheckedTables:
-    """Run the stages from reading to derived columns: link, gate, check, derive.
+    """Run the stages from reading to derived columns: read, normalise, gate, link, flag, derive.
 
     `write` is called with tables as soon as they are complete, most of them before the flags are
     searched. Raises GateError if a gate cannot be trusted, ConservationError if a source row was
     lost.
     """
     check_gate(table("results").as_filled(), GOOD, CHANGES)
-    gated = gate_documents(map(load, documents), vocabulary)
+    checked = gate_documents(map(load, documents), vocabulary)
     with pause_garbage_collection(), name_stage("check"):
-        frames = gated.frames | {"documents": build_document_frame(documents)}
-        frames |= link_documents(gated, frames, vocabulary)
+        frames = checked.frames
+        frames["documents"] = build_document_frame(documents)
+        frames |= link_documents(checked, vocabulary)
         frames |= build_vocabulary_frames(frames["results"], frames["mlperf_entries"], vocabulary)
         frames["rules"] = build_rule_frame()
-        complete = {CELLS: gated.cells} | {
-            name: it for name, it in frames.items() if not _waits_for_results(name)
-        }
-        check_tables(complete)
-        write(complete)
+        complete = {name: it for name, it in frames.items() if not _waits_for_results(name)}
+        _publish({CELLS: checked.cells, **complete}, write)
         frames["figures"] = build_figure_frame(frames["results"])
-        with open_tables({**frames, CELLS: gated.cells}) as connection:
-            contradicted = find_contradicted(connection, gated.documents)
-            for name, frame in contradicted.items():
-                add_table(connection, name, frame)
-            frames["contradicted"] = contradicted["contradicted"]
-            frames["flags"] = find_flags(connection)
+        frames |= flag_figures(checked)
         frames["results"] = derive_results(frames, vocabulary)
-        later = {name: frame for name, frame in frames.items() if name not in complete}
-        check_tables(later)
-        write(later)
-    return CheckedTables(frames, gated.cells, gated.counts, gated.documents, gated.sql_texts)
+        _publish({name: it for name, it in frames.items() if name not in complete}, write)
+    return checked
+
+
+def _publish(tables: Tables, write: Callable[[Tables], None]) -> None:
+    check_tables(tables)
+    write(tables)
+
+
+def flag_figures(checked: CheckedTables) -> dict[str, pd.DataFrame]:
+    """Return the flags of the quality rules, and the figures that a contradiction is about."""
+    with open_tables({**checked.frames, CELLS: checked.cells}) as connection:
+        contradicted = find_contradicted(connection, checked.documents)
+        for name, frame in contradicted.items():
+            add_table(connection, name, frame)
+        flags = find_flags(connection)
+    return {"contradicted": contradicted["contradicted"], "flags": flags}
 
 
 def _waits_for_results(name: str) -> bool:
@@ -257,26 +232,28 @@ def _waits_for_results(name: str) -> bool:
     )
 
 
-def gate_documents(documents: Iterable[LoadedDocument], vocabulary: Vocabulary) -> GatedDocuments:
+def gate_documents(
+    documents: Iterable[NormalisedDocument], vocabulary: Vocabulary
+) -> CheckedTables:
     """Pass the rows of each document through the gates, and count that none was lost; batch by
     batch.
     """
-    gated = GatedDocuments()
+    gated = CheckedTables()
     batches: list[dict[str, pd.DataFrame]] = []
     cells: list[pa.Table] = []
+    source_tables: list[dict[str, Any]] = []
     for batch in _batch(documents):
         with (
             pause_garbage_collection(),
-            name_stage("check", *(loaded.document_id for loaded in batch)),
+            name_stage("check", *(document.document_id for document in batch)),
         ):
-            for loaded in batch:
-                check_expected_tables(loaded.normalised.document, loaded.normalised.parsed)
-            results, accepted = gate_results([loaded.normalised for loaded in batch])
+            for document in batch:
+                check_expected_tables(document.document, document.parsed)
+            results, accepted = gate_results(batch)
             microbenchmarks, accepted = gate_results(accepted, "microbenchmarks")
-            for loaded, document in zip(batch, accepted, strict=True):
-                gated.counts[loaded.document_id] = check_conservation(document)
-                gated.sql_texts[loaded.document_id] = loaded.sql_texts
-                gated.source_tables += list_source_tables(document, vocabulary)
+            for document in accepted:
+                gated.counts[document.document_id] = check_conservation(document)
+                source_tables += list_source_tables(document, vocabulary)
             cells += [document.cells for document in accepted]
             batches.append(
                 {
@@ -287,14 +264,12 @@ def gate_documents(documents: Iterable[LoadedDocument], vocabulary: Vocabulary) 
             )
             gated.documents += [document.drop_rows() for document in accepted]
     gated.frames = concat_frames(batches)
-    gated.frames["source_tables"] = build_frame(table("source_tables"), gated.source_tables)
+    gated.frames["source_tables"] = build_frame(table("source_tables"), source_tables)
     gated.cells = join_cells(cells)
     return gated
 
 
-def link_documents(
-    gated: GatedDocuments, frames: Mapping[str, pd.DataFrame], vocabulary: Vocabulary
-) -> dict[str, pd.DataFrame]:
+def link_documents(gated: CheckedTables, vocabulary: Vocabulary) -> dict[str, pd.DataFrame]:
     """Return the tables that join documents, and `results` and `microbenchmarks` with what others
     add to them; its cells are added to those of `gated`.
 
@@ -304,7 +279,7 @@ def link_documents(
         define_macros(stage)
         register_known(stage, vocabulary)
         stage.execute(f"CREATE SCHEMA {DETAIL}")
-        for name, frame in frames.items():
+        for name, frame in gated.frames.items():
             definition = table(name).as_filled()
             create_table(stage, definition.sql_name, to_arrow(definition, frame))
         stage.register(CELLS, gated.cells)
@@ -320,7 +295,7 @@ def link_documents(
             row = rows[definition.key[0]][failures[0].row]
             raise GateError(f"{row}: what other documents add: {failures[0].message}")
     gated.cells = join_cells([gated.cells, cells.cast(gated.cells.schema)])
-    results_by_row = _map_rows(frames["source_rows"], gated.documents)
+    results_by_row = _map_rows(gated.frames["source_rows"], gated.documents)
     ids = collect_mlperf_ids(gated.documents)
     mlperf = build_mlperf_frames(gated.documents, ids, results_by_row, vocabulary)
     machines = collect_machines(gated.documents)
@@ -353,12 +328,12 @@ def _map_rows(
     )
 
 
-def _batch(documents: Iterable[LoadedDocument]) -> Iterator[list[LoadedDocument]]:
+def _batch(documents: Iterable[NormalisedDocument]) -> Iterator[list[NormalisedDocument]]:
     """Collect documents until they have BATCH_RESULTS results."""
-    batch: list[LoadedDocument] = []
+    batch: list[NormalisedDocument] = []
     for document in documents:
         batch.append(document)
-        if sum(len(loaded.normalised.results) for loaded in batch) >= BATCH_RESULTS:
+        if sum(len(other.results) for other in batch) >= BATCH_RESULTS:
             yield batch
             batch = []
     if batch:
@@ -369,13 +344,12 @@ def load_document(
     document: Document,
     vocabulary: Vocabulary,
     progress: Progress = lambda *_: None,
-) -> LoadedDocument:
+) -> NormalisedDocument:
     """Read and normalise one document.
 
     Raises DamagedDocumentError for a table that cannot be read: it makes the whole document
     unreadable.
     """
-    start = time.perf_counter()
     progress("read", document.document_id)
     with pause_garbage_collection():
         with name_stage("read", document.document_id):
@@ -386,10 +360,7 @@ def load_document(
                     problem.message, document=document.document_id, place=problem.locator
                 )
         with name_stage("normalise", document.document_id):
-            normalised = normalise(document, parsed, vocabulary)
-    return LoadedDocument(
-        normalised, document.read_attached_texts(".sql"), time.perf_counter() - start
-    )
+            return normalise(document, parsed, vocabulary)
 
 
 @contextmanager

@@ -12,9 +12,10 @@ from pathlib import Path
 import pandas as pd
 import pytest
 from ipu_results import build
-from ipu_results.build import LoadedDocument, check_documents
+from ipu_results.build import check_documents
 from ipu_results.check.gate import check_tables
 from ipu_results.errors import DamagedDocumentError, IpuResultsError
+from ipu_results.normalise import NormalisedDocument
 from ipu_results.schema import table
 from ipu_results.schema.frames import build_frame
 from ipu_results.schema.vocabulary import load_vocabulary
@@ -215,7 +216,7 @@ def raw(tmp_path: Path) -> Path:
 
 
 @pytest.fixture(scope="module")
-def loaded_page(tmp_path_factory: pytest.TempPathFactory) -> LoadedDocument:
+def loaded_page(tmp_path_factory: pytest.TempPathFactory) -> NormalisedDocument:
     [loaded] = load_documents(copy_documents(tmp_path_factory.mktemp("page") / "raw", PAGE))
     return loaded
 
@@ -228,10 +229,10 @@ def without_rules(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(build, "find_flags", lambda _: build_frame(table("flags"), []))
 
 
-def build_configurations(raw: Path, *others: LoadedDocument) -> pd.DataFrame:
+def build_configurations(raw: Path, *others: NormalisedDocument) -> pd.DataFrame:
     """Check the documents of `raw` with others, as a build does before it writes."""
     loaded = {loaded.document_id: loaded for loaded in [*others, *load_documents(raw)]}
-    documents = [loaded.normalised.document for loaded in loaded.values()]
+    documents = [loaded.document for loaded in loaded.values()]
     frames = check_documents(
         documents, lambda document: loaded[document.document_id], load_vocabulary()
     ).frames
@@ -330,7 +331,7 @@ def truncate(raw: Path) -> None:
 )
 @pytest.mark.usefixtures("without_rules")
 def test_wrong_configuration_is_refused(
-    raw: Path, loaded_page: LoadedDocument, damage: Callable[[Path], None], message: str
+    raw: Path, loaded_page: NormalisedDocument, damage: Callable[[Path], None], message: str
 ) -> None:
     damage(raw)
     with pytest.raises(IpuResultsError) as caught:
@@ -366,7 +367,7 @@ def test_wrong_configuration_stops_the_build_in_one_line(
 
 @pytest.mark.usefixtures("without_rules")
 def test_columns_in_another_order_and_spelling_are_read_the_same(
-    raw: Path, loaded_page: LoadedDocument
+    raw: Path, loaded_page: NormalisedDocument
 ) -> None:
     before = build_configurations(raw, loaded_page)
     lines = [dict(reversed(line.items())) for line in read_lines()]
@@ -379,7 +380,7 @@ def test_columns_in_another_order_and_spelling_are_read_the_same(
 
 @pytest.mark.usefixtures("without_rules")
 def test_batch_without_factors_has_no_product_to_check(
-    raw: Path, loaded_page: LoadedDocument
+    raw: Path, loaded_page: NormalisedDocument
 ) -> None:
     change(*CLIP, **dict.fromkeys(("micro_batch_size", "replicas", "gradient_accumulation"), ""))(
         raw

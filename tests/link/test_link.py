@@ -42,7 +42,6 @@ from tests.conftest import (
     edit,
     find_error,
     load_documents,
-    normalise_documents,
 )
 
 MLPERF = ("mlperf/training-v1.0-entries.csv", "mlperf/training-v2.0-entries.csv", "mlperf/ids.csv")
@@ -53,7 +52,7 @@ Documents = Sequence[NormalisedDocument]
 @pytest.fixture(scope="module")
 def documents(tmp_path_factory: pytest.TempPathFactory) -> Documents:
     raw = copy_documents(tmp_path_factory.mktemp("link") / "raw", PAGE, CONFIGURATIONS, *MLPERF)
-    return normalise_documents(raw)
+    return load_documents(raw)
 
 
 @pytest.fixture
@@ -174,10 +173,7 @@ def test_batches_give_the_rows_of_one_whole(
 ) -> None:
     """The last batch is of a document that has no results, and so no cells."""
     loaded = load_documents(copy_documents(tmp_path, PAGE))
-    without = [
-        dataclasses.replace(own, normalised=NormalisedDocument(own.normalised.document))
-        for own in loaded
-    ]
+    without = [NormalisedDocument(own.document) for own in loaded]
     monkeypatch.setattr(build, "check_expected_tables", lambda *_: None)
     whole = build.gate_documents([*loaded, *without], load_vocabulary())
     monkeypatch.setattr(build, "BATCH_RESULTS", 1)
@@ -192,7 +188,7 @@ def check_rows(document: NormalisedDocument, **changes: Any) -> RowCounts:
 
 
 def test_conservation_counts_rows_and_notices_lost_or_added_ones(tmp_path: Path) -> None:
-    [page] = normalise_documents(copy_documents(tmp_path, PAGE))
+    [page] = load_documents(copy_documents(tmp_path, PAGE))
     rows = page.source_rows
     assert check_rows(page) == RowCounts(extracted=248, accepted=248, quarantined=0, duplicates=0)
     with pytest.raises(
@@ -212,7 +208,7 @@ def test_conservation_counts_rows_and_notices_lost_or_added_ones(tmp_path: Path)
 
 
 def test_conservation_notices_a_lost_cell(tmp_path: Path) -> None:
-    [page] = normalise_documents(copy_documents(tmp_path, PAGE))
+    [page] = load_documents(copy_documents(tmp_path, PAGE))
     count = len(page.cells)
     with pytest.raises(
         ConservationError, match=f"{count} cells in accepted rows, {count - 1} of them cited"

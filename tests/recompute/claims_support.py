@@ -18,7 +18,7 @@ from ipu_results.recompute.evaluate import evaluate_claims
 from ipu_results.schema import TABLES
 from ipu_results.store.tables import build_arrow_tables
 
-from tests.conftest import RAW, normalise_documents
+from tests.conftest import RAW, load_documents
 from tests.release.release_support import locate_table
 
 COMPUTED = (
@@ -51,17 +51,14 @@ def read_frames(warehouse: Path) -> dict[str, pd.DataFrame]:
 
 def evaluate(raw: Path, frames: Frames) -> dict[str, pd.DataFrame]:
     """Evaluate the claims documents of `raw`."""
-    documents = normalise_documents(raw)
-    sql_texts = {
-        doc.document.document_id: doc.document.read_attached_texts(".sql") for doc in documents
-    }
+    documents = load_documents(raw)
     if not (OPENED and OPENED[0] is frames):
         OPENED[:] = frames, ExitStack()
         OPENED.append(OPENED[1].enter_context(open_engine(build_arrow_tables(frames))))
     engine = OPENED[2]
     for schema in ("claims", "detail"):  # of a recomputation that failed
         engine.execute(f"DROP SCHEMA IF EXISTS memory.{schema} CASCADE")
-    return evaluate_claims(engine, documents, sql_texts, frames)
+    return evaluate_claims(engine, documents, frames)
 
 
 def copy_claims(target: Path, *files: str) -> Path:

@@ -108,6 +108,10 @@ class NormalisedDocument:
     passthrough: pa.Table = field(default_factory=lambda: NO_ROWS)
     """Rows that have a table of their own, with or without a result; see `passthrough_schema`."""
 
+    @property
+    def document_id(self) -> str:
+        return self.document.document_id
+
     def drop_rows(self) -> NormalisedDocument:
         """Return the document without what is in tables by now: it would fill the memory."""
         parsed = self.parsed if len(self.passthrough) else NOTHING_READ

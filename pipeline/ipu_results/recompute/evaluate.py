@@ -66,16 +66,16 @@ class JudgedValue(NamedTuple):
 def evaluate_claims(
     engine: duckdb.DuckDBPyConnection,
     documents: Sequence[NormalisedDocument],
-    sql_texts: SqlTexts,
     names: Collection[str],
 ) -> dict[str, pd.DataFrame]:
     """Build the tables of TABLES.
 
-    `sql_texts` are the recomputations by document and name. They read the tables `names` of the
-    engine, without the results that users handed in. Raises DamagedDocumentError for a claim with
-    neither a recomputation nor a reason for having none, or with both; for a recomputation that
-    fails or that no row names; and for a contradiction or condition of unknown claims.
+    Recomputations stand next to the claims, and read the tables `names` of the engine, without the
+    results that users handed in. Raises DamagedDocumentError for a claim with neither a
+    recomputation nor a reason for having none, or with both; for a recomputation that fails or that
+    no row names; and for a contradiction or condition of unknown claims.
     """
+    sql_texts = {own.document_id: own.document.read_attached_texts(".sql") for own in documents}
     claims = [
         _complete_claim(doc, row) for doc in documents for row in list_passthrough([doc], "claims")
     ]

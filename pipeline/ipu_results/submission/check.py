@@ -302,7 +302,7 @@ def preview_bundle(
         documents = load_catalogue(raw)
         [loaded] = [load_document(own, vocabulary) for own in documents]
     checked = check_documents(documents, lambda _: loaded, vocabulary)
-    filled, _ = gate_results([loaded.normalised])
+    filled, _ = gate_results([loaded])
     kept = [column.name for column in table("results").kept]
     results = checked.frames["results"].merge(filled[["result_id", *kept]], on="result_id")
     as_published = {  # the rules look at those alone
@@ -314,7 +314,7 @@ def preview_bundle(
     with open_tables(as_published) as connection:
         flags: Any = find_flags(connection).to_dict("records")
     faults = []
-    for rejected in loaded.normalised.rejected:
+    for rejected in loaded.rejected:
         reason = UNREADABLE.get(
             rejected.reason, "unknown-word" if rejected.words else "unreadable-figure"
         )
@@ -323,7 +323,7 @@ def preview_bundle(
         known = any(text.startswith(rejected.message) for text in words)
         message = "; ".join(words if known else [rejected.message, *words])
         faults.append(Fault(reason, message, f"{RESULTS}, {rejected.locator}"))
-    refused = {rejected.locator for rejected in loaded.normalised.rejected}
+    refused = {rejected.locator for rejected in loaded.rejected}
     faults += [
         Fault("schema", row["message"], f"{RESULTS}, {row['locator']}")
         for row in checked.frames["quarantine"].to_dict("records")
