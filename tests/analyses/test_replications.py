@@ -78,77 +78,7 @@ VENDOR: Row = {
     "document_id": "page",
 }
 LAB = {**VENDOR, "publisher": "Lab", "document_id": "paper", "throughput": 90.0}
-LARGE = {**LAB, "batch_size": 128}
 DOCUMENTS = [{"document_id": name, "kind": "transcription"} for name in ("page", "paper")]
-PAIR = "SELECT ratio, counts, match, differs FROM replications ORDER BY second_result_id"
-NEW, OLD = {**VENDOR, "sdk_version": "3.3"}, {**VENDOR, "sdk_version": "3.0"}
-EXPLAINED = {
-    "framework": {"framework": "TensorFlow2"},
-    "precision": {"precision_printed": "32.32"},
-    "batch": {"batch_size": 129},
-    "data": {"dataset_printed": "generated"},
-    "start-up included": {"conditions": "1st epoch"},
-    "compiler": {"conditions": "compiled by XLA"},
-}
-NO_PAIR = ({"chip_count": 4}, {"task": "inference"}, {"item": "token"}, {"publisher": "Graphcore"})
-
-
-@pytest.mark.parametrize(
-    ("rows", "expected"),
-    [
-        ([VENDOR, LAB], [(0.9, True, "equal", None)]),
-        *(
-            ([VENDOR, {**LAB, **change}], [(0.9, False, "explained", differs)])
-            for differs, change in EXPLAINED.items()
-        ),
-        *(([VENDOR, {**LAB, **change}], []) for change in NO_PAIR),
-        (
-            [VENDOR, {**LARGE, "sdk_version": "3.0"}],
-            [(0.9, True, "close", "SDK, batch within a factor of 2")],
-        ),
-        # the closest batch counts whatever its figure
-        (
-            [VENDOR, {**LARGE, "throughput": 100.0}, {**LAB, "throughput": 50.0}],
-            [
-                (1.0, False, "close", "batch within a factor of 2"),
-                (0.5, True, "equal", None),
-            ],
-        ),
-        # the nearer batch goes before the larger one
-        (
-            [VENDOR, LARGE, {**LAB, "batch_size": 96, "throughput": 80.0}],
-            [
-                (0.9, False, "close", "batch within a factor of 2"),
-                (0.8, True, "close", "batch within a factor of 2"),
-            ],
-        ),
-        ([VENDOR, {**LAB, "framework": None}], [(0.9, True, "close as far as stated", None)]),
-        ([{**VENDOR, "batch_size": None}, LAB], [(0.9, True, "close as far as stated", None)]),
-        # an unstated batch does not count against a sweep
-        (
-            [{**VENDOR, "batch_size": None}, LAB, LARGE],
-            2 * [(0.9, False, "close as far as stated", None)],
-        ),
-        # an epoch of unstated number gives way to a row that states it
-        (
-            [
-                VENDOR,
-                {**LAB, "conditions": "one epoch of unstated number"},
-                {**LAB, "throughput": 80.0},
-            ],
-            [(0.9, False, "close as far as stated", None), (0.8, True, "equal", None)],
-        ),
-    ],
-)
-def test_pairs_of_made_up_rows(rows: list[Row], expected: list[tuple[object, ...]]) -> None:
-    assert make_warehouse(rows, documents=DOCUMENTS).query(PAIR) == expected
-
-
-def test_nearest_release_goes_first() -> None:
-    rows = make_warehouse([NEW, OLD, {**LAB, "sdk_version": "3.1.0"}], documents=DOCUMENTS).query(
-        "SELECT first_sdk_version, counts, differs FROM replications ORDER BY 1"
-    )
-    assert rows == [("3.0", True, "SDK"), ("3.3", False, "SDK")]
 
 
 @pytest.mark.parametrize(
