@@ -432,8 +432,7 @@ def _list_rows(name: str, entry: Any) -> list[dict[str, Any]]:
 def _quote_value(value: str | float | None) -> str:
     if value is None:
         return "NULL"
-    # with an exponent DuckDB takes a number for a double, else for a decimal
-    return quote(value) if isinstance(value, str) else f"{value!r}e0"
+    return quote(value) if isinstance(value, str) else repr(value)
 
 
 @cache
