@@ -93,8 +93,7 @@ class Vocabulary:
     printed name. `precision_bits` maps a printed precision to its bits of activations and weights.
     `units` are keyed by column and printed unit, `metrics` by the printed metric of a comparator.
     `metadata` maps the labels of a document kind to fields. `benchmarks` maps an MLPerf folder to
-    its model. `gmacs` holds 10⁹ multiply-accumulates of one inference by network and printed
-    variant ("" for none). `peaks` names the column of `platforms` that bounds work at a precision.
+    its model. `peaks` names the column of `platforms` that bounds work at a precision.
     `precision_names` maps a precision, normalised, to the name that all its spellings share.
     `precision_settings` maps what a configuration sets to the printed precisions that fit it, none
     if it leaves them open. `latency_bases` maps a script's definition of latency to what it times,
@@ -121,7 +120,6 @@ class Vocabulary:
     benchmarks: Mapping[str, str]
     framework_by_path: Mapping[str, str]
     tasks: Mapping[str, str]
-    gmacs: Mapping[tuple[str, str], float]
     peaks: Mapping[str, str]
     precision_names: Mapping[str, str]
     precision_settings: Mapping[str, Sequence[str]]
@@ -204,15 +202,6 @@ class Vocabulary:
         entries = {"platform": self.platforms, "model": self.models}[key].values()
         return [entry for _, entry in sorted({entry[key]: entry for entry in entries}.items())]
 
-    @property
-    def packed_datasets(self) -> frozenset[str]:
-        """The printed names of datasets whose rows have several sequences in each row of the batch."""
-        return frozenset(
-            entry["dataset_printed"]
-            for entry in self.derived["dataset"]
-            if entry.get("packed") == "yes"
-        )
-
 
 @cache
 def load_vocabulary() -> Vocabulary:
@@ -274,7 +263,6 @@ def load_vocabulary() -> Vocabulary:
         },
         framework_by_path=headers["comparators"]["framework_by_path"],
         tasks=headers["comparators"]["tasks"],
-        gmacs=gmacs,
         peaks=precisions["peaks"],
         precision_names={
             normalise_name(spelling): name
