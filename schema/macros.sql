@@ -90,3 +90,14 @@ CREATE OR REPLACE MACRO format_ends(numbers) AS
 -- A score with its interval: `34.49 [33.25, 35.73]`.
 CREATE OR REPLACE MACRO format_minutes(score, low, high) AS
     format('{:.2f}', score) || coalesce(format(' [{:.2f}, {:.2f}]', low, high), '');
+
+-- The size of an MLPerf system: its chips, or its nodes where it has none.
+CREATE OR REPLACE MACRO name_size(chip_count, nodes) AS
+    CASE
+        WHEN chip_count = 0 AND nodes IS NOT NULL THEN nodes || '-nodes'
+        ELSE chip_count::VARCHAR
+    END;
+
+-- A name without case, blanks, hyphens and underscores, the form in which names are compared.
+CREATE OR REPLACE MACRO normalise_name(name) AS
+    lower(regexp_replace(name, '[\s\-_]+', '', 'g'));

@@ -12,13 +12,9 @@
 -- What has no match stays as it is.
 WITH configured AS (
     SELECT
-        s.result_id,
-        c.document_id,
-        c.table_name,
-        c.row_number,
-        c.match_confidence,
-        c.batch_agrees AND r.micro_batch_size IS NULL AS may_fill_batch,
-        c.micro_batch_size,
+        r.result_id,
+        c.*,
+        r.micro_batch_size AS own_micro_batch_size,
         l.basis,
         l.scope
     FROM read.configurations c
@@ -27,15 +23,50 @@ WITH configured AS (
         AND s.table_name = c.result_table
         AND s.row_number = c.result_row
     JOIN results r ON r.result_id = s.result_id
-    LEFT JOIN known_latency l
+    LEFT JOIN (VALUES {latencies.definition: text, basis, scope}) AS l (definition, basis, scope)
         ON l.definition = c.latency_definition
         AND r.latency_ms IS NOT NULL
+        AND c.match_confidence IN ('exact', 'likely')
 ),
-timed AS (
-    SELECT *
+filled AS (
+    SELECT r.result_id, 'mlperf_id' AS column_name, i.mlperf_id AS value
+    FROM results r
+    JOIN read.mlperf_entries e USING (document_id, table_name, row_number)
+    JOIN read.mlperf_ids i ON i.round = e.round AND i.system_path = parent_folder(e.path)
+    WHERE i.confidence <> 'inferred'
+    UNION ALL BY NAME
+    SELECT r.result_id, 'platform' AS column_name, m.platform AS value
+    FROM results r
+    JOIN machines m ON m.run_id = r.run_id AND m.processor = r.platform
+    UNION ALL BY NAME
+    SELECT
+        result_id,
+        'micro_batch_size' AS column_name,
+        micro_batch_size::VARCHAR AS value,
+        document_id,
+        table_name,
+        row_number,
+        'micro_batch_size' AS field
     FROM configured
-    WHERE match_confidence IN ('exact', 'likely')
-        AND basis IS NOT NULL
+    WHERE match_confidence = 'exact'
+        AND batch_agrees
+        AND own_micro_batch_size IS NULL
+        AND micro_batch_size IS NOT NULL
+    UNION ALL BY NAME
+    SELECT
+        result_id,
+        'latency_basis' AS column_name,
+        basis AS value,
+        document_id,
+        table_name,
+        row_number,
+        'latency_definition' AS field
+    FROM configured
+    WHERE basis IS NOT NULL
+    UNION ALL BY NAME
+    SELECT result_id, 'latency_scope' AS column_name, scope AS value
+    FROM configured
+    WHERE basis IS NOT NULL
 ),
 renamable AS (
     SELECT 'results' AS relation, result_id AS id, document_id, to_json(r) AS content
@@ -44,57 +75,11 @@ renamable AS (
     SELECT 'microbenchmarks', microbenchmark_id, document_id, to_json(b)
     FROM microbenchmarks b
 )
-SELECT
-    'results' AS relation,
-    r.result_id AS id,
-    'mlperf_id' AS column_name,
-    i.mlperf_id AS value
-FROM results r
-JOIN read.mlperf_entries e USING (document_id, table_name, row_number)
-JOIN read.mlperf_ids i ON i.round = e.round AND i.system_path = parent_folder(e.path)
-WHERE i.confidence <> 'inferred'
-
+SELECT 'results' AS relation, result_id AS id, * EXCLUDE (result_id)
+FROM filled
 UNION ALL BY NAME
-SELECT 'results' AS relation, r.result_id AS id, 'platform' AS column_name, m.platform AS value
-FROM results r
-JOIN read.machines m ON m.run_id = r.run_id AND m.processor = r.platform
-
-UNION ALL BY NAME
-SELECT
-    'results' AS relation,
-    result_id AS id,
-    'micro_batch_size' AS column_name,
-    micro_batch_size::VARCHAR AS value,
-    document_id,
-    table_name,
-    row_number,
-    'micro_batch_size' AS field
-FROM configured
-WHERE match_confidence = 'exact'
-    AND may_fill_batch
-    AND micro_batch_size IS NOT NULL
-
-UNION ALL BY NAME
-SELECT
-    'results' AS relation,
-    result_id AS id,
-    'latency_basis' AS column_name,
-    basis AS value,
-    document_id,
-    table_name,
-    row_number,
-    'latency_definition' AS field
-FROM timed
-
-UNION ALL BY NAME
-SELECT
-    'results' AS relation,
-    result_id AS id,
-    'latency_scope' AS column_name,
-    scope AS value
-FROM timed
-
-UNION ALL BY NAME
-SELECT n.relation, n.id, k.column_name, k.value
-FROM renamable n
-JOIN known_renamed k ON k.document_id = n.document_id AND json_contains(n.content, k.condition)
+SELECT relation, id, column_name, value
+FROM renamable
+JOIN (VALUES {identities.renamed: document_id, where, column, is})
+    AS renamed (document_id, condition, column_name, value) USING (document_id)
+WHERE json_contains(content, condition)

@@ -34,8 +34,11 @@ described AS (
         c.global_batch_from_config = r.batch_size AS agrees
     FROM read.configurations c
     LEFT JOIN filled f USING (document_id, table_name, row_number)
-    CROSS JOIN (SELECT list(setting) AS settings FROM known_setting) k
-    LEFT JOIN known_latency l ON l.definition = c.latency_definition
+    CROSS JOIN (
+        SELECT list(name) AS settings FROM (VALUES {precisions.settings: name}) AS t (name)
+    ) k
+    LEFT JOIN (VALUES {latencies.definition: text}) AS l (definition)
+        ON l.definition = c.latency_definition
     LEFT JOIN source_rows s
         ON s.document_id = c.result_document
         AND s.table_name = c.result_table

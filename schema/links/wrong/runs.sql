@@ -2,11 +2,12 @@
 -- that are not of its device or not of one origin.
 WITH papers AS (  -- the documents of each run
     SELECT
-        run_id,
-        min(document_id) FILTER (reader = 'sweep-record') AS record,
-        min(document_id) FILTER (reader = 'sweep-points') AS points
-    FROM read.run_documents
-    GROUP BY run_id
+        regexp_extract(document_id, '^sweep-(.+?)(-points)?$', 1) AS run_id,
+        min(document_id) FILTER (NOT ends_with(document_id, '-points')) AS record,
+        min(document_id) FILTER (ends_with(document_id, '-points')) AS points
+    FROM documents
+    WHERE kind = 'run'
+    GROUP BY ALL
 ),
 origins AS (
     SELECT document_id, string_agg(DISTINCT origin, ', ' ORDER BY origin) AS named
