@@ -6,9 +6,10 @@ WITH rounded AS (
         p.* EXCLUDE (is_tested, has_speeds, shares_logs),
         round_figure(t.p) AS p_value,
         round_figure(t.wrong_order) AS wrong_order_probability,
-        round_figure(t.speed_p) AS speed_p_value
+        round_figure(s.p) AS speed_p_value
     FROM pairs p
     JOIN p_values t USING (first, second)
+    LEFT JOIN speed_p_values s USING (first, second)
 ),
 expected AS (
     SELECT

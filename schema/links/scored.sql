@@ -16,6 +16,7 @@ WITH runs AS (
             WHEN min(coalesce(samples, 0)) > 0 THEN list(samples ORDER BY file)
             WHEN min(coalesce(tokens, 0)) > 0 THEN list(tokens ORDER BY file)
             WHEN min(coalesce(epochs, 0)) > 0 THEN list(epochs ORDER BY file)
+            ELSE list('nan'::DOUBLE)
         END AS counts,
         CASE
             WHEN count(minutes_per_sample) >= 3
@@ -57,7 +58,7 @@ SELECT
     r.counts,
     r.speeds,
     find_drop(e.benchmark) AS fastest,
-    fastest - (e.n_runs - e.n_success) AS slowest,
+    [fastest, fastest - (e.n_runs - e.n_success)] AS dropped,
     CASE
         WHEN e.scaling_factor > 1 THEN e.scaling_factor
         WHEN e.normalised AND e.reference_to_converge > e.to_converge THEN 1

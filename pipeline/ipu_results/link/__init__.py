@@ -122,7 +122,7 @@ def link(
     frames = {}
     for name in names:
         if name in COMPUTED:
-            create_table(connection, name, COMPUTED[name](connection))
+            create_table(connection, name, pa.table(COMPUTED[name](connection)))
             continue
         path = f"links/{name}.sql"
         rows = run_text(connection, path, fill_rules(read_statement(path)))

@@ -6,13 +6,15 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict
+from functools import partial
 from statistics import fmean
 from typing import Any
 
 import duckdb
 import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
 
 from ipu_results.link.machines import parse_machine
@@ -20,8 +22,6 @@ from ipu_results.mlperf.interval import (
     COVERAGE,
     DIGITS,
     MIN_RUNS,
-    Integers,
-    Numbers,
     Runs,
     compute_t_quantile,
     estimate_intervals,
@@ -42,7 +42,6 @@ MACHINE = "STRUCT(platform VARCHAR, processor VARCHAR, virtual_cpus BIGINT, evid
 POINT = "STRUCT(batch BIGINT, mean DOUBLE)"
 REFERENCE = "STRUCT(mean DOUBLE, method VARCHAR)"
 INTERVAL = "STRUCT(mean DOUBLE, low DOUBLE, high DOUBLE)"
-PAIR = ["first", "second"]
 ATTRIBUTED = (
     "STRUCT(round VARCHAR, division VARCHAR, benchmark VARCHAR, submitter VARCHAR, path VARCHAR)"
 )
@@ -110,61 +109,51 @@ def _summarise_findings(factor: float | None, findings: Sequence[str] | None) ->
     return summarise_findings(factor, [text.split(BETWEEN_FINDINGS) for text in findings or ()])
 
 
-def estimate_score_intervals(connection: duckdb.DuckDBPyConnection) -> pa.Table:
-    """Return the interval of each entry of `scored` that has enough runs, relative to its score."""
-    scored = _fetch_scored(connection)
-    intervals = estimate_intervals(_make_runs(scored), scored["alike"].to_pylist())
-    methods = pa.array(intervals.methods, pa.string())
-    columns = [scored["place"], pa.array(intervals.low), pa.array(intervals.high), methods]
-    return pa.table(columns, names=["place", "low", "high", "method"])
+def _fetch_entries(
+    connection: duckdb.DuckDBPyConnection, name: str
+) -> tuple[npt.NDArray[np.int64], Runs, list[Any]]:
+    """Return the entries of a relation that have runs: place, runs, and groups that are alike."""
+    rows = connection.sql(f"FROM {name} WHERE run_minutes IS NOT NULL ORDER BY place")
+    entries = rows.to_arrow_table()
+    columns = ("run_minutes", "counts", "dropped", "reference")
+    runs = make_runs(*(entries[name].to_pylist() for name in columns))
+    return entries["place"].to_numpy(), runs, entries["alike"].to_pylist()
 
 
-def compute_p_values(connection: duckdb.DuckDBPyConnection) -> pa.Table:
-    """Return for each tested pair of `pairs` p of equal scores, the probability that their order is
-    wrong, and p of equal speeds.
+def _estimate_intervals(connection: duckdb.DuckDBPyConnection) -> dict[str, Any]:
+    """Return the interval of each entry with runs, relative to its score."""
+    places, runs, alike = _fetch_entries(connection, "scored")
+    intervals = estimate_intervals(runs, alike)
+    return {
+        "place": places,
+        "low": intervals.low,
+        "high": intervals.high,
+        "method": pa.array(intervals.methods, pa.string()),
+    }
+
+
+def _compare_pairs(
+    connection: duckdb.DuckDBPyConnection, entries: str, condition: str
+) -> dict[str, Any]:
+    """Return what the runs of `entries` say of the pairs with a condition: p of equal means, and the
+    probability that their order is wrong.
     """
-    scored = _fetch_scored(connection)
-    pairs = connection.sql("FROM pairs WHERE is_tested ORDER BY first, second").to_arrow_table()
-    places = scored["place"].to_numpy()
-    first, second = (np.searchsorted(places, pairs[name].to_numpy()) for name in PAIR)
-    tested = compare_pairs(_make_runs(scored), first, second)
-    has_speeds = pairs["has_speeds"].to_numpy()
-    speed_p = np.full(len(first), np.nan)
-    speed_p[has_speeds] = _test_speeds(scored, first[has_speeds], second[has_speeds])
-    figures = [
-        pa.array(tested.p),
-        pa.array(tested.wrong_order),
-        pa.array(speed_p, from_pandas=True),
-    ]
-    return pa.table(
-        [*pairs.select(PAIR).columns, *figures], names=[*PAIR, "p", "wrong_order", "speed_p"]
-    )
+    places, runs, _ = _fetch_entries(connection, entries)
+    pairs = connection.sql(
+        f"SELECT first, second FROM pairs WHERE {condition} ORDER BY ALL"
+    ).fetchnumpy()
+    rows = {name: np.searchsorted(places, pairs[name]) for name in pairs}
+    tested = compare_pairs(runs, **rows)
+    return {**pairs, "p": tested.p, "wrong_order": tested.wrong_order}
 
 
-def _fetch_scored(connection: duckdb.DuckDBPyConnection) -> pa.Table:
-    return connection.sql(
-        "FROM scored WHERE run_minutes IS NOT NULL ORDER BY place"
-    ).to_arrow_table()
-
-
-def _make_runs(scored: pa.Table) -> Runs:
-    minutes = scored["run_minutes"].to_pylist()
-    counts = [
-        known or [math.nan] * len(own)
-        for known, own in zip(scored["counts"].to_pylist(), minutes, strict=True)
-    ]
-    dropped = zip(scored["fastest"].to_pylist(), scored["slowest"].to_pylist(), strict=True)
-    return make_runs(minutes, counts, list(dropped), scored["reference"].to_pylist())
-
-
-def _test_speeds(scored: pa.Table, first: Integers, second: Integers) -> Numbers:
-    """Return p of equal minutes per sample of the runs of two entries, which have enough of them."""
-    speeds = scored["speeds"]
-    known = speeds.drop_null().to_pylist()
-    rows = np.cumsum(speeds.is_valid().to_numpy()) - 1
-    runs = make_runs(known, known, [(0, 0)] * len(known), [0.0] * len(known))
-    return compare_pairs(runs, rows[first], rows[second]).p
-
-
-COMPUTED = {"intervals": estimate_score_intervals, "p_values": compute_p_values}
-"""Relations that are computed from those before them, by their name in `schema/order.toml`."""
+COMPUTED: Mapping[str, Callable[[duckdb.DuckDBPyConnection], dict[str, Any]]] = {
+    "intervals": _estimate_intervals,
+    "p_values": partial(_compare_pairs, entries="scored", condition="is_tested"),
+    "speed_p_values": partial(
+        _compare_pairs, entries="paced", condition="is_tested AND has_speeds"
+    ),
+}
+"""The columns of relations that are computed from those before them, by the name of the relation in
+`schema/order.toml`.
+"""
