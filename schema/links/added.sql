@@ -10,25 +10,7 @@
 -- Any column: what ran, where a document was transcribed under another name. The row's id and cells
 --   keep what was transcribed.
 -- What has no match stays as it is.
-WITH configured AS (
-    SELECT
-        r.result_id,
-        c.*,
-        r.micro_batch_size AS own_micro_batch_size,
-        l.basis,
-        l.scope
-    FROM read.configurations c
-    JOIN source_rows s
-        ON s.document_id = c.result_document
-        AND s.table_name = c.result_table
-        AND s.row_number = c.result_row
-    JOIN results r ON r.result_id = s.result_id
-    LEFT JOIN (VALUES {latencies.definition: text, basis, scope}) AS l (definition, basis, scope)
-        ON l.definition = c.latency_definition
-        AND r.latency_ms IS NOT NULL
-        AND c.match_confidence IN ('exact', 'likely')
-),
-filled AS (
+WITH filled AS (
     SELECT r.result_id, 'mlperf_id' AS column_name, i.mlperf_id AS value
     FROM results r
     JOIN read.mlperf_entries e USING (document_id, table_name, row_number)
@@ -42,31 +24,28 @@ filled AS (
     SELECT
         result_id,
         'micro_batch_size' AS column_name,
-        micro_batch_size::VARCHAR AS value,
-        document_id,
-        table_name,
-        row_number,
+        c.micro_batch_size::VARCHAR AS value,
+        c.document_id,
+        c.table_name,
+        c.row_number,
         'micro_batch_size' AS field
-    FROM configured
-    WHERE match_confidence = 'exact'
-        AND batch_agrees
-        AND own_micro_batch_size IS NULL
-        AND micro_batch_size IS NOT NULL
+    FROM configured c
+    JOIN results r USING (result_id)
+    WHERE c.match_confidence = 'exact'
+        AND c.batch_agrees
+        AND r.micro_batch_size IS NULL
+        AND c.micro_batch_size IS NOT NULL
     UNION ALL BY NAME
-    SELECT
-        result_id,
-        'latency_basis' AS column_name,
-        basis AS value,
-        document_id,
-        table_name,
-        row_number,
-        'latency_definition' AS field
-    FROM configured
-    WHERE basis IS NOT NULL
-    UNION ALL BY NAME
-    SELECT result_id, 'latency_scope' AS column_name, scope AS value
-    FROM configured
-    WHERE basis IS NOT NULL
+    SELECT result_id, v.*, c.document_id, c.table_name, c.row_number
+    FROM configured c
+    JOIN results r USING (result_id),
+    (VALUES
+        ('latency_basis', c.latency_basis, 'latency_definition'),
+        ('latency_scope', c.latency_scope, NULL)
+    ) AS v (column_name, value, field)
+    WHERE c.match_confidence IN ('exact', 'likely')
+        AND c.latency_basis IS NOT NULL
+        AND r.latency_ms IS NOT NULL
 ),
 renamable AS (
     SELECT 'results' AS relation, result_id AS id, document_id, to_json(r) AS content
