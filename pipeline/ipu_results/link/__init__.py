@@ -15,7 +15,7 @@ import pyarrow as pa
 
 from ipu_results.errors import DamagedDocumentError, VocabularyError
 from ipu_results.ground.sql import create_table
-from ipu_results.ground.statements import define_macros, read_statement, run_text
+from ipu_results.ground.statements import define_macros, execute_text, read_statement, run_text
 from ipu_results.link.functions import COMPUTED, define_functions
 from ipu_results.normalise import NormalisedDocument
 from ipu_results.normalise.rows import PLACE, passthrough_schema
@@ -125,17 +125,18 @@ def link(
             create_table(connection, name, pa.table(COMPUTED[name](connection)))
             continue
         path = f"links/{name}.sql"
-        rows = run_text(connection, path, fill_rules(read_statement(path)))
+        sql = fill_rules(read_statement(path))
         if name.startswith(WRONG):
-            _raise_first(rows)
+            _raise_first(run_text(connection, path, sql))
         elif name in PUBLISHED:
             definition = table(name)
-            rows = rows.sort_by([(column, "ascending") for column in definition.key])
+            execute_text(connection, path, f"CREATE TABLE {definition.sql_name} AS {sql}")
+            ordered = f"FROM {definition.sql_name} ORDER BY {', '.join(definition.key)}"
+            rows = connection.sql(ordered).to_arrow_table()
             columns = dict(zip(rows.column_names, rows.columns, strict=True))
             frames[name] = build_frame_from_columns(definition, columns)
-            create_table(connection, definition.sql_name, rows)
         else:
-            create_table(connection, name, rows)
+            execute_text(connection, path, f"CREATE TABLE {name} AS {sql}")
         if name == ADDED:
             _apply_added(connection)
     return frames
