@@ -35,8 +35,7 @@ all_matches AS (
 ),
 all_refusals AS (
     SELECT run, list({
-        'reason': reason, 'code': code, 'has_next_step': has_next_step, 'rows': rows,
-        'examples': examples
+        'reason': reason, 'code': code, 'rows': rows, 'examples': examples
     } ORDER BY position) AS refusals
     FROM refusals
     GROUP BY run
@@ -49,35 +48,41 @@ all_checks AS (
     GROUP BY run
 ),
 counts AS (  -- rows of the model and task, by what keeps a verdict from resting on them
-    SELECT
-        m.run, m.model, m.task, c.unusable, count(*) AS rows,
-        CASE c.unusable
-            WHEN 'repeated' THEN 'of a measurement that another row has'
-            WHEN 'error' THEN 'with an error'
-            WHEN 'submitted' THEN 'submitted by users'
-            ELSE c.unusable
-        END AS words
+    SELECT m.run, c.unusable, count(*) AS rows
     FROM mine m
     JOIN candidates c USING (model, task)
     GROUP BY ALL
 ),
 all_unusable AS (
-    SELECT run, format(
-        '{:,} of {:,} row{} not usable: {}', sum(rows) FILTER (unusable IS NOT NULL)::BIGINT,
-        sum(rows)::BIGINT, if(sum(rows) = 1, ' are', 's are'),
-        string_agg(format('{} {}', rows, words), ', ' ORDER BY list_position(
-            ['repeated', 'error', 'suspect', 'emulated', 'submitted'], unusable
-        )) FILTER (unusable IS NOT NULL)
-    ) AS unusable
+    SELECT
+        run, (sum(rows) FILTER (unusable IS NOT NULL))::BIGINT AS unusable,
+        sum(rows)::BIGINT AS all_rows,
+        string_agg(format('{} {}', rows, words), ', ' ORDER BY position) AS why
     FROM counts
+    LEFT JOIN reasons USING (unusable)
     GROUP BY run
 )
 SELECT
-    m.run, v.status, v.verdict, coalesce(a.matches, []) AS matches,
+    m.run,
+    format(
+        '{} {}{}{}{}: {}', m.model, m.task, coalesce(' on ' || m.platform, ', machine not stated'),
+        coalesce(', batch ' || m.batch_size, ''),
+        if(m.origin = 'emulated', ' (emulated, not measured)', ''), concat_ws(
+            ', ', write_figure('throughput', m.throughput, m.item),
+            write_figure('latency_ms', m.latency_ms, m.item),
+            write_figure('minutes', m.minutes, m.item),
+            write_figure('efficiency', m.efficiency, m.item),
+            write_figure('power_w', m.power_w, m.item)
+        )
+    ) AS description,
+    v.status, v.verdict, coalesce(a.matches, []) AS matches,
     coalesce(f.refusals, []) AS refusals, c.checks,
     struct_pack(rows := p.rows, throughput_low := p.throughput_low,
         throughput_high := p.throughput_high, latency_ms := p.latency_ms) AS peers,
-    coalesce(u.unusable, '') AS unusable
+    coalesce(format(
+        '{:,} of {:,} row{} are not usable: {}', u.unusable, u.all_rows,
+        if(u.all_rows = 1, '', 's'), u.why
+    ), '') AS unusable
 FROM mine m
 JOIN verdicts v USING (run)
 JOIN peers p USING (run)

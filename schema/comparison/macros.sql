@@ -37,6 +37,10 @@ CREATE OR REPLACE MACRO name_unit(figure, item) AS
         ELSE 'W'
     END;
 
+-- Whether both are results of MLPerf Training.
+CREATE OR REPLACE MACRO is_mlperf(ours, theirs) AS
+    coalesce(ours = 'mlperf-training' AND theirs = 'mlperf-training', FALSE);
+
 -- Whether a round is within a span such as 1.0-2.1, both ends included.
 CREATE OR REPLACE MACRO is_round_within(round, span) AS
     coalesce(
@@ -45,7 +49,8 @@ CREATE OR REPLACE MACRO is_round_within(round, span) AS
         FALSE
     );
 
-CREATE OR REPLACE MACRO name_flag(flag) AS if(flag, 'True', 'False');
+CREATE OR REPLACE MACRO name_flag(flag) AS
+    CASE flag WHEN TRUE THEN 'True' WHEN FALSE THEN 'False' END;
 
 -- How often one number must be doubled to reach the other.
 CREATE OR REPLACE MACRO count_doublings(ours, theirs) AS abs(log2(ours / theirs));
@@ -68,3 +73,6 @@ CREATE OR REPLACE MACRO name_origin(origin) AS
     if(origin = 'emulated', 'emulated, not measured', 'measured');
 
 CREATE OR REPLACE MACRO format_rows(n) AS if(n = 1, '1 row', format('{} rows', n));
+
+CREATE OR REPLACE MACRO write_figure(name, value, item) AS
+    format('{} {:.12g} {}', name, value, name_unit(name, item));

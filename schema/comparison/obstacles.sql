@@ -1,8 +1,8 @@
 -- Why a row may not be compared with a run: the rules that the two break, in this order. The first
--- is the reason that is given. Rules of one figure are in `shared_figures`.
-SELECT
-    m.run, r.result_id,
-    list_filter([
+-- is the reason that is given; `by_rule` has null for each rule that holds. Rules of one figure are
+-- in `shared_figures`.
+WITH judged AS (
+    SELECT m.run, r.result_id, [
         CASE WHEN m.task <> r.task THEN
             refuse('task', 'different-tasks',
                 format('{} may not be compared with {}', r.task, m.task))
@@ -21,6 +21,9 @@ SELECT
                 refuse('benchmark', 'mlperf-with-other',
                     'an MLPerf result may be compared with results of the same MLPerf benchmark'
                     ' only (MLCommons'' rule)')
+        END,
+        CASE
+            WHEN NOT is_mlperf(m.benchmark, r.benchmark) THEN NULL
             WHEN m.division IS NULL OR m.mlperf_round IS NULL THEN
                 refuse('division', 'mlperf-divisions',
                     'the division or the round of your MLPerf run is not stated (division,'
@@ -28,11 +31,12 @@ SELECT
             WHEN m.division IS DISTINCT FROM r.division THEN
                 refuse('division', 'mlperf-divisions',
                     differ('MLPerf division', m.division, r.division))
-            WHEN NOT is_round_within(
-                m.mlperf_round, coalesce(r.comparable_rounds, r.mlperf_round)
-            ) THEN
-                refuse('mlperf_round', 'mlperf-rounds',
-                    'MLCommons lists the two rounds of the benchmark as not comparable')
+        END,
+        CASE WHEN is_mlperf(m.benchmark, r.benchmark) AND NOT is_round_within(
+            m.mlperf_round, coalesce(r.comparable_rounds, r.mlperf_round)
+        ) THEN
+            refuse('mlperf_round', 'mlperf-rounds',
+                'MLCommons lists the two rounds of the benchmark as not comparable')
         END,
         CASE WHEN r.errors > 0 THEN
             refuse('errors', 'flagged', 'a quality rule flags the row as an error')
@@ -72,6 +76,11 @@ SELECT
                 refuse('batch_size', 'different-batch-sizes',
                     'the batch sizes differ by more than a factor of {max_batch_factor}')
         END
-    ], lambda obstacle: obstacle IS NOT NULL) AS obstacles
-FROM ours m
-JOIN theirs r USING (model)
+    ] AS by_rule
+    FROM ours m
+    JOIN theirs r USING (model)
+)
+SELECT
+    run, result_id, by_rule,
+    list_filter(by_rule, lambda obstacle: obstacle IS NOT NULL) AS obstacles
+FROM judged

@@ -7,7 +7,7 @@ WITH firsts AS (  -- the first figure of each nearest row that a verdict may res
     WHERE is_first AND party NOT IN ('emulated', 'submitted')
 ),
 settled AS (  -- of the nearest row of the same set-up, the figure that is furthest off
-    SELECT r.*
+    SELECT r.*, f.sentence AS first_sentence
     FROM firsts f
     JOIN ratios r USING (run, match)
     WHERE f.is_same AND f.settles AND r.settles
@@ -16,10 +16,10 @@ settled AS (  -- of the nearest row of the same set-up, the figure that is furth
 by_row AS (  -- figures of one machine and batch are no more than a factor of 2 apart
     SELECT
         s.run, if(s.gap > 2, 'doubtful', 'plausible') AS status,
-        s.sentence || if(s.gap > 2, format(
-            ': more than a factor of 2 apart on the same machine{}{}',
+        if(s.gap > 2, format(
+            '{}: more than a factor of 2 apart on the same machine{}{}', s.sentence,
             if(m.benchmark IS NULL, ' at the same batch size', ''), coalesce('; ' || e.text, '')
-        ), '') AS text
+        ), s.first_sentence) AS text
     FROM settled s
     JOIN ours m USING (run)
     LEFT JOIN explanations e

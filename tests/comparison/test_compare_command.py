@@ -13,7 +13,8 @@ import pytest
 from ipu_results import compare
 from ipu_results.errors import ComparisonError, DamagedRunError
 
-from tests.comparison.test_comparison import EMULATED_RUN, RESNET, set_columns
+from tests.comparison.comparison_support import RESNET
+from tests.comparison.test_comparison import EMULATED_RUN, set_columns
 from tests.conftest import run_cli
 
 CLEAR = "\x1b[2J"
@@ -184,14 +185,15 @@ def test_wrong_key_of_a_toml_file_is_one_line(
     assert done.stderr.count("\n") == 1
 
 
-def test_unknown_round_is_refused_and_not_called_incomparable() -> None:
+def test_unknown_round_is_refused_and_not_called_incomparable(warehouse: Path) -> None:
     stated = {
         "model": "resnet50",
         "platform": "Bow Pod16",
         "minutes": 18,
         "benchmark": "mlperf-training",
     }
-    done = run_cli("compare", *set_columns(**stated, division="closed", mlperf_round="banana"))
+    columns = set_columns(**stated, division="closed", mlperf_round="banana")
+    done = run_cli("compare", *columns, "--warehouse", warehouse)
     assert done.returncode == 1
     assert "mlperf_round 'banana' is unknown" in done.stderr
 

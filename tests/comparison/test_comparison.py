@@ -5,27 +5,23 @@ is not known.
 from __future__ import annotations
 
 import re
-from collections import defaultdict
 from dataclasses import replace
-from functools import cache
 from pathlib import Path
 from typing import Any
 
 import pytest
 from ipu_results import compare
 from ipu_results.comparison import Comparison
-from ipu_results.comparison.comparable import Row, load_rows
 from ipu_results.comparison.report import format_comparisons
-from ipu_results.comparison.verdict import build_stated, compare_with_rows
-from ipu_results.comparison.words import KnownWords, load_known_words
+from ipu_results.comparison.words import load_known_words
 from ipu_results.errors import ComparisonError
 from ipu_results.schema.vocabulary import load_vocabulary, normalise_name
 from ipu_results.store.query import open_warehouse
 from ipu_results.submission.refusals import load_submission_words
 
+from tests.comparison.comparison_support import RESNET, compare_many, compare_one
 from tests.conftest import ROOT, Query, run_cli
 
-RESNET = {"model": "resnet50", "platform": "ipu-m2000", "batch_size": 4}
 EMULATED_RUN = ROOT / "raw" / "runs" / "20261121-141051-emulator-c2-0912"
 MEASURED_RUN = ROOT / "raw" / "runs" / "20261121-130222-onnxruntime-cpu-fp32-97e7"
 GMACS = 4.089184256  # of ResNet-50 v1.5, table operation_counts
@@ -41,25 +37,6 @@ BERT_FP8 = {
 def set_columns(**columns: Any) -> list[str]:
     """Return the options of `compare` that state these columns."""
     return [part for name, value in columns.items() for part in ("--set", f"{name}={value}")]
-
-
-@cache
-def load_record(warehouse: Path) -> tuple[KnownWords, dict[str, list[Row]]]:
-    """Load the words of the record, and the rows of each model, once."""
-    rows: dict[str, list[Row]] = defaultdict(list)
-    with open_warehouse(warehouse) as connection:
-        for row in load_rows(connection):
-            rows[row["model"]].append(row)
-        return load_known_words(connection), rows
-
-
-def compare_one(warehouse: Path, **figures: Any) -> Comparison:
-    """Compare as `compare` does, without what a third party would measure, which
-    tests/comparison/test_expect has.
-    """
-    words, rows = load_record(warehouse)
-    own = build_stated(figures, words)
-    return compare_with_rows(own, rows[own.model], words)
 
 
 def get_reasons(comparison: Comparison) -> str:
@@ -102,25 +79,20 @@ def test_same_machine_batch_and_precision_outweigh_everything_else(
     """Whatever framework, variant and SDK a row has, a row in the same set-up is nearer than any
     other.
     """
-    for platform, batch, throughput in query("""
+    names = ("platform", "batch_size", "throughput")
+    printed = query("""
         SELECT platform, batch_size, throughput
         FROM results
         WHERE model = 'ResNet-50 v1.5'
             AND task = 'inference'
             AND platform LIKE '%2000'
             AND usable
-    """):
-        figures = {"framework": "DGL", "sdk_version": "0", "variant": "?", "precision": "16.16"}
-        own = compare_one(
-            warehouse,
-            model="resnet50",
-            platform=platform,
-            batch_size=batch,
-            throughput=throughput,
-            **figures,
-        )
+    """)
+    other = {"framework": "DGL", "sdk_version": "0", "variant": "?", "precision": "16.16"}
+    runs = [{"model": "resnet50", **other, **dict(zip(names, row, strict=True))} for row in printed]
+    for run, own in zip(runs, compare_many(warehouse, runs), strict=True):
         vendor = own.matches[0].row
-        assert (vendor["platform"], vendor["batch_size"]) == (platform, batch)
+        assert (vendor["platform"], vendor["batch_size"]) == (run["platform"], run["batch_size"])
         assert own.status == "plausible"
 
 
@@ -282,7 +254,7 @@ def test_mlperf_scores_are_compared_within_division_and_comparable_rounds(
 def test_minutes_without_a_benchmark_say_what_to_state(warehouse: Path) -> None:
     own = compare_one(warehouse, model="resnet50", platform="Bow Pod16", minutes=18)
     step = "minutes are MLPerf scores: state benchmark mlperf-training, division and mlperf_round"
-    assert (own.refusals[0].reason, own.refusals[0].reason.code) == (step, "mlperf-with-other")
+    assert (own.refusals[0].reason, own.refusals[0].code) == (step, "mlperf-with-other")
     assert step in own.verdict
     own = compare_one(
         warehouse, model="resnet50", platform="Bow Pod16", minutes=18, benchmark="mlperf-training"
@@ -291,15 +263,10 @@ def test_minutes_without_a_benchmark_say_what_to_state(warehouse: Path) -> None:
 
 
 def test_operations_are_those_of_the_table_operation_counts(warehouse: Path, query: Query) -> None:
-    for model, variant, macs in query(
-        "SELECT model, variant, macs FROM detail.operation_counts WHERE macs > 0"
-    ):
-        length = int(variant[2:]) if variant.startswith("SL") else None
-        own = compare_one(
-            warehouse,
-            **{"model": model, "platform": "c600", "precision": "fp8", "throughput": 10},
-            **({"sequence_length": length} if length else {"variant": variant}),
-        )
+    counted = query("SELECT model, variant, macs FROM detail.operation_counts WHERE macs > 0")
+    run = {"platform": "c600", "precision": "fp8", "throughput": 10}
+    runs = [{**run, "model": model, "variant": variant} for model, variant, _ in counted]
+    for (_, _, macs), own in zip(counted, compare_many(warehouse, runs), strict=True):
         assert own.checks[1].value == pytest.approx(10 * macs * 2 / 1e12)
     checks = [
         compare_one(warehouse, **BERT_FP8, **stated).checks[1]

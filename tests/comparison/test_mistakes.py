@@ -2,19 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from functools import cache
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import pytest
-from ipu_results.comparison.comparable import load_rows
-from ipu_results.comparison.verdict import Comparison, build_stated, compare_with_rows
-from ipu_results.comparison.words import load_known_words
 from ipu_results.ground.text import find_nearest_words
-from ipu_results.schema import quote
 from ipu_results.schema.accelerators import find_accelerator, load_accelerators
-from ipu_results.store.query import open_warehouse
+
+from tests.comparison.comparison_support import compare_many, compare_one
 
 REFUSED = ("implausible", "doubtful")
 MIN_NAMED, MAX_DOUBTED = 36, 2
@@ -173,32 +168,10 @@ HONEST: list[dict[str, Any]] = [
 ]
 
 
-class Doors(NamedTuple):
-    """The record as `compare` sees it, opened once."""
-
-    connection: Any
-    words: Any
-
-    def compare(self, figures: dict[str, Any]) -> Comparison:
-        ours = build_stated(figures, self.words)
-        return compare_with_rows(ours, _load_model(self.connection, ours.model), self.words)
-
-
-@cache
-def _load_model(connection: Any, model: str) -> list[dict[str, Any]]:
-    return load_rows(connection, f"r.model = {quote(model)}")
-
-
-@pytest.fixture(scope="module")
-def doors(warehouse: Path) -> Iterator[Doors]:
-    with open_warehouse(warehouse) as connection:
-        yield Doors(connection, load_known_words(connection))
-
-
-def test_mistakes_are_refused_or_doubted_by_name(doors: Doors) -> None:
+def test_mistakes_are_refused_or_doubted_by_name(warehouse: Path) -> None:
     missed = []
-    for figures, name in MISTAKES:
-        comparison = doors.compare(figures)
+    comparisons = compare_many(warehouse, [figures for figures, _ in MISTAKES])
+    for (figures, name), comparison in zip(MISTAKES, comparisons, strict=True):
         messages = [
             comparison.verdict,
             *(check.message for check in comparison.checks if check.outcome in REFUSED),
@@ -209,8 +182,8 @@ def test_mistakes_are_refused_or_doubted_by_name(doors: Doors) -> None:
     assert len(MISTAKES) - len(missed) >= MIN_NAMED, "\n".join(missed)
 
 
-def test_honest_runs_are_not_refused(doors: Doors) -> None:
-    comparisons = [(figures, doors.compare(figures)) for figures in HONEST]
+def test_honest_runs_are_not_refused(warehouse: Path) -> None:
+    comparisons = list(zip(HONEST, compare_many(warehouse, HONEST), strict=True))
     assert len(HONEST) >= 40
     assert [
         f"{figures}: {own.verdict}" for figures, own in comparisons if own.status == "implausible"
@@ -223,9 +196,10 @@ def test_honest_runs_are_not_refused(doors: Doors) -> None:
 
 @pytest.mark.parametrize(("chips", "named"), [(3, False), (4, True)])
 def test_figure_may_be_that_of_one_chip_from_four_chips(
-    doors: Doors, chips: int, named: bool
+    warehouse: Path, chips: int, named: bool
 ) -> None:
-    verdict = doors.compare({**new("H200", chips, batch_size=128), "throughput": 4500}).verdict
+    own = compare_one(warehouse, **new("H200", chips, batch_size=128), throughput=4500)
+    verdict = own.verdict
     assert (OF_CHIP in verdict) == named
 
 

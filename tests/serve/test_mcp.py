@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import os
+import shutil
 import sys
 import tomllib
 from collections.abc import Mapping, Sequence
@@ -15,6 +16,7 @@ from typing import Any
 
 import jsonschema
 import pytest
+from ipu_results.comparison.statements import load_rows
 from ipu_results.schema.vocabulary import load_vocabulary
 from ipu_results.serve import CODES
 
@@ -23,7 +25,7 @@ from tests.docs.docs_support import DOCS, check_part
 
 pytest.importorskip("mcp", reason="the extra mcp is not installed")
 
-from ipu_results.serve.answers import Record
+from ipu_results.serve.answers import Record, open_record
 from ipu_results.serve.server import answer, build_output_schema
 from ipu_results.serve.sql import SqlWorker
 from mcp import Client
@@ -432,18 +434,23 @@ def test_conditions_that_a_claim_leaves_open_are_listed(record: Record, worker: 
     assert sorted(actual["not_stated_and_varies"]["division"]) == ["closed", "open"]
 
 
-@pytest.fixture(scope="session")
-def with_submitted(record: Record) -> Record:
+def change_results(record: Record, folder: Path, changes: str, result_id: str) -> Record:
+    """Return a copy of the record in which one row of `results` is changed."""
+    shutil.copytree(record.folder, folder, ignore=shutil.ignore_patterns("*.duckdb"))
+    changed = open_record(folder)
+    changed.connection.execute(
+        f"UPDATE stored.results SET {changes} WHERE result_id = $1", [result_id]
+    )
+    scopes = {row["result_id"]: row["scopes"] for row in changed.rows}
+    rows = load_rows(changed.connection)
+    return replace(changed, rows=[{**row, "scopes": scopes[row["result_id"]]} for row in rows])
+
+
+@pytest.fixture
+def with_submitted(record: Record, tmp_path: Path) -> Record:
     """Return the record with one row as a user's: the only one of its batch size."""
-    rows = [
-        (
-            {**row, "relationship": "submitted", "origin": "measured", "usable": False}
-            if row["result_id"] == "rfcc2c38cd828a8fc"
-            else row
-        )
-        for row in record.rows
-    ]
-    return replace(record, rows=rows)
+    changes = "relationship = 'submitted', origin = 'measured', usable = FALSE"
+    return change_results(record, tmp_path / "copy", changes, "rfcc2c38cd828a8fc")
 
 
 def test_submitted_rows_are_left_out_unless_requested(
@@ -492,7 +499,7 @@ def test_the_docs_list_the_codes_of_refusals() -> None:
 
 
 def test_power_of_other_parts_of_a_machine_is_not_compared(
-    record: Record, worker: SqlWorker
+    record: Record, worker: SqlWorker, tmp_path: Path
 ) -> None:
     rows = [
         row
@@ -505,10 +512,9 @@ def test_power_of_other_parts_of_a_machine_is_not_compared(
         "figure": "efficiency",
     }
     assert answer(record, worker, "compare", pair)["unit"] == "token/s/W"
-    other = [{**row, "power_scope": "wall"} if row is rows[1] else row for row in record.rows]
-    assert (
-        refuse(replace(record, rows=other), worker, "compare", **pair) == "different-power-scopes"
-    )
+    changes = "power_scope = 'wall'"
+    other = change_results(record, tmp_path / "copy", changes, rows[1]["result_id"])
+    assert refuse(other, worker, "compare", **pair) == "different-power-scopes"
 
 
 def test_claimed_figure_is_answered_with_every_printed_digit(

@@ -12,7 +12,7 @@ from typing import Any
 import duckdb
 import pytest
 from ipu_results import compare
-from ipu_results.comparison.comparable import load_rows as load_comparable_rows
+from ipu_results.comparison.statements import load_rows as load_comparable_rows
 from ipu_results.comparison.verdict import build_stated
 from ipu_results.comparison.words import load_known_words
 from ipu_results.ground.files import load_schema_file
@@ -123,7 +123,7 @@ def load_rows(connection: duckdb.DuckDBPyConnection) -> list[dict[str, Any]]:
             name: words[value] if isinstance(value, bool) else to_json_value(value)
             for name, value in row.items()
         }
-        for row in load_comparable_rows(connection, "true")
+        for row in load_comparable_rows(connection)
         if find_unusable(row) != "repeated"
     ]
 

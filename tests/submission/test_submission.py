@@ -17,7 +17,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from ipu_results.comparison.verdict import describe_match
 from ipu_results.errors import SubmissionError
 from ipu_results.submission.bundle import COLUMNS, DESCRIPTION, RESULTS, format_rows, make_slug
 from ipu_results.submission.check import format_checks
@@ -194,7 +193,7 @@ def test_verdict_is_not_repeated_as_the_first_nearest_row(check: Check, tmp_path
     checked = check(put_folder(tmp_path / "own", make_files([throughput("14377.25")])))
     assert checked.rows[0].nearest
     lines = format_checks([checked], "text").splitlines()
-    [verdict] = [line for line in lines if describe_match(checked.rows[0].nearest[0]) in line]
+    [verdict] = [line for line in lines if checked.rows[0].nearest[0].description in line]
     assert verdict.strip() == checked.rows[0].verdict
 
 

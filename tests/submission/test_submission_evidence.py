@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from ipu_results.comparison.comparable import Row, load_rows
+from ipu_results.comparison.statements import load_rows
 from ipu_results.comparison.words import KnownWords, load_known_words
 from ipu_results.store.query import open_warehouse
 from ipu_results.submission.record import (
@@ -23,7 +23,7 @@ from ipu_results.submission.record import (
     find_wrong_power,
     is_energy_unchecked,
 )
-from ipu_results.submission.refusals import count_digits, find_inconsistencies
+from ipu_results.submission.refusals import Row, count_digits, find_inconsistencies
 
 from tests.submission.submission_support import (
     POD,

@@ -329,7 +329,7 @@ def _print_points(runs: Sequence[SweepResult], warehouse: Path, output: str) -> 
 
 def _list_nearest_rows(run: SweepResult, warehouse: Path) -> list[str]:
     """Say of each point what it is times the nearest row of each kind in the record."""
-    from ipu_results.comparison.verdict import compare, describe_match
+    from ipu_results.comparison import compare
 
     try:
         comparisons = compare(run.folder, warehouse=warehouse)
@@ -337,7 +337,7 @@ def _list_nearest_rows(run: SweepResult, warehouse: Path) -> list[str]:
         return [f"no row to compare with: {error}"]
     lines = []
     for own in comparisons:
-        nearest = [describe_match(match) for match in own.matches] or [own.verdict]
+        nearest = [match.description for match in own.matches] or [own.verdict]
         lines += [f"batch {own.measurement.batch_size}: {text}" for text in nearest]
     return lines
 

@@ -4,9 +4,7 @@ what is refused.
 
 from ipu_results.comparison.expect import Expectation
 from ipu_results.comparison.measurement import Measurement
-from ipu_results.comparison.plausibility import Check
-from ipu_results.comparison.ratio import Ratio
-from ipu_results.comparison.verdict import Comparison, Match, Refusal, compare
+from ipu_results.comparison.verdict import Check, Comparison, Match, Ratio, Refusal, compare
 
 __all__ = [
     "Check",

@@ -12,7 +12,7 @@ import math
 import re
 import tomllib
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import Any
 
@@ -117,16 +117,20 @@ class Measurement:
     setup: Mapping[str, Any] = field(default_factory=dict)
     remarks: tuple[str, ...] = ()
 
-    @property
-    def input_size(self) -> str | None:
-        """The size of an image that the variant names, such as 224x224; None where it names none."""
-        match = INPUT_SIZE.search(self.variant or "")
-        return match.group() if match else None
-
-    @property
-    def stated_basis(self) -> str | None:
-        """What the latency times; None where it is not stated."""
-        return self.latency_basis or self.latency_kind
+    def to_columns(self, run: int) -> dict[str, Any]:
+        """Return the columns that the statements of a comparison read; `run` is the number."""
+        columns = {own.name: getattr(self, own.name) for own in fields(self)}
+        for name in ("label", "setup", "remarks"):
+            del columns[name]
+        input_size = INPUT_SIZE.search(self.variant or "")
+        return {
+            **columns,
+            **self.setup,
+            "run": run,
+            "input_size": input_size and input_size[0],
+            "reported_latency": self.latency_kind or self.latency_basis,
+            "reported_power": self.power_scope,
+        }
 
 
 def build_measurement(
@@ -340,7 +344,7 @@ def read_run(folder: Path) -> tuple[list[tuple[str, dict[str, str]]], dict[str, 
     if machine is not None:
         for _, values in lines:
             if values.get("platform") == machine.processor:
-                values["platform"] = machine.platform
+                values["platform"] = machine.name
     return lines, environment
 
 

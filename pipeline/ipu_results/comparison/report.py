@@ -4,15 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from ipu_results.comparison.comparable import (
-    NOT_STATED,
-    RUN,
-    get_latency_basis,
-)
 from ipu_results.comparison.expect import Expectation
-from ipu_results.comparison.measurement import FIGURES, Measurement
-from ipu_results.comparison.plausibility import TEXTS
-from ipu_results.comparison.verdict import GROUP_NAMES, Comparison, Match, get_unit
+from ipu_results.comparison.verdict import Comparison, Match
 from ipu_results.ground.text import (
     escape_unprintable,
     format_float,
@@ -56,21 +49,8 @@ def format_comparisons(comparisons: Sequence[Comparison], output: str) -> str:
     return "\n\n".join("\n".join(_list_lines(comparison)) for comparison in comparisons)
 
 
-def describe_measurement(ours: Measurement) -> str:
-    """Describe a measurement in one line: what ran where, and its figures."""
-    machine = f" on {ours.platform}" if ours.platform else ", machine not stated"
-    batch = f", batch {ours.batch_size}" if ours.batch_size else ""
-    origin = " (emulated, not measured)" if ours.origin == "emulated" else ""
-    figures = (
-        f"{name} {value:.12g} {get_unit(name, {'item': ours.item})}"
-        for name in FIGURES
-        if (value := getattr(ours, name)) is not None
-    )
-    return f"{ours.label}: {ours.model} {ours.task}{machine}{batch}{origin}: {', '.join(figures)}"
-
-
 def _list_lines(comparison: Comparison) -> Iterator[str]:
-    yield escape_unprintable(describe_measurement(comparison.measurement))
+    yield escape_unprintable(comparison.description)
     yield escape_unprintable(comparison.verdict)
     if comparison.matches:
         table, shown = _build_table(comparison)
@@ -114,9 +94,9 @@ def _build_cells(match: Match, number: int) -> Cells:
         "result_id",
     )
     texts = ["" if row[name] is None else str(row[name]) for name in names]
-    figure = [ratio.figure, f"{ratio.theirs:.8g}", get_unit(ratio.figure, row)]
+    figure = [ratio.figure, f"{ratio.theirs:.8g}", ratio.unit]
     return [
-        GROUP_NAMES[match.group],
+        match.group_name,
         *ratios[:3],
         *figure,
         ratios[3],
@@ -145,8 +125,9 @@ def _list_sections(comparison: Comparison) -> Iterator[tuple[str, list[str]]]:
         if match.row["attribution"]:
             lines.append(f"cite as: {match.row['attribution']}")
         several = [own.group for own in comparison.matches].count(match.group) > 1
-        basis = f", {get_latency_basis(match.row) or NOT_STATED}" if several else ""
-        title = f"what differs, ours / {GROUP_NAMES[match.group]} ({match.row['publisher']}{basis})"
+        timed = match.row["latency_basis"] or match.row["latency_kind"] or "not stated"
+        basis = f", {timed}" if several else ""
+        title = f"what differs, ours / {match.group_name} ({match.row['publisher']}{basis})"
         yield (title, lines) if lines else (f"{title}: nothing known", [])
     if comparison.matches and any(
         ratio.low is not None for match in comparison.matches for ratio in match.ratios
@@ -178,13 +159,11 @@ def _list_sections(comparison: Comparison) -> Iterator[tuple[str, list[str]]]:
         )
     if comparison.unusable:
         ours = comparison.measurement
-        yield (
-            TEXTS["unusable"].format(rows=comparison.unusable, model=ours.model, task=ours.task),
-            [],
-        )
+        unusable = f"of {ours.model} {ours.task}, {comparison.unusable}"
+        yield f"{unusable}; no verdict rests on them", []
     if comparison.measurement.remarks:
         yield "assumed", list(comparison.measurement.remarks)
-    if comparison.measurement.benchmark == RUN["mlperf"]:
+    if comparison.measurement.benchmark == "mlperf-training":
         yield MLPERF_NOTE, []
 
 

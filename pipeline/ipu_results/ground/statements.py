@@ -20,12 +20,18 @@ def read_statement(path: str) -> str:
     return (SCHEMA / path).read_text(encoding="utf-8")
 
 
-def define_macros(connection: duckdb.DuckDBPyConnection) -> None:
-    """Define what the statements share: how a figure is written and rounded.
+def define_macros(
+    connection: duckdb.DuckDBPyConnection, path: str = MACROS, *, temporary: bool = False
+) -> None:
+    """Define the macros of a file, by default those that all statements share: how a figure is
+    written and rounded. Temporary ones go into no database, which may be read-only.
 
     Raises GateError that names the file.
     """
-    run_script(connection, MACROS)
+    sql = read_statement(path)
+    if temporary:
+        sql = sql.replace("CREATE OR REPLACE MACRO", "CREATE OR REPLACE TEMP MACRO")
+    execute_text(connection, path, sql)
 
 
 def run_script(connection: duckdb.DuckDBPyConnection, path: str) -> None:
@@ -33,10 +39,18 @@ def run_script(connection: duckdb.DuckDBPyConnection, path: str) -> None:
     execute_text(connection, path, read_statement(path))
 
 
-def execute_text(connection: duckdb.DuckDBPyConnection, path: str, sql: str) -> None:
-    """Run a statement around the text of a file, which writes. Raises GateError that names the file."""
+def execute_text(
+    connection: duckdb.DuckDBPyConnection,
+    path: str,
+    sql: str,
+    parameters: Mapping[str, Any] | None = None,
+) -> None:
+    """Run a statement around the text of a file, which writes; `parameters` fill its `$name`.
+
+    Raises GateError that names the file.
+    """
     try:
-        connection.execute(sql)
+        connection.execute(sql, dict(parameters or {}))
     except duckdb.Error as error:
         raise GateError(get_first_line(error), place=f"schema/{path}") from error
 

@@ -15,7 +15,7 @@ from typing import Annotated, Any, Literal, TypedDict, get_args
 import duckdb
 from pydantic import Field
 
-from ipu_results.comparison.comparable import load_rows
+from ipu_results.comparison.statements import load_rows
 from ipu_results.comparison.words import MAX_LISTED, KnownWords, load_known_words
 from ipu_results.ground.sql import run_query
 from ipu_results.ground.text import find_nearest_words, has_in_a_row, to_json_value

@@ -6,28 +6,28 @@ from __future__ import annotations
 
 import math
 import re
-from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import replace
 from decimal import ROUND_HALF_UP, Decimal
 from fractions import Fraction
-from typing import Annotated, Any, Literal, Unpack
+from typing import Annotated, Any, Literal, NamedTuple, Unpack
 
+import duckdb
 from pydantic import WithJsonSchema
 
-from ipu_results.comparison.comparable import (
-    NOT_STATED,
-    Obstacle,
-    find_figure_obstacle,
-    find_obstacle,
-    get_interval,
-    list_differences,
-    list_shared_figures,
-)
 from ipu_results.comparison.measurement import FIGURES, Measurement
-from ipu_results.comparison.verdict import build_from_row, build_stated, compare_with_rows
+from ipu_results.comparison.statements import (
+    list_same_latencies,
+    load_results,
+    open_session,
+    run_one,
+    run_statements,
+)
+from ipu_results.comparison.verdict import build_stated, judge
 from ipu_results.errors import ComparisonError
 from ipu_results.ground.physics import convert_unit
+from ipu_results.ground.statements import run_statement
 from ipu_results.ground.text import format_float
 from ipu_results.schema.vocabulary import load_vocabulary
 from ipu_results.serve import RefusalError
@@ -49,16 +49,33 @@ from ipu_results.serve.facts import COMPUTED_DIGITS, EMULATED, SUBMITTED
 from ipu_results.serve.ranking import (
     CHIPS,
     DIVISIBLE,
+    NOT_STATED,
     PER_CHIP,
     SAME,
     WHOLE,
     ChipsBasis,
+    get_latency_basis,
     get_share,
     suggest_chips_basis,
 )
 
 ComparedFigure = Literal["throughput", "latency_ms", "minutes", "efficiency", "power_w"]
 MAX_REASONS = 3
+# of the two rows of a pair, the first as run 1
+FIRST_OBSTACLES = """
+    SELECT o.obstacles[1].code, o.obstacles[1].reason
+    FROM obstacles o
+    JOIN mine m USING (run)
+    WHERE o.result_id <> m.result_id AND len(o.obstacles) > 0
+    ORDER BY run
+"""
+FIGURE_OBSTACLE = """
+    SELECT obstacle.code, obstacle.reason
+    FROM shared_figures
+    WHERE run = 1 AND result_id = $1 AND figure = $2 AND obstacle IS NOT NULL
+"""
+INTERVAL = "SELECT low, high FROM shared_figures WHERE run = 1 AND result_id = $1 AND figure = $2"
+NEAREST = "CREATE TEMP TABLE nearest AS SELECT 1 AS run, $1 AS result_id, 1 AS position"
 
 
 def compare_two(
@@ -90,11 +107,30 @@ def compare_two(
         if first[column] != second[column]:
             raise RefusalError(code, f"{column}: {first[column]} / {second[column]}")
     chosen = _choose_figure(first, second, figure)
-    obstacle = find_pair_obstacle(first, second, chosen, chips_basis)
-    if obstacle is not None:
-        step = _suggest_step(obstacle.code, chosen, chips_basis)
-        raise RefusalError(obstacle.code, obstacle, step)
-    return _build_ratio(record, first, second, chosen, chips_basis)
+    with open_pair(record, first, second) as session:
+        obstacle = find_pair_obstacle(session, first, second, chosen, chips_basis)
+        if obstacle is not None:
+            step = _suggest_step(obstacle.code, chosen, chips_basis)
+            raise RefusalError(obstacle.code, obstacle.reason, step)
+        return _build_ratio(record, session, first, second, chosen, chips_basis)
+
+
+class Obstacle(NamedTuple):
+    """Why a figure of two rows may not be compared; `code` names the rule for programs."""
+
+    code: str
+    reason: str
+
+
+@contextmanager
+def open_pair(record: Record, first: Row, second: Row) -> Iterator[duckdb.DuckDBPyConnection]:
+    """Give a session in which each of two rows of the record is a run that is held against both."""
+    ids = [first["result_id"], second["result_id"]]
+    with open_session(record.connection, "list_contains($ids, result_id)", {"ids": ids}) as session:
+        session.execute("UPDATE candidates SET unusable = NULL")  # a repeated row may be named
+        load_results(session, ids)
+        run_statements(session, "shared_figures")
+        yield session
 
 
 def _suggest_step(code: str, figure: str, basis: str) -> str:
@@ -124,27 +160,23 @@ def _choose_figure(first: Row, second: Row, figure: str | None) -> str:
     return figure
 
 
-def find_pair_obstacle(first: Row, second: Row, figure: str, basis: str) -> Obstacle | None:
-    """Return why a figure of two rows may not be compared; None where it may."""
-    ours, theirs = map(build_from_row, (first, second))
-    # each looks at the flags of one row only
-    obstacles = [find_obstacle(ours, second), find_obstacle(theirs, first)]
-    flagged = (
-        obstacle for obstacle in obstacles if obstacle is not None and obstacle.code == "flagged"
-    )
-    if obstacles != [None, None] and {first["batch_size"], second["batch_size"]} > {None}:
-        # a batch size that one row does not state, in words for two rows
-        sizes = (str(row["batch_size"] or NOT_STATED) for row in (first, second))
+def find_pair_obstacle(
+    session: duckdb.DuckDBPyConnection, first: Row, second: Row, figure: str, basis: str
+) -> Obstacle | None:
+    """Return why a figure of the two rows of `open_pair` may not be compared; None where it may."""
+    # each direction looks at the flags of one row only
+    obstacles = [Obstacle(*own) for own in session.execute(FIRST_OBSTACLES).fetchall()]
+    sizes = [first["batch_size"], second["batch_size"]]
+    if sizes.count(None) == 1:  # in words for two rows, not for a user
         code = "different-batch-sizes"
-        words = Obstacle(f"batch size: {' / '.join(sizes)}", code)
-        obstacles = [words if own is not None and own.code == code else own for own in obstacles]
-    return (
-        next(flagged, None)
-        or obstacles[0]
-        or obstacles[1]
-        or find_figure_obstacle(figure, ours, second)
-        or _find_chips_obstacle(first[CHIPS], second[CHIPS], figure, basis)
-    )
+        words = Obstacle(code, f"batch size: {sizes[0] or NOT_STATED} / {sizes[1] or NOT_STATED}")
+        obstacles = [words if own.code == code else own for own in obstacles]
+    flagged = [own for own in obstacles if own.code == "flagged"]
+    of_figure = session.execute(FIGURE_OBSTACLE, [second["result_id"], figure]).fetchall()
+    obstacles += [Obstacle(*own) for own in of_figure]
+    if obstacles:
+        return [*flagged, *obstacles][0]
+    return _find_chips_obstacle(first[CHIPS], second[CHIPS], figure, basis)
 
 
 def _find_chips_obstacle(
@@ -155,26 +187,33 @@ def _find_chips_obstacle(
     counts = f"{CHIPS}: {ours or NOT_STATED} / {theirs or NOT_STATED}"
     if basis == PER_CHIP:
         if not ours or not theirs:
-            return Obstacle(counts, "unknown-chip-count")
+            return Obstacle("unknown-chip-count", counts)
         if figure not in DIVISIBLE and ours != theirs:
-            return Obstacle(
-                f"{counts}, and {figure} cannot be divided by chips", "different-chip-counts"
-            )
+            words = f"{counts}, and {figure} cannot be divided by chips"
+            return Obstacle("different-chip-counts", words)
         return None
-    return None if ours == theirs else Obstacle(counts, "different-chip-counts")
+    return None if ours == theirs else Obstacle("different-chip-counts", counts)
 
 
 def _build_ratio(
-    record: Record, first: Row, second: Row, figure: str, basis: str
+    record: Record,
+    session: duckdb.DuckDBPyConnection,
+    first: Row,
+    second: Row,
+    figure: str,
+    basis: str,
 ) -> dict[str, Any]:
     divide = basis == PER_CHIP and figure in DIVISIBLE
     values = [get_share(row, figure, basis) for row in (first, second)]
-    ends = [get_interval(figure, row) if not divide else None for row in (first, second)]
     unit = f"{get_unit(figure, first)}{'/chip' if divide else ''}"
     results, citation = record.load([first["result_id"], second["result_id"]], ())
+    [(low, high)] = session.execute(INTERVAL, [second["result_id"], figure]).fetchall()
+    session.execute(NEAREST, [second["result_id"]])
+    run_one(session, "differences")
+    differing = session.execute("SELECT unnest(differences) FROM differences").fetchall()
     differences = [
-        f"{own.what}: {own.ours or NOT_STATED} / {own.theirs or NOT_STATED}"
-        for own in list_differences(build_from_row(first), second)
+        f"{own['what']}: {own['ours'] or NOT_STATED} / {own['theirs'] or NOT_STATED}"
+        for (own,) in differing
     ]
     both = zip(values, (first, second), strict=True)
     stated = " / ".join(
@@ -190,11 +229,8 @@ def _build_ratio(
         "results": results,
         "citation": citation,
     }
-    if any(ends):
-        (low, high), (their_low, their_high) = (
-            end or (value, value) for end, value in zip(ends, values, strict=True)
-        )
-        answer["ratio_interval"] = [low / their_high, high / their_low]
+    if low is not None and not divide:
+        answer["ratio_interval"] = [low, high]
     return answer
 
 
@@ -213,14 +249,12 @@ def compare_run(record: Record, **figures: Unpack[Run]) -> dict[str, Any]:
     except ComparisonError as error:
         code = "unknown-word" if "unknown" in error.message else "wrong-input"
         raise RefusalError(code, error.message) from error
-    rows = [
-        row
-        for row in record.rows
-        if row["model"] == ours.model and row["relationship"] != SUBMITTED
-    ]
-    comparison = compare_with_rows(ours, rows, record.words)
-    if not comparison.matches and comparison.status == "no-comparable-row":
-        _refuse_comparison(comparison.measurement, rows)
+    values = {"model": ours.model, "submitted": SUBMITTED}
+    where = "model = $model AND relationship IS DISTINCT FROM $submitted"
+    with open_session(record.connection, where, values) as session:
+        [comparison] = judge(session, [ours])
+        if not comparison.matches and comparison.status == "no-comparable-row":
+            _refuse_comparison(session, comparison.measurement)
     nearest = tuple(
         sorted(comparison.matches, key=lambda match: (match.group == EMULATED, match.distance))
     )
@@ -245,36 +279,20 @@ def compare_run(record: Record, **figures: Unpack[Run]) -> dict[str, Any]:
     return shorten_comparison(described) if record.is_brief else described
 
 
-def _refuse_comparison(ours: Measurement, rows: Sequence[Row]) -> None:
-    """Refuse for the reason that the most rows have that print a figure which the user states.
-
-    A row counts for each of its reasons: a latency of another kind at another batch size is both.
-    Rows of another task count where there are no others.
-    """
-    stated = [name for name in FIGURES if getattr(ours, name) is not None]
-    printing = [row for row in rows if list_shared_figures(ours, row)]
-    if not printing:
+def _refuse_comparison(session: duckdb.DuckDBPyConnection, ours: Measurement) -> None:
+    """Refuse for the reason that the most rows have that print a figure which the user states."""
+    path = "comparison/objections.sql"
+    objections = run_statement(session, path).to_pylist()
+    if not objections:
+        stated = [name for name in FIGURES if getattr(ours, name) is not None]
         raise RefusalError(
             "different-figures", f"no row of {ours.model} prints {' or '.join(stated)}"
         )
-    reasons: Counter[Obstacle] = Counter()
-    for row in [row for row in printing if row["task"] == ours.task] or printing:
-        shared = list_shared_figures(ours, row)
-        own = [
-            find_obstacle(ours, row),
-            *(find_figure_obstacle(name, ours, row) for name in shared),
-        ]
-        reasons.update(dict.fromkeys(obstacle for obstacle in own if obstacle is not None).keys())
-    codes: Counter[str] = Counter()
-    for obstacle, count in reasons.items():
-        codes[obstacle.code] += count
-    ((code, _),) = codes.most_common(1)
-    shown = [
-        (obstacle, count) for obstacle, count in reasons.most_common() if obstacle.code == code
-    ][:MAX_REASONS]
+    code = objections[0]["code"]
+    shown = [f"{own['rows']} rows: {own['reason']}" for own in objections if own["code"] == code]
     # one that no row has
     remarks = [remark for remark in ours.remarks if remark.startswith("variant ")]
-    described = "; ".join([*(f"{count} rows: {obstacle}" for obstacle, count in shown), *remarks])
+    described = "; ".join([*shown[:MAX_REASONS], *remarks])
     raise RefusalError(code, f"no row may be compared: {described}")
 
 
@@ -327,7 +345,7 @@ def check_claimed_figure(
     )
     # a row that does not say what its latency times may fit
     rows = _keep_item(require_figure(record, selection, figure), item, unit)
-    rows = _keep_latency(rows, latency_basis)
+    rows = _keep_latency(record, rows, latency_basis)
     order = {"exact": 0, "rounds-to": 1, "differs": 2}
     judged = sorted(
         ((*_judge(digits, factor, row[figure]), row) for row in rows),
@@ -441,20 +459,16 @@ def _keep_item(rows: Sequence[Row], item: str | None, unit: str) -> list[Row]:
     return kept
 
 
-def _keep_latency(rows: Sequence[Row], basis: str | None) -> list[Row]:
+def _keep_latency(record: Record, rows: Sequence[Row], basis: str | None) -> list[Row]:
     if basis is None:
         return list(rows)
-    stated = ({**row, "latency_basis": basis, "latency_kind": None} for row in rows)
-    pairs = zip(map(build_from_row, stated), rows, strict=True)
-    kept = [row for ours, row in pairs if find_figure_obstacle("latency_ms", ours, row) is None]
+    bases = dict.fromkeys(get_latency_basis(row) for row in rows)
+    same = list_same_latencies(record.connection, basis, bases)
+    kept = [row for row in rows if get_latency_basis(row) in same]
     if not kept:
-        bases = ", ".join(
-            sorted(
-                {str(row["latency_basis"] or row["latency_kind"] or "not stated") for row in rows}
-            )
-        )
+        others = ", ".join(sorted(str(own or NOT_STATED) for own in bases))
         raise RefusalError(
             "different-latencies",
-            f"the latency is stated {basis}, and the rows that fit are: {bases}",
+            f"the latency is stated {basis}, and the rows that fit are: {others}",
         )
     return kept

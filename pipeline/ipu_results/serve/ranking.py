@@ -6,20 +6,15 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
-from itertools import combinations_with_replacement
+from operator import itemgetter
 from typing import Any, Literal
 
-from ipu_results.comparison.comparable import (
-    FIGURE_RULES,
-    NOT_STATED,
-    RULES,
-    RUN,
-    ColumnRule,
-    find_rule_obstacle,
-    get_latency_basis,
-    is_comparable_round,
-)
+import duckdb
+
+from ipu_results.comparison.statements import load_results, open_session, run_statements
+from ipu_results.ground.statements import run_statement
 from ipu_results.ground.text import format_count
 from ipu_results.serve import RefusalError
 from ipu_results.serve.answers import NONE, Row
@@ -32,8 +27,46 @@ DIVISIBLE = ("throughput",)  # figures that can be divided by the number of chip
 HIGHER_IS_BETTER = ("throughput", "efficiency", "quality_value")
 CHIPS = "chip_count"
 MAX_NAMED = 6
-MODELS = ColumnRule("model", "equal", "different-networks")
-DIVISIONS = ColumnRule("division", "stated", "mlperf-divisions")
+NOT_STATED = "not stated"
+# the columns that each row must state for a figure to be ranked, with the code of a refusal
+ITEM = ("item", "different-items")
+SCOPE = ("power_scope", "different-power-scopes")
+REQUIRED = {
+    "throughput": (ITEM,),
+    "efficiency": (ITEM, SCOPE),
+    "power_w": (SCOPE,),
+    "energy_per_item_j": (SCOPE,),
+    "run_energy_j": (SCOPE,),
+    "minutes": (("benchmark", "mlperf-with-other"),),
+}
+# the figures whose rules apply: an efficiency is of items, and of what the power is of
+RULED_AS = {
+    "efficiency": ("throughput", "power_w"),
+    "energy_per_item_j": ("power_w",),
+    "run_energy_j": ("power_w",),
+}
+# a printed result has the comparable rounds of the official ones of its round
+SPANS = """
+    UPDATE candidates
+    SET comparable_rounds = spans.comparable_rounds
+    FROM (
+        SELECT model, mlperf_round, max(comparable_rounds) AS comparable_rounds
+        FROM candidates
+        GROUP BY model, mlperf_round
+    ) spans
+    WHERE candidates.model = spans.model AND candidates.mlperf_round = spans.mlperf_round
+"""
+KEPT = """
+    CREATE OR REPLACE TEMP TABLE candidates AS
+    FROM ranked WHERE list_contains($ids, result_id)
+"""
+# The rules on these columns let a blank pass, or a range: one row of each is held against all rows.
+# On other columns rows that agree with one agree with each other.
+REPRESENTATIVES = """
+    SELECT min(result_id)
+    FROM candidates
+    GROUP BY input_size, latency_basis, latency_kind, mlperf_round
+"""
 # what an argument says of a row that states nothing; an argument cannot be null
 BLANK = {"phase": NONE, "packed": False, "sparsity": 0}
 
@@ -53,7 +86,13 @@ class Conflict:
 
 
 def rank_rows(
-    rows: Sequence[Row], figure: str, order: str, basis: str, *, with_sparse: bool
+    connection: duckdb.DuckDBPyConnection,
+    rows: Sequence[Row],
+    figure: str,
+    order: str,
+    basis: str,
+    *,
+    with_sparse: bool,
 ) -> tuple[list[Row], dict[str, int]]:
     """Return the rows by their figure, and how many are not ranked, by reason.
 
@@ -74,7 +113,7 @@ def rank_rows(
             raise RefusalError(code, words)
         not_ranked[f"without {column}"] = len(sound) - len(stated)
         sound = stated
-    check_ranking(sound, figure, basis)
+    check_ranking(connection, sound, figure, basis)
     ranked = sorted(
         sound,
         key=lambda row: get_share(row, figure, basis),
@@ -94,13 +133,16 @@ def suggest_chips_basis(figure: str) -> str:
     return PER_CHIP if figure in DIVISIBLE else WHOLE
 
 
-def check_ranking(rows: Sequence[Row], figure: str, basis: str) -> None:
+def check_ranking(
+    connection: duckdb.DuckDBPyConnection, rows: Sequence[Row], figure: str, basis: str
+) -> None:
     """Refuse to rank rows of which any two may not be compared."""
-    conflicts = list(find_conflicts(rows, figure, basis))
-    if not conflicts:
-        return
-    reason = f"{format_count(len(rows), 'row')} differ in {', '.join(map(str, conflicts))}"
-    arguments, count = _suggest_arguments(rows, figure, basis)
+    with open_ranking(connection, rows) as session:
+        conflicts = list(find_conflicts(session, rows, figure, basis))
+        if not conflicts:
+            return
+        reason = f"{format_count(len(rows), 'row')} differ in {', '.join(map(str, conflicts))}"
+        arguments, count = _suggest_arguments(session, rows, figure, basis)
     stated = ", ".join(
         f"{name} {str(value).lower() if isinstance(value, bool) else value}"
         for name, value in arguments.items()
@@ -109,20 +151,32 @@ def check_ranking(rows: Sequence[Row], figure: str, basis: str) -> None:
     raise RefusalError(conflicts[0].code, reason, step, arguments)
 
 
-def find_conflicts(rows: Sequence[Row], figure: str, basis: str) -> Iterator[Conflict]:
-    """Yield the columns in which two of the rows may not be compared."""
-    for rule in (MODELS, *RULES, *FIGURE_RULES):
-        if rule.figures and figure not in rule.figures:
-            continue
-        if rule.kind == "mlperf":
-            yield from _find_mlperf_conflicts(rule, rows)
-        elif rule.kind in ("equal", "stated", "known", "latency"):
-            is_latency = rule.kind == "latency"
-            own = (get_latency_basis(row) if is_latency else row[rule.column] for row in rows)
-            values = tuple(dict.fromkeys(own))
-            pairs = combinations_with_replacement(values, 2)
-            if any(find_rule_obstacle(rule, *pair) for pair in pairs):
-                yield Conflict(rule.column, rule.code, values)
+@contextmanager
+def open_ranking(
+    connection: duckdb.DuckDBPyConnection, rows: Sequence[Row]
+) -> Iterator[duckdb.DuckDBPyConnection]:
+    """Give a session with these rows as the table `ranked`."""
+    ids = [row["result_id"] for row in rows]
+    with open_session(connection, "list_contains($ids, result_id)", {"ids": ids}) as session:
+        session.execute(SPANS)
+        # A user may rank repeated rows. Those of several models are held against each other, too, for
+        # a refusal that names all columns. The rules of a figure do not depend on its value.
+        changes = "unusable = NULL, model = '', throughput = 1, power_w = 1"
+        session.execute(f"UPDATE candidates SET {changes}")
+        session.execute("ALTER TABLE candidates RENAME TO ranked")
+        yield session
+
+
+def find_conflicts(
+    session: duckdb.DuckDBPyConnection, rows: Sequence[Row], figure: str, basis: str
+) -> Iterator[Conflict]:
+    """Yield the columns in which two of some rows of a ranking may not be compared."""
+    models = tuple(dict.fromkeys(row["model"] for row in rows))
+    if len(models) > 1:
+        yield Conflict("model", "different-networks", models)
+    for column, code in _list_columns(session, rows, figure):
+        read = get_latency_basis if column == "latency_basis" else itemgetter(column)
+        yield Conflict(column, code, tuple(dict.fromkeys(map(read, rows))))
     scopes = tuple(dict.fromkeys(row["scopes"].get(figure) for row in rows))
     if len(scopes) > 1:
         yield Conflict("scope", "different-figures", scopes)
@@ -132,38 +186,43 @@ def find_conflicts(rows: Sequence[Row], figure: str, basis: str) -> Iterator[Con
         yield Conflict(CHIPS, "different-chip-counts", chips)
 
 
-def _find_mlperf_conflicts(rule: ColumnRule, rows: Sequence[Row]) -> Iterator[Conflict]:
-    """Apply MLCommons' rules: within a benchmark, a division, and the rounds listed as comparable."""
-    benchmarks = tuple(dict.fromkeys(row["benchmark"] for row in rows))
-    if RUN["mlperf"] not in benchmarks:
-        return
-    if len(benchmarks) > 1:
-        yield Conflict(rule.column, rule.code, benchmarks)
-    divisions = tuple(dict.fromkeys(row["division"] for row in rows))
-    if len(divisions) > 1 or None in divisions:
-        yield Conflict(DIVISIONS.column, DIVISIONS.code, divisions)
-    spans = {row["mlperf_round"]: row["comparable_rounds"] or row["mlperf_round"] for row in rows}
-    if not all(is_comparable_round(own, span) for own in spans for span in spans.values()):
-        yield Conflict("mlperf_round", "mlperf-rounds", tuple(spans))
+def _list_columns(
+    session: duckdb.DuckDBPyConnection, rows: Sequence[Row], figure: str
+) -> list[tuple[str, str]]:
+    """Return the columns in which the rules of a comparison keep two of the rows apart, with codes."""
+    session.execute(KEPT, {"ids": [row["result_id"] for row in rows]})
+    session.execute("DELETE FROM mine")
+    representatives = session.execute(REPRESENTATIVES).fetchall()
+    load_results(session, [result_id for (result_id,) in representatives])
+    run_statements(session, "shared_figures")
+    figures = list(RULED_AS.get(figure, (figure,)))
+    found = run_statement(session, "comparison/conflicts.sql", {"figures": figures})
+    return [(row["column_name"], row["code"]) for row in found.to_pylist()]
+
+
+def get_latency_basis(row: Row) -> str | None:
+    """Return what the latency of a row times; None where its source does not say."""
+    basis: str | None = row["latency_basis"] or row["latency_kind"]
+    return basis
 
 
 def _list_required(figure: str, basis: str) -> Iterator[tuple[str, str]]:
     """Yield the columns that each row must state, with the code of a refusal."""
-    for rule in FIGURE_RULES:
-        if rule.kind == "stated" and figure in rule.figures:
-            yield rule.column, rule.code
+    yield from REQUIRED.get(figure, ())
     if basis == PER_CHIP:
         yield CHIPS, "unknown-chip-count"
 
 
-def _suggest_arguments(rows: Sequence[Row], figure: str, basis: str) -> tuple[dict[str, Any], int]:
+def _suggest_arguments(
+    session: duckdb.DuckDBPyConnection, rows: Sequence[Row], figure: str, basis: str
+) -> tuple[dict[str, Any], int]:
     """Return arguments that keep rows that may be ranked, and how many; none where none would do.
 
     Of each column in which rows differ they name the value that most rows have.
     """
     arguments: dict[str, Any] = {}
     kept = list(rows)
-    while conflict := next(find_conflicts(kept, figure, basis), None):
+    while conflict := next(find_conflicts(session, kept, figure, basis), None):
         if conflict.column == CHIPS:
             basis = arguments["chips_basis"] = suggest_chips_basis(figure)
             continue

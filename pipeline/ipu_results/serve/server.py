@@ -162,7 +162,9 @@ def find(
         raise RefusalError("wrong-input", "order needs figure", "state which figure to rank by")
     else:
         with_sparse = "sparsity" in conditions
-        rows, not_ranked = rank_rows(rows, column, order, chips_basis, with_sparse=with_sparse)
+        rows, not_ranked = rank_rows(
+            record.connection, rows, column, order, chips_basis, with_sparse=with_sparse
+        )
         counts["not_ranked"] = not_ranked
     shown = rows[: limit or (MAX_BRIEF if record.is_brief else DEFAULT_RESULTS)]
     results, citation = record.load(

@@ -17,16 +17,14 @@ import pyarrow as pa
 
 from ipu_results.analyses import ANALYSES, Analysis
 from ipu_results.check.rules import RULES
-from ipu_results.comparison.comparable import SELECT as COMPARED
+from ipu_results.comparison.lookups import build_lookups, list_peaks
 from ipu_results.comparison.measurement import COMPARISON, FIGURES
-from ipu_results.comparison.plausibility import find_limits, name_type
+from ipu_results.comparison.statements import read_comparison
 from ipu_results.comparison.words import load_known_words
 from ipu_results.ground import physics
 from ipu_results.ground.sql import run_query
-from ipu_results.ground.statements import MACROS, read_statement
-from ipu_results.schema import RULES as RULES_SCHEMA
-from ipu_results.schema import SHARED, TABLES, VIEWS, fill_rules, sql_view
-from ipu_results.schema.accelerators import load_accelerators
+from ipu_results.schema import TABLES, VIEWS, fill_rules, sql_view
+from ipu_results.schema.accelerators import find_accelerator, load_accelerators
 from ipu_results.schema.vocabulary import load_vocabulary, normalise_name
 from ipu_results.store.files import get_parquet_name
 
@@ -87,12 +85,7 @@ def build_sql(connection: duckdb.DuckDBPyConnection) -> dict[str, Any]:
     """Collect file names, view statements, tables and views with their columns, and examples."""
     return {
         "files": {table.sql_name: get_parquet_name(table.sql_name) for table in TABLES},
-        "views": [
-            read_statement(MACROS),
-            *(sql_view(view)[0] for view in VIEWS),
-            f"CREATE SCHEMA {RULES_SCHEMA}",
-            *(sql_view(view)[0] for view in SHARED),
-        ],
+        "views": [sql_view(view)[0] for view in VIEWS],
         "relations": run_query(connection, RELATIONS).to_pylist(),
         "columns": encode_query(connection, COLUMNS),
         "examples": [{"title": title, "sql": text} for title, text in EXAMPLES.items()],
@@ -341,7 +334,10 @@ MICROBENCHMARKS = """
     ORDER BY operation, chip, document_id, row_number, microbenchmark_id
 """
 DOUBTS = f"""
-    SELECT result_id, doubt FROM ({COMPARED}) WHERE doubt IS NOT NULL ORDER BY doubt, result_id
+    SELECT result_id, doubt
+    FROM ({read_comparison("candidates")})
+    WHERE doubt IS NOT NULL
+    ORDER BY doubt, result_id
 """
 PRECISIONS = "SELECT DISTINCT precision FROM results WHERE precision IS NOT NULL ORDER BY 1"
 
@@ -367,10 +363,11 @@ def build_own_run(connection: duckdb.DuckDBPyConnection) -> dict[str, Any]:
     accelerators = sorted(str(vocabulary.name_chip(own.chip)) for own in load_accelerators())
     used = {facts["chip"] for facts in words.machines.values() if facts["chip"]}
     chips = {
-        chip: limits
+        chip: {"peaks": peaks, "is_accelerator": find_accelerator(chip) is not None}
         for chip in sorted({*used, *accelerators})
-        if (limits := find_limits(chip)).peaks
+        if (peaks := list_peaks(chip))
     }
+    types = {row["word"]: row["type"] for row in build_lookups(())["types"].to_pylist()}
     operations: dict[str, dict[str, tuple[int, bool]]] = {}
     for entry in vocabulary.operation_counts:
         own = operations.setdefault(str(entry["model"]), {})
@@ -382,11 +379,10 @@ def build_own_run(connection: duckdb.DuckDBPyConnection) -> dict[str, Any]:
         },
         "items": dict(sorted(words.items.items())),
         "precisions": vocabulary.precision_names,
-        "types": {name: name_type(name) for name in precisions},
-        "chips": {
-            chip: {"peaks": own.peaks, "is_accelerator": own.is_accelerator}
-            for chip, own in chips.items()
+        "types": {
+            name: types.get(normalise_name(name), normalise_name(name)) for name in precisions
         },
+        "chips": chips,
         "accelerators": accelerators,
         "doubts": encode_query(connection, DOUBTS),
         "operations": operations,

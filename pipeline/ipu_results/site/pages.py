@@ -32,7 +32,6 @@ LISTS = [
     "microbenchmarks",
     "charts",
     "claims",
-    "rules",
     "downloads",
     "changed",
 ]
@@ -80,7 +79,6 @@ def build_pages(
         evidence.build_energy_page(connection),
         *evidence.build_peak_pages(connection, charts),
         *evidence.build_microbenchmark_pages(connection),
-        evidence.build_rules_page(connection),
         build_page("downloads.html", "downloads.html", downloads=downloads),
         build_page(
             "changed.html",

@@ -15,8 +15,7 @@ import pandas as pd
 from ipu_results.build import check_documents, load_document
 from ipu_results.check.gate import gate_results
 from ipu_results.check.rules import find_flags, open_tables
-from ipu_results.comparison.report import describe_measurement
-from ipu_results.comparison.verdict import Comparison, Match, describe_match
+from ipu_results.comparison import Comparison, Match
 from ipu_results.errors import IpuResultsError, SubmissionError
 from ipu_results.ground.limits import MAX_BUNDLES
 from ipu_results.ground.sql import run_query
@@ -257,9 +256,7 @@ def _show_row(row: Mapping[str, Any], comparison: Comparison | None) -> CheckedR
     values = {name: value for name, value in row.items() if value is not None}
     if comparison is None:
         return CheckedRow(values, f"row {row['row_number']}", "no figure that a comparison knows")
-    return CheckedRow(
-        values, describe_measurement(comparison.measurement), comparison.verdict, comparison.matches
-    )
+    return CheckedRow(values, comparison.description, comparison.verdict, comparison.matches)
 
 
 def is_laid(raw: Path, place: str, files: dict[str, bytes]) -> bool:
@@ -404,11 +401,8 @@ def _list_lines(check: CheckedBundle) -> Iterator[str]:
     for row in check.rows:
         values = f"result {row.values.get('result_id')}, {row.values.get('relationship')}"
         rows += [f"row: {row.description} ({values})", f"  {row.verdict}"]
-        rows += [
-            f"  {text}"
-            for match in row.nearest
-            if (text := describe_match(match)) not in row.verdict
-        ]
+        nearest = (match.description for match in row.nearest)
+        rows += [f"  {text}" for text in nearest if text not in row.verdict]
     yield from _limit(rows)
 
 

@@ -14,19 +14,27 @@ from typing import Any, NamedTuple
 
 import duckdb
 
-from ipu_results.comparison.comparable import Row, load_rows
-from ipu_results.comparison.measurement import FIELDS, build_measurement
-from ipu_results.comparison.plausibility import find_limits
+from ipu_results.comparison.lookups import get_rating
+from ipu_results.comparison.measurement import FIELDS, Measurement, build_measurement
+from ipu_results.comparison.statements import load_rows
 from ipu_results.comparison.verdict import UNVERIFIED, Comparison, compare_with_rows
 from ipu_results.comparison.words import KnownWords
 from ipu_results.ground import physics
 from ipu_results.schema import table
 from ipu_results.schema.vocabulary import load_vocabulary
-from ipu_results.submission.refusals import Fault, Reason, count_digits, find_inconsistencies
+from ipu_results.submission.refusals import (
+    Fault,
+    Reason,
+    Row,
+    count_digits,
+    find_inconsistencies,
+)
 
 THOUSAND_STEPS = 3.0  # decimal powers that a wrong unit adds
 COMPARED = ("throughput", "latency_ms", "efficiency", "power_w", "time_to_train_s")
 SECONDS_PER_MINUTE = 60
+# the rows that a bundle is held against: not its own, and each measurement once
+OTHERS = "document_id <> $document_id AND same_as IS NULL"
 NEAR = 0.5  # decimal powers by which the nearest row may itself be off
 
 
@@ -43,27 +51,22 @@ def compare_rows(
     connection: duckdb.DuckDBPyConnection, words: KnownWords, rows: Sequence[Row], document_id: str
 ) -> list[ComparedRow]:
     """Compare the rows of a bundle with those of the record, except those of its own document."""
-    others = []
-    of_model: dict[str, list[Row]] = defaultdict(list)
-    for other in load_rows(connection):
-        if other["document_id"] != document_id and other["same_as"] is None:
-            others.append(other)
-            of_model[other["model"]].append(other)
+    others = load_rows(connection, OTHERS, {"document_id": document_id})
     index = FigureIndex(others)
     evidence = PowerEvidence(words)
+    comparisons = _compare_all(connection, words, rows, document_id)
     compared: list[ComparedRow] = []
     shared_figures = []
     for row in rows:
-        place = f"results.csv, row {row['row_number']}"
+        place = _describe_place(row)
         shared = list(index.find(row))
         faults = [
             *find_copies(row, shared, place),
             *find_inconsistencies(row, words, place),
             *find_wrong_power(row, evidence, place),
         ]
-        comparison = None
-        if any(row.get(name) is not None for name in COMPARED):
-            comparison = _compare_row(row, of_model[row["model"]], words, place)
+        comparison = comparisons.get(place)
+        if comparison is not None:
             for check in comparison.checks:
                 if check.outcome == "impossible":
                     faults.append(Fault("implausible", f"{check.name}: {check.message}", place))
@@ -75,13 +78,30 @@ def compare_rows(
     return compared
 
 
-def _compare_row(row: Row, candidates: Sequence[Row], words: KnownWords, place: str) -> Comparison:
+def _describe_place(row: Row) -> str:
+    return f"results.csv, row {row['row_number']}"
+
+
+def _compare_all(
+    connection: duckdb.DuckDBPyConnection, words: KnownWords, rows: Sequence[Row], document_id: str
+) -> dict[str, Comparison]:
+    """Return the comparisons of the rows that have a figure, by place."""
+    stated = [row for row in rows if any(row.get(name) is not None for name in COMPARED)]
+    measurements = [_build_measurement(row, words) for row in stated]
+    comparisons = compare_with_rows(
+        connection,
+        measurements,
+        f"list_contains($models, model) AND {OTHERS}",
+        {"models": sorted({own.model for own in measurements}), "document_id": document_id},
+    )
+    return {own.measurement.label: own for own in comparisons}
+
+
+def _build_measurement(row: Row, words: KnownWords) -> Measurement:
     values = {name: row.get(name) for name in FIELDS if name not in ("suspect", "run_id")}
     if row["time_to_train_s"]:
         values["minutes"] = row["time_to_train_s"] / SECONDS_PER_MINUTE
-    return compare_with_rows(
-        build_measurement(values, words, label=place, local=True), candidates, words
-    )
+    return build_measurement(values, words, label=_describe_place(row), local=True)
 
 
 def find_item_latencies(rows: Sequence[Row]) -> set[str]:
@@ -323,7 +343,7 @@ class PowerEvidence:
         """Return the rating of one chip of a row; of a new chip only the highest of the record."""
         machine = self._machines.get(row["platform"], {})
         chip = row["chip"] or machine.get("chip")
-        if watts := _rate_card(machine) or find_limits(chip, machine).chip_w:
+        if watts := _rate_card(machine) or (chip and get_rating(chip)):
             return Rating(watts, watts, f"{chip or row['platform']} is rated {watts:g} W a chip")
         low, high = self._range
         if chip and any(chip == other["chip"] for other in self._machines.values()):

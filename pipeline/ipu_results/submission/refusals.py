@@ -24,7 +24,6 @@ from typing import Any, Literal, NamedTuple, get_args
 
 import duckdb
 
-from ipu_results.comparison.comparable import Row
 from ipu_results.comparison.words import KnownWords, load_known_words
 from ipu_results.ground.limits import MAX_SUBMITTED_CELL, MAX_SUBMITTED_TEXT
 from ipu_results.ground.sql import run_query
@@ -73,6 +72,9 @@ Reason = Literal[
     "owner",  # the name, folder or ORCID of somebody else
 ]
 REASONS: tuple[str, ...] = get_args(Reason)
+
+
+Row = Mapping[str, Any]
 
 
 class Fault(NamedTuple):

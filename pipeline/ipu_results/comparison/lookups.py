@@ -1,0 +1,107 @@
+"""What the vocabulary knows of chips and precisions, as small relations that the statements read."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping
+from functools import cache
+from typing import Any
+
+import pyarrow as pa
+
+from ipu_results.schema.accelerators import find_accelerator, load_accelerators
+from ipu_results.schema.usable import REASONS
+from ipu_results.schema.vocabulary import load_vocabulary, normalise_name
+
+COLUMN_OF_PEAK = re.compile("peak_(.+)_t(?:fl)?ops")
+WATTS = re.compile(r"(\d{2,4}) ?W\b")  # of a chip's name, such as `A100-PCIE-40GB (250W)`
+CHIPS = pa.schema(
+    [("chip", pa.string()), ("rated_power_w", pa.float64()), ("is_accelerator", pa.bool_())]
+)
+PEAKS = pa.schema(
+    [
+        ("chip", pa.string()),
+        ("type", pa.string()),
+        ("tflops", pa.float64()),
+        ("position", pa.int64()),
+    ]
+)
+
+
+def build_lookups(chips: Iterable[str]) -> dict[str, pa.Table]:
+    """Return the relations `chips` and `peaks` of these chips, `types` of precisions, `ratings`, the
+    lowest and the highest rated power of one chip, and `reasons` why a row is not usable.
+    """
+    rated = []
+    peaks = []
+    for chip in sorted(chips):
+        rated.append(
+            {
+                "chip": chip,
+                "rated_power_w": get_rating(chip),
+                "is_accelerator": find_accelerator(chip) is not None,
+            }
+        )
+        for position, (name, tflops) in enumerate(list_peaks(chip).items()):
+            peaks.append({"chip": chip, "type": name, "tflops": tflops, "position": position})
+    types = [
+        {"word": normalise_name(word), "type": _name_type(column)}
+        for word, column in load_vocabulary().peaks.items()
+    ]
+    reasons = [
+        {"position": position, "unusable": name, "words": words}
+        for position, (name, words) in enumerate(REASONS.items())
+    ]
+    lowest, highest = get_range_of_ratings()
+    return {
+        "chips": pa.Table.from_pylist(rated, schema=CHIPS),
+        "peaks": pa.Table.from_pylist(peaks, schema=PEAKS),
+        "types": pa.Table.from_pylist(types),
+        "ratings": pa.table({"lowest": [lowest], "highest": [highest]}),
+        "reasons": pa.Table.from_pylist(reasons),
+    }
+
+
+def list_peaks(chip: str) -> dict[str, float]:
+    """Return the dense peaks of one chip by type, in 10¹² operations per second: those that a source
+    states of it, then those of its accelerator.
+    """
+    accelerator = find_accelerator(chip)
+    peaks = dict(accelerator.peaks) if accelerator else {}
+    facts = _load_chips().get(chip, {})
+    for column in sorted(set(load_vocabulary().peaks.values())):
+        if facts.get(column):
+            peaks[_name_type(column)] = facts[column]
+    return peaks
+
+
+def get_rating(chip: str) -> float | None:
+    """Return the rated power of one chip in W, None where no source gives it."""
+    accelerator = find_accelerator(chip)
+    rated = load_vocabulary().chip_ratings.get(chip) or (accelerator and accelerator.power_w)
+    if rated and (watts := WATTS.search(chip)):
+        return max(rated, float(watts[1]))
+    return rated or None
+
+
+@cache
+def get_range_of_ratings() -> tuple[float, float]:
+    """Return the lowest and the highest rated power of one chip that a source states, in W."""
+    ratings = [*load_vocabulary().chip_ratings.values()]
+    ratings += [own.power_w for own in load_accelerators() if own.power_w]
+    return min(ratings), max(ratings)
+
+
+@cache
+def _load_chips() -> Mapping[str, Mapping[str, Any]]:
+    """Load what the vocabulary knows of each chip by name; of a machine, only what holds for one
+    chip is read.
+    """
+    return {entry["chip"]: entry for entry in load_vocabulary().list_entries("platform")}
+
+
+def _name_type(column: str) -> str:
+    """Return the type of a column of a peak, such as fp16 of `peak_fp16_tflops`."""
+    match = COLUMN_OF_PEAK.fullmatch(column)
+    assert match
+    return match[1]

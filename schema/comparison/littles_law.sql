@@ -1,0 +1,82 @@
+-- Little's law: throughput × latency is what is in flight. Less than one batch is impossible, but
+-- for the rounding of printed figures (0.95). More than 16 are twice the most that a row of the
+-- record implies (8.04, STC P920). Where a latency is stated to be that of one batch there can be
+-- time outside the batches, but not nearly all of it. A factor that fits asks about the mistake.
+WITH flights AS (
+    SELECT
+        *, latency_basis IS NOT DISTINCT FROM 'per-item' AS is_of_item,
+        if(is_of_item, 1, batch_size) AS batch
+    FROM ours
+),
+depths AS (
+    SELECT
+        *, throughput * latency_ms / 1000 / batch AS depth,
+        is_of_item OR coalesce(latency_basis = 'per-batch' OR latency_kind = 'isolated', FALSE)
+            AS is_stated,
+        16 * if(is_of_item, coalesce(batch_size, 1), 1) AS deepest
+    FROM flights
+),
+repairs AS (
+    SELECT
+        *,
+        list_sort(list_filter([
+            {'off': abs(ln(depth * 1000)), 'times': 1000,
+                'question': 'is the latency in seconds? State latency_ms in milliseconds'},
+            {'off': abs(ln(depth * batch)), 'times': if(batch > 1, batch, NULL),
+                'question':
+                    'is the throughput in batches per second, or the latency that of an item?'},
+            {'off': abs(ln(depth * chip_count)), 'times': if(chip_count > 1, chip_count, NULL),
+                'question': 'is the throughput that of one chip?'}
+        ], lambda own: depth * own.times BETWEEN 0.475 AND 16))[:2] AS fits
+    FROM depths
+),
+judged AS (
+    SELECT
+        *,
+        coalesce('; ' || nullif(array_to_string(list_transform(
+            fits, lambda own: format('{} times fits: {}', format_plain(own.times), own.question)
+        ), '; or '), ''), '') AS hint,
+        CASE
+            WHEN depth IS NULL THEN 'missing'
+            WHEN depth > deepest THEN 'too many'
+            WHEN is_stated AND depth < 0.01 THEN 'no batch'
+            WHEN is_stated AND depth < 0.1 THEN 'idle'
+            WHEN is_stated AND depth < 0.95 THEN 'outside'
+            WHEN depth >= 0.95 THEN 'ok'
+            ELSE 'short'
+        END AS kind
+    FROM repairs
+)
+SELECT
+    run, 1 AS position, 'Little''s law' AS name,
+    CASE
+        WHEN kind = 'missing' THEN 'not checked'
+        WHEN kind IN ('ok', 'outside') THEN 'ok'
+        WHEN kind IN ('too many', 'idle') THEN 'doubtful'
+        ELSE 'impossible'
+    END AS outcome,
+    coalesce(format(
+        '{} {} in flight: {:.12g} × {:.12g} ms{}', format_plain(depth),
+        if(is_of_item, 'items', 'batches'), throughput, latency_ms,
+        if(is_of_item, '', format(' / batch {}', batch))
+    ), 'needs ') || CASE kind
+        WHEN 'missing' THEN concat_ws(
+            ', ', if(throughput IS NULL, 'throughput', NULL),
+            if(latency_ms IS NULL, 'latency_ms', NULL), if(batch_size IS NULL, 'batch_size', NULL)
+        )
+        WHEN 'ok' THEN ''
+        WHEN 'too many' THEN '; more than 16; is the latency in ms, and that of one batch?'
+        WHEN 'outside' THEN '; the throughput counts time outside the batches'
+        WHEN 'short' THEN format(
+            '; a batch takes at least {} ms at this throughput{}{}',
+            format_plain(batch / throughput * 1000, digits := 4), if(batch > 1 AND hint = '',
+                '; is the latency that of an item (latency_basis per-item)?', ''),
+            hint
+        )
+        ELSE format(
+            '; the machine would be idle for {} of the time{}', format_share(1 - depth, 3), hint
+        )
+    END AS message,
+    depth AS value,
+    CASE WHEN kind = 'too many' THEN 16 WHEN kind <> 'missing' THEN 0.95 END AS "limit"
+FROM judged

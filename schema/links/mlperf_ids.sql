@@ -1,2 +1,0 @@
--- The table `mlperf_ids`, as its document has it.
-FROM read.mlperf_ids
