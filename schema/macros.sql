@@ -1,5 +1,6 @@
 -- What the statements of this folder share: how figures and words are written, and the work that a
 -- rate implies.
+-- They are published, and DuckDB 1.2 has no `if` in a macro or a view.
 
 -- A double with as few digits as identify it, at most 12 where these need no exponent: 1489341,
 -- 0.00012. The decimals write a very small or very large one with all its digits.
@@ -27,10 +28,11 @@ CREATE OR REPLACE MACRO format_share(x, decimals) AS format('{:.{}f}%', x * 100,
 
 -- Half a unit of the last digit that a figure is printed with, in the printed unit.
 CREATE OR REPLACE MACRO half_digit(printed) AS
-    0.5 * pow(10, -length(regexp_extract(printed, '\.(\p{Nd}+)$', 1)));
+    0.5 / pow(10, length(regexp_extract(printed, '\.(\p{Nd}+)$', 1)));
 
 -- How grave it is that two figures which should be equal have this ratio: 1 % is a warning.
-CREATE OR REPLACE MACRO grade_gap(ratio) AS if(abs(ratio - 1) >= 0.01, 'warn', 'info');
+CREATE OR REPLACE MACRO grade_gap(ratio) AS
+    CASE WHEN abs(ratio - 1) >= 0.01 THEN 'warn' ELSE 'info' END;
 
 -- A number in a shape, such as 1472 for `tiles` in `n=512 tiles=1472`.
 CREATE OR REPLACE MACRO size_in(shape, name) AS
@@ -43,7 +45,7 @@ CREATE OR REPLACE MACRO parent_folder(path) AS regexp_extract(path, '^(.*)/', 1)
 CREATE OR REPLACE MACRO order_round(round) AS CAST(string_split(round, '.') AS INTEGER[]);
 
 -- Forward, and in training twice as much backward.
-CREATE OR REPLACE MACRO count_passes(task) AS if(task = 'training', 3, 1);
+CREATE OR REPLACE MACRO count_passes(task) AS CASE task WHEN 'training' THEN 3 ELSE 1 END;
 
 -- TFLOP/s of a rate: a multiply-accumulate is two operations, and `gmacs` are 10⁹ of them.
 CREATE OR REPLACE MACRO compute_tflops(rate, gmacs, passes) AS rate * gmacs * 2 * passes / 1000;
@@ -89,3 +91,14 @@ CREATE OR REPLACE MACRO format_ends(numbers) AS
 -- A score with its interval: `34.49 [33.25, 35.73]`.
 CREATE OR REPLACE MACRO format_minutes(score, low, high) AS
     format('{:.2f}', score) || coalesce(format(' [{:.2f}, {:.2f}]', low, high), '');
+
+-- The size of an MLPerf system: its chips, or its nodes where it has none.
+CREATE OR REPLACE MACRO name_size(chip_count, nodes) AS
+    CASE
+        WHEN chip_count = 0 AND nodes IS NOT NULL THEN nodes || '-nodes'
+        ELSE chip_count::VARCHAR
+    END;
+
+-- A name without case, blanks, hyphens and underscores, the form in which names are compared.
+CREATE OR REPLACE MACRO normalise_name(name) AS
+    lower(regexp_replace(name, '[\s\-_]+', '', 'g'));

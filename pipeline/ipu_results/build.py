@@ -33,7 +33,7 @@ from ipu_results.check.gate import (
     find_failures,
     gate_results,
 )
-from ipu_results.check.rules import add_table, build_rule_frame, find_flags, open_tables
+from ipu_results.check.rules import add_table, build_rule_frame, find_flags
 from ipu_results.derive import build_figure_frame, derive_results
 from ipu_results.errors import (
     DamagedDocumentError,
@@ -43,10 +43,7 @@ from ipu_results.errors import (
 )
 from ipu_results.ground.limits import pause_garbage_collection
 from ipu_results.ground.sql import create_table, get_first_line, open_engine
-from ipu_results.ground.statements import define_macros
-from ipu_results.link import link, stage_documents
-from ipu_results.link.mlperf import build_mlperf_frames, collect_mlperf_ids
-from ipu_results.link.platforms import build_platform_frame, collect_machines
+from ipu_results.link import link, stage
 from ipu_results.normalise import NormalisedDocument, normalise
 from ipu_results.normalise.values import UnknownWord, describe_unknown_words
 from ipu_results.read import ParsedDocument
@@ -60,7 +57,6 @@ from ipu_results.schema.frames import (
     concat_frames,
     to_arrow,
 )
-from ipu_results.schema.known import register_known
 from ipu_results.schema.vocabulary import Vocabulary, load_vocabulary, read_vocabulary_files
 from ipu_results.sources.catalogue import (
     Document,
@@ -195,17 +191,18 @@ def check_documents(
     """
     check_gate(table("results").as_filled(), GOOD, CHANGES)
     checked = gate_documents(map(load, documents), vocabulary)
-    with pause_garbage_collection(), name_stage("check"):
+    with pause_garbage_collection(), name_stage("check"), open_engine() as connection:
         frames = checked.frames
         frames["documents"] = build_document_frame(documents)
-        frames |= link_documents(checked, vocabulary)
-        frames |= build_vocabulary_frames(frames["results"], frames["mlperf_entries"], vocabulary)
+        frames |= build_vocabulary_frames(vocabulary)
+        frames |= link_documents(connection, checked, vocabulary)
         frames["rules"] = build_rule_frame()
         complete = {name: it for name, it in frames.items() if not _waits_for_results(name)}
         _publish({CELLS: checked.cells, **complete}, write)
         frames["figures"] = build_figure_frame(frames["results"])
-        frames |= flag_figures(checked)
-        frames["results"] = derive_results(frames, vocabulary)
+        add_table(connection, "figures", frames["figures"])
+        frames |= flag_figures(connection, checked.documents)
+        frames["results"] = derive_results(frames)
         _publish({name: it for name, it in frames.items() if name not in complete}, write)
     return checked
 
@@ -215,14 +212,14 @@ def _publish(tables: Tables, write: Callable[[Tables], None]) -> None:
     write(tables)
 
 
-def flag_figures(checked: CheckedTables) -> dict[str, pd.DataFrame]:
+def flag_figures(
+    connection: duckdb.DuckDBPyConnection, documents: Sequence[NormalisedDocument]
+) -> dict[str, pd.DataFrame]:
     """Return the flags of the quality rules, and the figures that a contradiction is about."""
-    with open_tables({**checked.frames, CELLS: checked.cells}) as connection:
-        contradicted = find_contradicted(connection, checked.documents)
-        for name, frame in contradicted.items():
-            add_table(connection, name, frame)
-        flags = find_flags(connection)
-    return {"contradicted": contradicted["contradicted"], "flags": flags}
+    contradicted = find_contradicted(connection, documents)
+    for name, frame in contradicted.items():
+        add_table(connection, name, frame)
+    return {"contradicted": contradicted["contradicted"], "flags": find_flags(connection)}
 
 
 def _waits_for_results(name: str) -> bool:
@@ -269,63 +266,42 @@ def gate_documents(
     return gated
 
 
-def link_documents(gated: CheckedTables, vocabulary: Vocabulary) -> dict[str, pd.DataFrame]:
-    """Return the tables that join documents, and `results` and `microbenchmarks` with what others
-    add to them; its cells are added to those of `gated`.
+def link_documents(
+    connection: duckdb.DuckDBPyConnection, gated: CheckedTables, vocabulary: Vocabulary
+) -> dict[str, pd.DataFrame]:
+    """Put the tables into a connection and link them there.
 
-    Raises GateError for a row that a link makes invalid.
+    Returns the tables that join documents, and `results` and `microbenchmarks` with what others add
+    to them; its cells are added to those of `gated`. Raises GateError for a row that a link makes
+    invalid.
     """
-    with open_engine() as stage:
-        define_macros(stage)
-        register_known(stage, vocabulary)
-        stage.execute(f"CREATE SCHEMA {DETAIL}")
-        for name, frame in gated.frames.items():
-            definition = table(name).as_filled()
-            create_table(stage, definition.sql_name, to_arrow(definition, frame))
-        stage.register(CELLS, gated.cells)
-        stage_documents(stage, gated.documents)
-        linked = link(stage)
-        filled = {name: fetch_frame(stage, name) for name in ("results", "microbenchmarks")}
-        changed = stage.sql("SELECT DISTINCT id FROM added").to_arrow_table()["id"].to_pylist()
-        cells = stage.table("linked_cells").to_arrow_table()
-    for name, frame in filled.items():
+    connection.execute(f"CREATE SCHEMA {DETAIL}")
+    for name, frame in gated.frames.items():
         definition = table(name).as_filled()
-        rows = frame[frame[definition.key[0]].isin(changed)].reset_index(drop=True)
+        create_table(connection, definition.sql_name, to_arrow(definition, frame))
+    connection.register(CELLS, gated.cells)
+    stage(connection, gated.documents, vocabulary)
+    linked = link(connection)
+    changed = connection.table("added").to_arrow_table()["id"].to_pylist()
+    for name in ("results", "microbenchmarks"):
+        linked[name] = fetch_frame(connection, name)
+        definition = table(name).as_filled()
+        is_changed = linked[name][definition.key[0]].isin(changed)
+        rows = linked[name][is_changed].reset_index(drop=True)
         if failures := find_failures(definition, rows):
             row = rows[definition.key[0]][failures[0].row]
             raise GateError(f"{row}: what other documents add: {failures[0].message}")
+    cells = connection.table("linked_cells").to_arrow_table()
     gated.cells = join_cells([gated.cells, cells.cast(gated.cells.schema)])
-    results_by_row = _map_rows(gated.frames["source_rows"], gated.documents)
-    ids = collect_mlperf_ids(gated.documents)
-    mlperf = build_mlperf_frames(gated.documents, ids, results_by_row, vocabulary)
-    machines = collect_machines(gated.documents)
-    platforms = build_platform_frame(
-        filled["results"], mlperf["mlperf_entries"], machines, vocabulary
-    )
-    return {**linked, **filled, **mlperf, "platforms": platforms}
+    connection.register(CELLS, gated.cells)
+    return linked
 
 
-def fetch_frame(stage: duckdb.DuckDBPyConnection, name: str) -> pd.DataFrame:
+def fetch_frame(connection: duckdb.DuckDBPyConnection, name: str) -> pd.DataFrame:
     """Return the rows of a staged table, as far as sources fill it."""
-    rows = stage.table(name).to_arrow_table()
+    rows = connection.table(name).to_arrow_table()
     columns = dict(zip(rows.column_names, rows.columns, strict=True))
     return build_frame_from_columns(table(name).as_filled(), columns)
-
-
-def _map_rows(
-    source_rows: pd.DataFrame, documents: Sequence[NormalisedDocument]
-) -> dict[tuple[str, str, int], str | None]:
-    """Map source rows (document, table, number) to results, for documents with a table of their own."""
-    named = {document.document.document_id for document in documents if document.passthrough}
-    rows = source_rows[source_rows["document_id"].isin(list(named))]
-    results = [result_id if isinstance(result_id, str) else None for result_id in rows["result_id"]]
-    return dict(
-        zip(
-            zip(rows["document_id"], rows["table_name"], rows["row_number"], strict=True),
-            results,
-            strict=True,
-        )
-    )
 
 
 def _batch(documents: Iterable[NormalisedDocument]) -> Iterator[list[NormalisedDocument]]:

@@ -13,7 +13,7 @@ import pyarrow as pa
 from ipu_results.check.gate import find_failures
 from ipu_results.errors import GateError
 from ipu_results.ground.sql import open_engine
-from ipu_results.ground.statements import read_statement, run_statement, run_text
+from ipu_results.ground.statements import define_macros, read_statement, run_statement, run_text
 from ipu_results.schema import DETAIL, TABLES, Column, Table, fill_rules, table
 from ipu_results.schema.frames import (
     arrow_schema,
@@ -21,8 +21,6 @@ from ipu_results.schema.frames import (
     frame_dtypes,
     to_arrow,
 )
-from ipu_results.schema.known import register_known
-from ipu_results.schema.vocabulary import Vocabulary
 
 RESULTS = "results"
 DEFINITIONS = f"schema/tables/{RESULTS}.toml"
@@ -53,7 +51,6 @@ def build_figure_frame(results: pd.DataFrame) -> pd.DataFrame:
 
 def derive_results(
     frames: Mapping[str, pd.DataFrame],
-    vocabulary: Vocabulary,
     definition: Table | None = None,
     sql: str | None = None,
 ) -> pd.DataFrame:
@@ -67,7 +64,7 @@ def derive_results(
     inputs = collect_inputs(definition)
     results = frames[RESULTS]
     sql = sql or read_statement(STATEMENT)
-    rows = _run_over_inputs(fill_rules(sql), frames, inputs, vocabulary)
+    rows = _run_over_inputs(fill_rules(sql), frames, inputs)
     derived = _to_frame(rows, definition)
     ids = derived["result_id"]
     if len(derived) != len(results) or ids.duplicated().any():
@@ -115,12 +112,11 @@ def _run_over_inputs(
     sql: str,
     frames: Mapping[str, pd.DataFrame],
     inputs: Mapping[str, Sequence[str]],
-    vocabulary: Vocabulary,
 ) -> pa.Table:
     """Run the statement over the inputs alone: what is not declared as one cannot be read."""
     with open_engine() as connection:
         connection.execute(f"CREATE SCHEMA {DETAIL}")
-        register_known(connection, vocabulary)
+        define_macros(connection)
         for name, columns in inputs.items():
             selected = _select(table(name), columns)
             connection.register(name, to_arrow(selected, frames[name][list(columns)]))

@@ -11,7 +11,7 @@ IpuResultsError
     UnrecognisedDocumentError
         No reader knows its kind, or it is not of the requested kind.
     DamagedDocumentError
-        It is empty, truncated or not of its type, or an expected table is missing.
+        It is empty, truncated or not of its type, an expected table is missing, or others contradict it.
   VocabularyError
       An entry of `schema/vocabulary` contradicts a source.
   ConservationError

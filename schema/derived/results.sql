@@ -1,6 +1,28 @@
 -- The derived columns of `results`, one row a result. schema/tables/results.toml defines each, and only the columns that
--- it names there as inputs can be read here; `known_*` are the lists of schema/vocabulary/derived.toml.
-WITH flag_counts AS (
+-- it names there as inputs can be read here; `known_*` are lists of the vocabulary.
+WITH known_model AS (
+    FROM (VALUES {derived.model: model_printed, variant, platform, framework, model})
+        AS known (model_printed, variant, platform, framework, model)
+    UNION ALL
+    SELECT model_printed, NULL, platform, framework, model
+    FROM (VALUES {identities.identity: model_printed, platform, framework, model})
+        AS known (model_printed, platform, framework, model)
+),
+known_phase AS (
+    FROM (VALUES {derived.phase: model_printed, pattern, phase})
+        AS known (model_printed, pattern, phase)
+),
+known_dataset AS (
+    FROM (VALUES {derived.dataset: dataset_printed, dataset, packed})
+        AS known (dataset_printed, dataset, packed)
+),
+known_maker AS (FROM (VALUES {derived.maker: chip, maker}) AS known (chip, maker)),
+known_sparsity AS (FROM (VALUES {derived.sparsity: pattern}) AS known (pattern)),
+known_precision AS (  -- by each spelling, and by the name itself
+    SELECT DISTINCT unnest([normalise_name(name), normalise_name(spelling)]) AS precision, name
+    FROM (VALUES {precisions.names: name, value}) AS known (name, spelling)
+),
+flag_counts AS (
     SELECT
         result_id,
         count(*) FILTER (severity = 'error') AS errors,
@@ -79,7 +101,7 @@ SELECT
     CASE WHEN r.latency_basis IS NULL OR r.latency_basis = 'per-batch' THEN 1000 * r.batch_size / r.latency_ms END
         AS throughput_implied,
     s.sparsity,
-    coalesce(c.canonical, r.precision_printed) AS precision,
+    coalesce(c.name, r.precision_printed) AS precision,
     CASE
         WHEN r.origin = 'official' THEN 'official'
         WHEN documents.kind = 'submission' THEN 'submitted'
@@ -100,7 +122,7 @@ LEFT JOIN models n ON n.model_printed = r.model_printed AND n.variant IS NOT DIS
 LEFT JOIN phases p ON p.model_printed = r.model_printed AND p.variant = r.variant AND r.task = 'training'
 LEFT JOIN known_dataset d ON d.dataset_printed = coalesce(r.dataset_printed, e.dataset)
 LEFT JOIN known_maker m ON m.chip = r.chip
-LEFT JOIN known_precision c ON c.precision = lower(regexp_replace(r.precision_printed, '[\s\-_]+', '', 'g'))
+LEFT JOIN known_precision c ON c.precision = normalise_name(r.precision_printed)
 LEFT JOIN sparse s ON s.conditions = r.conditions
 LEFT JOIN documents ON documents.document_id = r.document_id
 LEFT JOIN flag_counts f USING (result_id)

@@ -1,6 +1,4 @@
 -- The table `runs`: each with the origin of its points; null for a run whose points were all
 -- quarantined.
-SELECT r.* REPLACE (
-    (SELECT any_value(origin) FROM results WHERE results.run_id = r.run_id) AS origin
-)
+SELECT *, (SELECT any_value(origin) FROM results WHERE results.run_id = r.run_id) AS origin
 FROM read.runs r

@@ -1,4 +1,4 @@
--- scope: document
+-- scope: record
 -- Flag a jump of the batches in flight along a curve, to more than 1.5 times as many or fewer: pipeline depth or way of
 -- timing is not the same. Latencies of an item are excluded, as are rows that R01 or R24 flags: after such a row the next
 -- one is normal.

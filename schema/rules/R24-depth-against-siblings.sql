@@ -1,4 +1,4 @@
--- scope: document
+-- scope: record
 -- Flag batches in flight that differ by more than 1.5 times from rows of the same configuration. Siblings have the same
 -- command, variant, machine and way of timing, and differ in the batch. How many batches are in flight is a setting of the
 -- command, so a row unlike the median of 3 or more others did not run with the printed batch or with that setting. Only

@@ -84,7 +84,7 @@ export function FlagList({ flags }: { flags: RowFlag[] }) {
             <FlagMark flag={flag} title={flag.title} /> <strong>{flag.title.replaceAll("-", " ")}</strong>, {flag.severity}, on{" "}
             {flag.column_name.replaceAll("_", " ")}
             <br />
-            {flag.message}
+            {flag.message} <a href={`rules.html#${flag.rule}`}>The rule</a>
             {flag.suggested && (
               <>
                 <br />

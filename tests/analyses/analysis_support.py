@@ -19,7 +19,6 @@ from ipu_results.ground.sql import ENGINE, create_table
 from ipu_results.ground.statements import define_macros
 from ipu_results.schema import DETAIL, TABLES, VIEWS, sql_view, table
 from ipu_results.schema.frames import ARROW, build_frame, to_arrow
-from ipu_results.schema.vocabulary import load_vocabulary
 from ipu_results.store.files import get_parquet_name
 
 Row = Mapping[str, Any]
@@ -121,7 +120,7 @@ def _derive(results: Sequence[Row], others: Mapping[str, Sequence[Row]]) -> pa.T
         name: build_frame(table(name), others.get(name, [])) for name in collect_inputs(definition)
     }
     frames["results"] = build_frame(definition.as_filled(), results)
-    derived = derive_results(frames, load_vocabulary(), definition)
+    derived = derive_results(frames, definition)
     derived = derived.set_index("result_id", drop=False)
     names = {column.name for column in definition.derived}
     for row in results:

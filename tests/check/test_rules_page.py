@@ -116,6 +116,23 @@ def test_what_the_audit_disputed_has_no_rows(query: Query, sql: str) -> None:
     assert query(sql) == [(0,)]
 
 
+@pytest.mark.parametrize("half", [0, 1])
+def test_rules_of_a_document_give_the_same_flags_for_a_batch_of_documents(
+    flags: pd.DataFrame, half: int
+) -> None:
+    tables = load_dataset()
+    documents = sorted(tables["results"]["document_id"].unique())[half::2]
+    kept = {}
+    for name in ("results", "microbenchmarks"):
+        kept[name] = tables[name][tables[name]["document_id"].isin(documents)]
+    ids = {*kept["results"]["result_id"], *kept["microbenchmarks"]["microbenchmark_id"]}
+    kept["cells"] = tables["cells"][tables["cells"]["result_id"].isin(ids)]
+    rules = [rule.id for rule in RULES if rule.scope == "document"]
+    expected = flags[flags["rule"].isin(rules) & flags["result_id"].isin(ids)]
+    batch = run(tables | kept, *rules)
+    pd.testing.assert_frame_equal(batch, expected.reset_index(drop=True))
+
+
 @pytest.mark.parametrize(
     "seed", [0, *(pytest.param(seed, marks=pytest.mark.slow) for seed in (1, 2))]
 )

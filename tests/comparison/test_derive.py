@@ -45,9 +45,7 @@ def derive(
             "kind": ["transcription", "submission"],
         }
     )
-    derived = derive_results(frames, load_vocabulary(), definition, sql).set_index(
-        "result_id", drop=False
-    )
+    derived = derive_results(frames, definition, sql).set_index("result_id", drop=False)
     values_of = (derived.loc[row["result_id"]].to_dict() for row in rows)
     return [
         {name: None if pd.isna(value) else value for name, value in own.items()}

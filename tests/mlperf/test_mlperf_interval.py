@@ -8,18 +8,7 @@ from statistics import fmean, stdev
 from typing import Any
 
 import numpy as np
-import pandas as pd
 import pytest
-from ipu_results.link.mlperf_ranking import (
-    ALL_SIZES,
-    SAME_SIZE,
-    RunEvidence,
-    assess_runs,
-    describe_interval,
-    list_pair_tests,
-    resolve_rankings,
-)
-from ipu_results.link.mlperf_speed import group_runs
 from ipu_results.mlperf.interval import (
     ALONE,
     GROUP,
@@ -32,13 +21,14 @@ from ipu_results.mlperf.interval import (
     estimate_intervals,
     make_runs,
 )
-from ipu_results.mlperf.rules import load_rules
 from ipu_results.mlperf.separation import MIN_P, compare_pairs
 
+from tests.mlperf.link_support import link_mlperf
+
+Row = dict[str, Any]
 Values = tuple[float, ...]
 FIVE = (10.0, 10.2, 9.9, 10.1, 10.3)
 TEN = (10.0, 10.6, 9.5, 10.1, 10.9, 9.8, 10.3, 9.6, 10.2, 10.4)
-COLUMNS = ("round", "path", "sha256", "minutes", "counted", "samples", "epochs")
 
 
 @pytest.mark.parametrize(
@@ -171,165 +161,135 @@ def test_correction_is_that_of_benjamini_and_hochberg() -> None:
     assert adjusted.tolist() == pytest.approx([0.04 * 4 / 3, 0.04, 0.04 * 4 / 3, 0.9])
 
 
-def make_entry(path: str, minutes: float | None, **values: Any) -> dict[str, Any]:
-    base = {
-        "round": "2.0",
-        "division": "closed",
-        "benchmark": "resnet",
-        "chip_count": 8,
-        "global_batch_size": 64,
-    }
-    counts = {"n_runs": 5, "n_success": 5, "submitter": path}
-    return {**base, **counts, "path": path, "minutes": minutes, "scaling_factor": 1.0, **values}
-
-
-def make_rows(
-    path: str, minutes: tuple[float, ...], digests: str = "", round_: str = "2.0"
-) -> list[tuple[Any, ...]]:
+def make_rows(path: str, minutes: Values, digests: str = "", round_: str = "2.0") -> list[Row]:
     """Make runs; `digests` has a letter for each log, different for every path unless given."""
     names = digests or [f"{round_}{path}{number}" for number in range(len(minutes))]
     return [
-        (round_, path, name, value, True, None, float(40 + number % 2))
+        {
+            "round": round_,
+            "path": path,
+            "sha256": name,
+            "minutes": value,
+            "epochs": 40.0 + number % 2,
+        }
         for number, (value, name) in enumerate(zip(minutes, names, strict=True))
     ]
 
 
-def assess(
-    *entries: tuple[str, float, tuple[float, ...], str],
-) -> tuple[list[dict[str, Any]], RunEvidence]:
-    records = [make_entry(path, score) for path, score, _, _ in entries]
-    runs = [
-        run for path, _, minutes, digests in entries for run in make_rows(path, minutes, digests)
-    ]
-    return records, assess_runs(
-        records, group_runs(pd.DataFrame(runs, columns=COLUMNS)), load_rules()
-    )
-
-
 def test_log_that_is_in_the_folder_twice_is_one_run() -> None:
-    records, evidence = assess(
-        ("a", 10.0, (9.9, 10.1, 10.1, 10.1, 10.2), "pqqqr"), ("b", 10.0, FIVE, "sssst")
-    )
-    assert describe_interval(records[0], evidence)["interval_runs"] == 3
-    assert describe_interval(records[1], evidence) == {
-        "no_interval_reason": "fewer than 3 counted runs with different logs"
-    }
+    entries = [{"path": "a"}, {"path": "b"}, {"path": "c", "minutes": None}]
+    runs = make_rows("a", (9.9, 10.1, 10.1, 10.1, 10.2), "pqqqr") + make_rows("b", FIVE, "sssst")
+    columns = "interval_runs, no_interval_reason"
+    with link_mlperf(entries, runs) as connection:
+        assert connection.sql(f"SELECT {columns} FROM mlperf_entries ORDER BY path").fetchall() == [
+            (3, None),
+            (None, "fewer than 3 counted runs with different logs"),
+            (None, "it has no score"),
+        ]
 
 
-def test_entry_without_score_has_a_reason_and_lower_end_is_never_negative() -> None:
-    records, evidence = assess(("a", 10.0, (0.1, 10.0, 10.0, 10.0, 60.0), ""))
-    assert describe_interval(records[0], evidence)["minutes_low"] == 0
-    assert describe_interval(make_entry("x", None), evidence) == {
-        "no_interval_reason": "it has no score"
-    }
+def test_lower_end_is_never_negative() -> None:
+    with link_mlperf([{"path": "a"}], make_rows("a", (0.1, 10.0, 10.0, 10.0, 60.0))) as connection:
+        assert connection.sql("SELECT minutes_low FROM mlperf_entries").fetchall() == [(0,)]
 
 
-def shift(distance: float) -> tuple[float, ...]:
+def shift(distance: float) -> Values:
     return tuple(minutes + distance for minutes in FIVE)
 
 
 def test_ranking_counts_pairs_ties_and_shared_logs() -> None:
     """Here a and b share a log, b and c are tied, d is far from c, and e has too few runs."""
-    entries, evidence = assess(
-        ("a", 10.0, FIVE, "abcde"),
-        ("b", 10.1, shift(0.1), "afghi"),
-        ("c", 10.15, shift(0.15), ""),
-        ("d", 14.0, shift(4.0), ""),
-        ("e", 15.0, (15.0, 15.1), ""),
-        ("f", 20.0, shift(10.0), ""),
-    )
-    sizes = [{**entry, "chip_count": 16 if entry["path"] == "f" else 8} for entry in entries]
-    every, eight, sixteen = resolve_rankings(sizes, evidence)
-    counts = {
-        "entries": 6,
-        "neighbouring_pairs": 5,
-        "shared_log_pairs": 1,
-        "untested_pairs": 2,
-        "separable_pairs": 1,
-        "separable_pairs_corrected": 1,
-        "tied_groups": 1,
-        "largest_tied_group": 3,
+    logs = {
+        "a": (10.0, FIVE, "abcde"),
+        "b": (10.1, shift(0.1), "afghi"),
+        "c": (10.15, shift(0.15), ""),
+        "d": (14.0, shift(4.0), ""),
+        "e": (15.0, (15.0, 15.1), ""),
+        "f": (20.0, shift(10.0), ""),
     }
-    assert {name: every[name] for name in counts} == counts
-    assert (every["scope"], every["chip_count"]) == (ALL_SIZES, None)
-    assert (eight["scope"], eight["chip_count"], eight["entries"], eight["untested_pairs"]) == (
-        SAME_SIZE,
-        8,
-        5,
-        1,
+    entries = [
+        {"path": path, "minutes": minutes, "chip_count": 16 if path == "f" else 8}
+        for path, (minutes, _, _) in logs.items()
+    ]
+    runs = [row for path, (_, *own) in logs.items() for row in make_rows(path, *own)]
+    columns = (
+        "scope, chip_count, entries, neighbouring_pairs, shared_log_pairs, untested_pairs,"
+        " separable_pairs, separable_pairs_corrected, tied_groups, largest_tied_group"
     )
-    assert (sixteen["chip_count"], sixteen["entries"], sixteen["neighbouring_pairs"]) == (
-        16,
-        1,
-        0,
-    )
+    with link_mlperf(entries, runs) as connection:
+        rows = connection.sql(f"SELECT {columns} FROM detail.rank_resolution ORDER BY ranking")
+        assert rows.fetchall() == [
+            ("all-sizes", None, 6, 5, 1, 2, 1, 1, 1, 3),
+            ("same-size", 16, 1, 0, 0, 0, 0, 0, 0, 0),
+            ("same-size", 8, 5, 4, 1, 1, 1, 1, 1, 3),
+        ]
 
 
 def test_overlapping_groups_of_ties_are_counted_once_each() -> None:
     """Of four equidistant entries only neighbours are tied: three groups of two."""
-    entries, evidence = assess(*((f"e{i}", 10 + 0.2 * i, shift(0.2 * i), "") for i in range(4)))
-    every = resolve_rankings(entries, evidence)[0]
-    assert (every["separable_pairs"], every["tied_groups"], every["largest_tied_group"]) == (
-        0,
-        3,
-        2,
-    )
+    entries = [{"path": f"e{i}", "minutes": 10 + 0.2 * i} for i in range(4)]
+    runs = [row for i in range(4) for row in make_rows(f"e{i}", shift(0.2 * i))]
+    columns = "separable_pairs, tied_groups, largest_tied_group"
+    with link_mlperf(entries, runs) as connection:
+        rows = connection.sql(f"SELECT DISTINCT {columns} FROM detail.rank_resolution")
+        assert rows.fetchall() == [(0, 3, 2)]
 
 
 def test_submitters_entries_of_successive_rounds_are_tested() -> None:
     """Not those of rounds that do not follow each other, of another size or submitter."""
-    base = {"model": "ResNet", "comparable_rounds": "1.0-3.0", "company": "S"}
     entries = [
-        make_entry("a", 10.0, round="1.0", **base),
-        make_entry("b", 10.1, round="1.1", **base),
-        make_entry("c", 10.2, round="2.0", **base),
-        make_entry("d", 10.3, round="1.1", **{**base, "company": "T"}),
-        make_entry("e", 10.4, round="2.0", **{**base, "chip_count": 16}),
+        {"path": "a", "minutes": 10.0, "round": "1.0"},
+        {"path": "b", "minutes": 10.1, "round": "1.1"},
+        {"path": "c", "minutes": 10.2, "round": "2.0"},
+        {"path": "d", "minutes": 10.3, "round": "1.1", "submitter": "T"},
+        {"path": "e", "minutes": 10.4, "round": "2.0", "chip_count": 16},
     ]
     runs = [
-        row for entry in entries for row in make_rows(entry["path"], FIVE, round_=entry["round"])
+        row
+        for number, entry in enumerate(entries)
+        for row in make_rows(entry["path"], shift(0.1 * number), round_=entry["round"])
     ]
-    columns = list_pair_tests(
-        assess_runs(entries, group_runs(pd.DataFrame(runs, columns=COLUMNS)), load_rules())
-    )
-    named = list(
-        zip(columns["path"], columns["other_path"], columns["p_value_corrected"], strict=True)
-    )
-    assert [row for row in named if row[2] is None] == [("a", "b", None), ("b", "c", None)]
-    assert {row[:2] for row in named} == {("a", "b"), ("b", "c"), ("b", "d"), ("c", "e")}
+    columns = "path, other_path, p_value_corrected IS NULL"
+    with link_mlperf(entries, runs) as connection:
+        rows = connection.sql(f"SELECT {columns} FROM detail.mlperf_pair_tests ORDER BY ALL")
+        assert rows.fetchall() == [
+            ("a", "b", True),
+            ("b", "c", True),
+            ("b", "d", False),
+            ("c", "e", False),
+        ]
 
 
-def test_groups_of_another_division_are_not_comparable() -> None:
-    steps = tuple(40.0 + 4 * (number == 0) for number in range(5))
-    runs = [
-        ("2.0", f"g{i}", f"g{i}{n}", 20.0, True, None, steps[n]) for i in range(6) for n in range(5)
-    ] + [("2.0", "x", f"x{n}", 20.0 + 0.01 * n, True, None, 40.0) for n in range(5)]
-    runs_by_entry = group_runs(pd.DataFrame(runs, columns=COLUMNS))
-    for values, method in (
-        ({}, GROUP),
-        ({"global_batch_size": 128}, GROUP),
-        ({"division": "open"}, ALONE),
-    ):
-        entries = [make_entry(f"g{i}", 20.0) for i in range(6)] + [make_entry("x", 20.0, **values)]
-        evidence = assess_runs(entries, runs_by_entry, load_rules())
-        assert describe_interval(entries[-1], evidence)["interval_method"] == method
+@pytest.mark.parametrize(
+    ("values", "method"),
+    [({}, GROUP), ({"global_batch_size": 128}, GROUP), ({"division": "open"}, ALONE)],
+)
+def test_groups_of_another_division_are_not_comparable(values: dict[str, Any], method: str) -> None:
+    entries = [{"path": f"g{i}"} for i in range(6)] + [{"path": "x", **values}]
+    runs: list[Row] = [{"path": "x", "minutes": 20.0 + 0.01 * n, "epochs": 40.0} for n in range(5)]
+    for path in (f"g{i}" for i in range(6)):
+        runs += [{"path": path, "minutes": 20.0, "epochs": 40.0 + 4 * (n == 0)} for n in range(5)]
+    with link_mlperf(entries, runs) as connection:
+        rows = connection.sql("SELECT interval_method FROM mlperf_entries WHERE path = 'x'")
+        assert rows.fetchall() == [(method,)]
 
 
-def test_reference_of_an_entry_is_had_from_its_factor_else_from_the_round() -> None:
+@pytest.mark.parametrize(
+    ("values", "mean", "ratio"),
+    [
+        ({"scaling_factor": 1.02}, None, 1.02),
+        ({}, 38.0, 0.95),
+        ({}, 42.0, 1.0),
+        ({}, None, 0.0),
+        ({"division": "open"}, 38.0, 0.0),
+    ],
+)
+def test_reference_of_an_entry_is_had_from_its_factor_else_from_the_round(
+    values: dict[str, Any], mean: float | None, ratio: float
+) -> None:
     """A reference that would have scaled an entry that was not is at most what it needed."""
-    runs_by_entry = group_runs(pd.DataFrame(make_rows("a", FIVE), columns=COLUMNS))
-    known = {"normalised": True, "epochs_to_converge": 40.0}
-    for values, ratio in (
-        ({"scaling_factor": 1.02}, 1.02),
-        ({"reference_to_converge": 38.0, **known}, 0.95),
-        ({"reference_to_converge": 42.0, **known}, 1.0),
-        ({"reference_to_converge": None, **known}, 0.0),
-        ({"reference_to_converge": 38.0, **known, "normalised": False}, 0.0),
-    ):
-        units = {("2.0", "resnet"): "epochs"}
-        evidence = assess_runs(
-            [make_entry("a", 10.0, **values)], runs_by_entry, load_rules(), units
-        )
-        assert evidence.runs.reference[0] == pytest.approx(
-            ratio * fmean(sorted([40.0, 41.0, 40.0, 41.0, 40.0])[1:-1])
-        )
+    entry = {"path": "a", "round": "2.1", "epochs_to_converge": 40.0, **values}
+    point = {"round": "2.1", "benchmark": "resnet", "global_batch_size": 64, "at_round": True}
+    points = [] if mean is None else [{**point, "rcp_mean": mean, "rcp_unit": "epochs"}]
+    with link_mlperf([entry], make_rows("a", FIVE, round_="2.1"), mlperf_rcp=points) as connection:
+        assert connection.sql("SELECT reference FROM scored").fetchall() == [(ratio,)]

@@ -4,34 +4,16 @@ from __future__ import annotations
 
 from typing import Any
 
-import pandas as pd
 import pytest
-from ipu_results.link.mlperf_names import add_names
-from ipu_results.link.mlperf_speed import group_runs
-from ipu_results.mlperf.rules import load_rules
 from ipu_results.schema.vocabulary import load_vocabulary
 
 from tests.conftest import Query
+from tests.mlperf.link_support import link_mlperf
 
 
 def entry(round_: str, path: str, benchmark: str = "bert", **changed: Any) -> dict[str, Any]:
-    known = {"round": round_, "path": path, "benchmark": benchmark, "result_id": f"{round_}-{path}"}
-    return known | {"submitter": "ACME", "chip_printed": None, "platform_printed": None} | changed
-
-
-def find_same(entries: list[dict[str, Any]], minutes: dict[str, list[float]]) -> list[str | None]:
-    """Return `same_as` of the entries; `minutes` are those of the counted runs by path."""
-    rows = [
-        (each["round"], each["path"], True, value)
-        for each in entries
-        for value in minutes[each["path"]]
-    ]
-    rows += [
-        (each["round"], each["path"], False, 7.0 + number) for number, each in enumerate(entries)
-    ]
-    runs = group_runs(pd.DataFrame(rows, columns=["round", "path", "counted", "minutes"]))
-    add_names(entries, runs, load_rules(), load_vocabulary())
-    return [each.get("same_as") for each in entries]
+    name = f"{round_}-{path}"
+    return {"round": round_, "path": path, "benchmark": benchmark, "result_id": name, **changed}
 
 
 def test_the_first_entry_with_the_same_minutes_is_the_measurement() -> None:
@@ -41,40 +23,46 @@ def test_the_first_entry_with_the_same_minutes_is_the_measurement() -> None:
         entry("2.1", "d"),
         entry("3.0", "a"),
         entry("3.0", "e", "ssd"),
+        entry("2.0", "f", result_id=None),  # without a score there is no result to name
     ]
-    entries.append(entry("2.0", "f", result_id=None))  # without a score there is no result to name
     minutes = {
         "a": [1.0, 2.0, 3.0],
         "b": [3.0, 1.0, 2.0],
         "c": [2.0, 3.0, 1.0],
         "d": [1.0, 2.0],
         "e": [1.0, 2.0, 3.0],
+        "f": [1.0, 2.0, 3.0],
     }
-    assert find_same(entries, minutes | {"f": [1.0, 2.0, 3.0]}) == [
-        "3.0-a",
-        "3.0-a",
-        None,
-        None,
-        None,
-        None,
-    ]
+    runs = []
+    for number, own in enumerate(entries):
+        place = {"round": own["round"], "path": own["path"]}
+        runs += [{**place, "minutes": value} for value in minutes[own["path"]]]
+        runs.append({**place, "minutes": 7.0 + number, "counted": False})
+    with link_mlperf(entries, runs) as connection:
+        rows = connection.sql("SELECT path, same_as, usable FROM mlperf_entries ORDER BY 1")
+        assert rows.fetchall() == [
+            ("a", None, True),
+            ("b", "3.0-a", False),
+            ("c", "3.0-a", True),  # ranked in another round
+            ("d", None, True),
+            ("e", None, True),
+            ("f", None, False),
+        ]
 
 
-@pytest.mark.parametrize(
-    ("submitter", "company"),
-    [
-        ("SUPERMICRO", "Supermicro"),
-        ("Supermicro", "Supermicro"),
-        ("GigaComputing", "GIGABYTE"),
-        ("GIGABYTE", "GIGABYTE"),
-        ("RedHat-Supermicro", "Supermicro + Red Hat"),
-        ("Wiwynn", "Wiwynn"),
-    ],
-)
-def test_a_company_has_one_name(submitter: str, company: str) -> None:
-    named = entry("2.0", "a", submitter=submitter)
-    find_same([named], {"a": [1.0]})
-    assert (named["company"], named["submitter"]) == (company, submitter)
+def test_a_company_has_one_name() -> None:
+    companies = {
+        "SUPERMICRO": "Supermicro",
+        "Supermicro": "Supermicro",
+        "GigaComputing": "GIGABYTE",
+        "GIGABYTE": "GIGABYTE",
+        "RedHat-Supermicro": "Supermicro + Red Hat",
+        "Wiwynn": "Wiwynn",
+    }
+    entries = [{"path": submitter, "submitter": submitter} for submitter in companies]
+    with link_mlperf(entries, []) as connection:
+        named = connection.sql("SELECT submitter, company FROM mlperf_entries").fetchall()
+    assert dict(named) == companies
 
 
 def test_no_spelling_stands_for_two_names() -> None:

@@ -6,14 +6,11 @@ from __future__ import annotations
 
 from typing import Any
 
-import pandas as pd
 import pytest
-from ipu_results.link.mlperf_reference import add_references, mark_pruned
-from ipu_results.link.mlperf_speed import group_runs
 from ipu_results.mlperf.reference import ReferencePoint, find_reference, prune_points
-from ipu_results.mlperf.rules import load_rules
 
 from tests.conftest import Query
+from tests.mlperf.link_support import link_mlperf
 
 
 def points(*pairs: tuple[int, float]) -> list[ReferencePoint]:
@@ -54,77 +51,83 @@ def test_the_reference_at_a_batch_size(batch: int, reference: tuple[float, str] 
 
 
 def rcp(batch: int, mean: float, unit: str = "samples", **changed: Any) -> dict[str, Any]:
-    row = {
+    return {
         "round": "2.1",
         "benchmark": "resnet",
         "global_batch_size": batch,
         "rcp_mean": mean,
         "rcp_unit": unit,
+        "at_round": True,
+        **changed,
     }
-    return row | {"at_round": True} | changed
 
 
 def refer(
-    rcps: list[dict[str, Any]], counts: list[float], unit: str = "samples", **changed: Any
-) -> dict[str, Any]:
-    """Return the columns of an entry whose counted runs need `counts`."""
-    entry = {
-        "round": "2.1",
-        "path": "p",
-        "benchmark": "resnet",
-        "division": "closed",
-        "global_batch_size": 10,
-    }
-    entry |= {"scaling_factor": 1.0, "minutes": 9.0, "findings": None} | changed
-    run = dict.fromkeys(("samples", "tokens", "epochs")) | {
-        "round": entry["round"],
-        "path": "p",
-        "counted": True,
-    }
-    runs = [run | {unit: count, "counted": count is not None} for count in counts]
-    add_references([entry], group_runs(pd.DataFrame(runs)), rcps, load_rules())
-    return entry
-
-
-def test_the_factor_is_that_of_the_olympic_mean() -> None:
-    entry = refer([rcp(10, 120.0)], [10, 90, 100, 110, 900])
-    assert (entry["reference_to_converge"], entry["expected_scaling_factor"]) == (120.0, 1.2)
-    assert entry["findings"] == "scaling_factor is 1; its logs and the reference give 1.2"
-    assert refer([rcp(10, 120.0)], [10, 90, 100, 110, 900], scaling_factor=1.2)["findings"] is None
-    assert (
-        refer([rcp(10, 120.0)], [100] * 5, scaling_factor=1.200001, findings="odd")["findings"]
-        == "odd"
-    )
-    assert refer([rcp(10, 90.0)], [100] * 5)["expected_scaling_factor"] == 1.0
-    # A run that does not count is one of the slowest.
-    assert refer([rcp(10, 120.0)], [10, 100, 100, 100, None])["expected_scaling_factor"] == 1.2
-
-
-def test_units_are_those_of_the_checker() -> None:
-    assert refer([rcp(10, 2.0, "epochs")], [1.0004] * 5, "epochs")["expected_scaling_factor"] == 2.0
-    assert refer([rcp(10, 30.0, "steps")], [200.0] * 5)["expected_scaling_factor"] == 1.5
+    rcps: list[dict[str, Any]],
+    counts: list[float | None],
+    unit: str = "samples",
+    findings: str | None = None,
+    **changed: Any,
+) -> tuple[Any, ...]:
+    """Return reference, expected factor and findings of an entry whose counted runs need `counts`."""
+    entry = {"round": "2.1", "global_batch_size": 10, **changed}
+    runs = [
+        {"round": entry["round"], unit: count, "counted": count is not None} for count in counts
+    ]
+    runs[0]["findings"] = findings
+    columns = "normalised, reference_to_converge, expected_scaling_factor, findings"
+    with link_mlperf([entry], runs, mlperf_rcp=rcps) as connection:
+        return connection.sql(f"SELECT {columns} FROM mlperf_entries").fetchall()[0]
 
 
 @pytest.mark.parametrize(
-    "changed",
+    ("counts", "changed", "expected"),
     [
-        {"round": "2.0"},
-        {"division": "open"},
-        {"global_batch_size": None},
-        {"global_batch_size": 11},
-        {"benchmark": "bert"},
+        (
+            [10, 90, 100, 110, 900],
+            {},
+            (1.2, "scaling_factor is 1; its logs and the reference give 1.2"),
+        ),
+        ([10, 90, 100, 110, 900], {"scaling_factor": 1.2}, (1.2, None)),
+        ([100] * 5, {"scaling_factor": 1.200001, "findings": "odd"}, (1.2, "odd")),
+        # A run that does not count is one of the slowest.
+        ([10, 100, 100, 100, None], {"scaling_factor": 1.2}, (1.2, None)),
+        ([140] * 5, {}, (1.0, None)),
     ],
 )
-def test_what_is_not_normalised_has_no_factor(changed: dict[str, Any]) -> None:
+def test_the_factor_is_that_of_the_olympic_mean(
+    counts: list[float | None], changed: dict[str, Any], expected: tuple[float, str | None]
+) -> None:
+    assert refer([rcp(10, 120.0)], counts, **changed) == (True, 120.0, *expected)
+
+
+def test_units_are_those_of_the_checker() -> None:
+    assert refer([rcp(10, 2.0, "epochs")], [1.0004] * 5, "epochs")[2] == 2.0
+    assert refer([rcp(10, 30.0, "steps")], [200.0] * 5)[2] == 1.5
+
+
+@pytest.mark.parametrize(
+    ("changed", "normalised"),
+    [
+        ({"round": "2.0"}, False),
+        ({"division": "open"}, False),
+        ({"global_batch_size": None}, True),
+        ({"global_batch_size": 11}, True),
+        ({"benchmark": "bert"}, True),
+    ],
+)
+def test_what_is_not_normalised_has_no_factor(changed: dict[str, Any], normalised: bool) -> None:
     entry = refer([rcp(10, 120.0), rcp(10, 120.0, round="2.0")], [100] * 5, **changed)
-    assert "expected_scaling_factor" not in entry
-    assert entry["normalised"] == (not changed.keys() & {"round", "division"})
+    assert (entry[0], entry[2]) == (normalised, None)
 
 
 def test_later_points_are_no_reference() -> None:
     rows = [rcp(10, 2.0), rcp(20, 9.0), rcp(30, 3.0), rcp(25, 1.0, at_round=False)]
-    mark_pruned(rows)
-    assert [row["pruned"] for row in rows] == [False, True, False, None]
+    with link_mlperf([], [], mlperf_rcp=rows) as connection:
+        pruned = connection.sql(
+            "SELECT global_batch_size, pruned FROM detail.mlperf_rcp"
+        ).fetchall()
+    assert dict(pruned) == {10: False, 20: True, 30: False, 25: None}
 
 
 FACTS = {

@@ -8,12 +8,12 @@ import math
 from typing import Any
 
 import pytest
-from ipu_results.link.mlperf_speed import LoggedRun, add_speeds, summarise_speed
 from ipu_results.mlperf.log import Log
 from ipu_results.mlperf.rules import Convergence, load_rules, measure_run
 from ipu_results.mlperf.speed import Speed, measure_speed
 
 from tests.conftest import Query
+from tests.mlperf.link_support import link_mlperf
 from tests.mlperf.mlperf_support import BEGIN, evaluation, line, read, stop
 
 RULES = load_rules()
@@ -142,43 +142,44 @@ def test_a_run_without_start_has_no_speed() -> None:
     )
 
 
-def run(sha256: str | None, slope: float | None, **changed: Any) -> LoggedRun:
+def run(sha256: str, slope: float | None, **changed: Any) -> dict[str, Any]:
     reason = None if slope else "it has a single evaluation"
-    known = {"round": "2.0", "path": "p", "sha256": sha256, "counted": True, "wait_minutes": 1.0}
-    known |= {
+    return {
+        "sha256": sha256,
+        "wait_minutes": 1.0,
         "minutes_per_sample": slope,
         "startup_minutes": slope and 0.5,
         "no_speed_reason": reason,
+        **changed,
     }
-    return LoggedRun(**dict.fromkeys(LoggedRun._fields) | known | changed)
+
+
+def summarise(*runs: dict[str, Any]) -> tuple[Any, ...]:
+    columns = (
+        "speed_runs, minutes_per_sample, minutes_per_sample_low, minutes_per_sample_high,"
+        " startup_minutes, wait_minutes, no_speed_reason"
+    )
+    with link_mlperf([{}], runs) as connection:
+        return connection.sql(f"SELECT {columns} FROM mlperf_entries").fetchall()[0]
 
 
 def test_an_entry_has_the_mean_of_its_different_counted_runs() -> None:
-    runs = [
+    half = 4.302652729911275 / math.sqrt(3)  # Student's t at 95 % with two degrees of freedom
+    assert summarise(
         run("a", 1.0),
         run("b", 2.0),
         run("c", 3.0),
         run("c", 3.0),
         run("d", 9.0, counted=False),
-    ]
-    entry: dict[str, Any] = {"round": "2.0", "path": "p", "scaling_factor": 1.0}
-    add_speeds([entry], {("2.0", "p"): runs})
-    assert (entry["minutes_per_sample"], entry["speed_runs"], entry["startup_minutes"]) == (
-        2.0,
-        3,
-        0.5,
-    )
-    half = 4.302652729911275 / math.sqrt(3)  # Student's t at 95 % with two degrees of freedom
-    assert entry["minutes_per_sample_high"] == pytest.approx(2 + half, rel=1e-9)
-    assert entry["minutes_per_sample_low"] == 0.0  # and not below
+    ) == (3, 2.0, 0.0, pytest.approx(2 + half, rel=1e-9), 0.5, 1.0, None)  # and not below 0
 
 
 def test_few_runs_have_no_interval_and_none_a_reason() -> None:
-    assert "minutes_per_sample_low" not in summarise_speed([run("a", 1.0), run("b", 2.0)])
+    assert summarise(run("a", 1.0), run("b", 2.0))[:4] == (2, 1.5, None, None)
     single = "it has a single evaluation"
-    columns = {"speed_runs": 0, "wait_minutes": 1.0, "no_speed_reason": single}
-    assert summarise_speed([run("a", None), run("b", None)]) == columns
-    assert summarise_speed([])["no_speed_reason"] == "it has no counted run"
+    none = (0, None, None, None, None)
+    assert summarise(run("a", None), run("b", None)) == (*none, 1.0, single)
+    assert summarise() == (*none, None, "it has no counted run")
 
 
 PARTS = "startup_minutes + minutes_per_sample * samples + wait_minutes"

@@ -7,24 +7,17 @@ from itertools import pairwise
 from typing import Any
 
 import duckdb
-import pandas as pd
 import pytest
 from ipu_results.analyses import answer_question, load_analysis
 from ipu_results.errors import TooFewRowsError
-from ipu_results.link.mlperf_ranking import (
-    assess_runs,
-    describe_interval,
-    list_pair_tests,
-    resolve_rankings,
-)
-from ipu_results.link.mlperf_speed import group_runs
 from ipu_results.mlperf.rules import load_rules, round_key
+from ipu_results.schema import table
 
 from tests.analyses.analysis_support import TRAINED, Database, make_warehouse
 from tests.conftest import Query
+from tests.mlperf.link_support import link_mlperf
 
 RUNS = (10.0, 10.2, 9.9, 10.1, 10.3)
-COLUMNS = ("round", "path", "sha256", "minutes", "counted", "samples", "epochs")
 # Path, minutes, number of chips, first log: a and b share one, b and c are tied, d is far, e
 # has two runs.
 ENTRIES = (
@@ -39,61 +32,40 @@ ENTRIES = (
 def make_database(
     entries: tuple[tuple[str, float, int, str | None], ...] = ENTRIES, **changes: dict[str, Any]
 ) -> Database:
-    """Make a warehouse of one ranking through the functions of a build; `changes` are of entries,
+    """Make a warehouse of one ranking by the statements of a build; `changes` are of entries,
     by folder.
     """
     runs: list[dict[str, Any]] = []
     records: list[dict[str, Any]] = []
     for path, score, chip_count, digest in entries:
-        submitter = path.split("/")[0]
+        submitter, name = path.split("/")
         chip = "IPU" if submitter in {"Graphcore", "Baidu"} else "A100"
         records.append(
             {
-                "round": "2.0",
-                "division": "closed",
-                "benchmark": "bert",
                 "path": path,
-                "result_id": path,
-                "usable": True,
                 "minutes": score,
+                "benchmark": "bert",
                 "submitter": submitter,
-                "company": submitter,
-                "chip": chip,
                 "chip_printed": chip,
                 "chip_count": chip_count,
-                "scaling_factor": 1.0,
-                "attribution": path,
-                "minutes_per_sample": score / 160,
                 "energy_j": 3.6e6 * chip_count,
-                "n_runs": 5,
-                "n_success": 5,
-                "model": "BERT-Large",
-                "comparable_rounds": "1.0-5.0",
                 "samples_to_converge": 160.0,
-                **changes.get(path.split("/")[1], {}),
+                **changes.get(name, {}),
             }
         )
-        minutes = RUNS[:2] if submitter == "Dell" else RUNS
-        for number, value in enumerate(minutes):
-            name = digest if digest and number == 0 else f"{path}{number}"
-            run = {
-                "round": "2.0",
-                "path": path,
-                "sha256": name,
-                "minutes": value + score - 10,
-                "counted": True,
-            }
-            runs.append({**run, "copies": 2 if name == digest else 1})
-    evidence = assess_runs(records, group_runs(pd.DataFrame(runs, columns=COLUMNS)), load_rules())
-    completed = [{**record, **describe_interval(record, evidence)} for record in records]
-    tests = pd.DataFrame(list_pair_tests(evidence)).to_dict("records")
-    resolution = resolve_rankings(completed, evidence)
+        for number, value in enumerate(RUNS[:2] if submitter == "Dell" else RUNS):
+            is_shared = digest is not None and number == 0
+            log = digest if is_shared else f"{path}{number}"
+            runs.append({"path": path, "sha256": log, "minutes": value + score - 10})
+    with link_mlperf(records, runs) as connection:
+        tables = {
+            name: connection.table(table(name).sql_name).to_arrow_table().to_pylist()
+            for name in ("mlperf_entries", "mlperf_runs", "rank_resolution", "mlperf_pair_tests")
+        }
+    for entry in tables["mlperf_entries"]:
+        entry["minutes_per_sample"] = (entry["minutes"] or 0.0) / 160
     return make_warehouse(
-        [{**TRAINED, "result_id": record["result_id"]} for record in records],
-        mlperf_entries=completed,
-        mlperf_runs=runs,
-        rank_resolution=resolution,
-        mlperf_pair_tests=tests,
+        [{**TRAINED, "result_id": record["path"]} for record in records], **tables
     )
 
 
@@ -220,7 +192,7 @@ def test_measurement_that_was_entered_again_is_ranked_once() -> None:
         ("Azure/c", 10.1, 8, None),
         ("Dell/d", 14.0, 8, None),
     )
-    database = make_database(entries, b={"same_as": "r1"}, c={"same_as": "r1"})
+    database = make_database(entries)
     columns = "path, rank, repeats, tied_ranks, worst_rank, outcome, same_machine, speed_rank"
     assert database.query(
         f"SELECT {columns} FROM mlperf_ranking WHERE scope = 'all-sizes' ORDER BY minutes, path"
@@ -240,8 +212,8 @@ def test_measurement_that_was_entered_again_is_ranked_once() -> None:
         "SELECT count(*) FILTER ('Google/b' IN (path, other_path)) FROM detail.mlperf_pairs"
     ) == [(0,)]
     assert database.query("SELECT rank FROM detail.mlperf_comparable ORDER BY path") == [
-        (None,),
         (2,),
+        (3,),
         (None,),
         (1,),
     ]

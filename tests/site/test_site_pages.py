@@ -13,6 +13,7 @@ from xml.etree import ElementTree as ET
 import duckdb
 import pytest
 from ipu_results.analyses import load_analysis
+from ipu_results.check.rules import RULES
 from ipu_results.errors import WarehouseError
 from ipu_results.ground.sql import run_query
 from ipu_results.site.charts import build_chart, format_csv
@@ -95,9 +96,16 @@ def test_pages_have_no_absolute_address_of_the_site_without_its_base(files: File
     assert not any(name.endswith((".png", ".jpg")) for name in files)
     for text in list_pages(files).values():
         assert "og:url" not in text
-        assert "canonical" not in text
+        assert 'rel="canonical"' not in text
         assert "<script" not in text
     assert "](claims.html)" in files["llms.txt"]
+
+
+def test_each_rule_has_its_statement_on_the_page_of_rules(files: Files) -> None:
+    page = str(files["rules.html"])
+    for rule in RULES:
+        assert f'<h2 id="{rule.id}">' in page
+        assert rule.statement in unescape(page)
 
 
 @pytest.mark.slow

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from itertools import repeat
 from typing import Any
@@ -18,7 +18,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from ipu_results.errors import CatalogueError, ConservationError
-from ipu_results.link.platforms import NOT_IN_VOCABULARY
+from ipu_results.mlperf.rules import load_rules
 from ipu_results.normalise import NormalisedDocument
 from ipu_results.normalise.join import ACCEPTED, QUARANTINED, SOURCE_ROWS, list_keys
 from ipu_results.normalise.rows import PLACE
@@ -203,42 +203,17 @@ def build_document_frame(documents: Iterable[Document]) -> pd.DataFrame:
     return build_frame(table("documents"), [document.record() for document in documents])
 
 
-def build_vocabulary_frames(
-    results: pd.DataFrame, entries: pd.DataFrame, vocabulary: Vocabulary
-) -> dict[str, pd.DataFrame]:
-    """Build the tables that vocabulary and schema fill; `entries` is `mlperf_entries`.
+def build_vocabulary_frames(vocabulary: Vocabulary) -> dict[str, pd.DataFrame]:
+    """Build the tables that vocabulary and schema fill.
 
     `relations` and `columns` are the data dictionary of tables and views.
     """
     relations: tuple[Table | View, ...] = (*TABLES, *VIEWS)
-    columns = [row for relation in relations for row in list_dictionary_rows(relation)]
-    return {
-        "models": _build_model_frame(results, entries, vocabulary),
-        "comparison_remarks": build_frame(table("comparison_remarks"), vocabulary.remarks),
-        "operation_counts": build_frame(table("operation_counts"), vocabulary.operation_counts),
-        "relations": build_frame(
-            table("relations"), [describe_relation(relation) for relation in relations]
-        ),
-        "columns": build_frame(table("columns"), columns),
+    rows: dict[str, Sequence[Mapping[str, Any]]] = {
+        "comparison_remarks": vocabulary.remarks,
+        "operation_counts": vocabulary.operation_counts,
+        "mlperf_comparability": [asdict(block) for block in load_rules().comparable],
+        "relations": [describe_relation(relation) for relation in relations],
+        "columns": [row for relation in relations for row in list_dictionary_rows(relation)],
     }
-
-
-def _build_model_frame(
-    results: pd.DataFrame, entries: pd.DataFrame, vocabulary: Vocabulary
-) -> pd.DataFrame:
-    """Build `models`: the vocabulary, the networks that `results.model` tells apart under a printed
-    name, those of MLPerf's benchmarks, and each printed name that has no entry.
-    """
-    models = {entry["model"]: entry for entry in vocabulary.list_entries("model")}
-    told_apart = [*vocabulary.derived["model"], *map(asdict, vocabulary.identities)]
-    for entry in told_apart:
-        item = models.get(entry["model_printed"], {}).get("item")
-        own = {"model": entry["model"], "item": item, "source": entry["source"]}
-        models.setdefault(entry["model"], own)
-    for name in entries["model"].dropna().unique():
-        models.setdefault(name, {"model": name, "source": "detail.mlperf_comparability"})
-    for name in results["model_printed"].unique():
-        models.setdefault(name, {"model": name, "source": NOT_IN_VOCABULARY})
-    names = table("models").names
-    rows = [{name: entry.get(name) for name in names} for entry in models.values()]
-    return build_frame(table("models"), sorted(rows, key=lambda row: str(row["model"])))
+    return {name: build_frame(table(name), own) for name, own in rows.items()}

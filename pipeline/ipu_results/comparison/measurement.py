@@ -344,7 +344,7 @@ def read_run(folder: Path) -> tuple[list[tuple[str, dict[str, str]]], dict[str, 
     if machine is not None:
         for _, values in lines:
             if values.get("platform") == machine.processor:
-                values["platform"] = machine.name
+                values["platform"] = machine.platform
     return lines, environment
 
 

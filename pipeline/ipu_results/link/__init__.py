@@ -1,12 +1,11 @@
 """Link: join what documents say of one thing, by the statements of `schema/links`.
 
 They read the tables of one build in one connection, and in its schema `read` the rows of documents
-as they were read, each with its place. What is numeric and not relational is in `link.mlperf`.
+as they were read, each with its place. What they call that is not relational is in `link.functions`.
 """
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator, Sequence
 from typing import Any
 
@@ -16,14 +15,13 @@ import pyarrow as pa
 
 from ipu_results.errors import DamagedDocumentError, VocabularyError
 from ipu_results.ground.sql import create_table
-from ipu_results.ground.statements import run_statement
-from ipu_results.link.machines import parse_machine
+from ipu_results.ground.statements import define_macros, execute_text, read_statement, run_text
+from ipu_results.link.functions import COMPUTED, define_functions
 from ipu_results.normalise import NormalisedDocument
-from ipu_results.normalise.by_source import get_run_id
 from ipu_results.normalise.rows import PLACE, passthrough_schema
-from ipu_results.schema import LINKS, SQL, TABLES, table
-from ipu_results.schema.frames import build_frame_from_columns
-from ipu_results.schema.vocabulary import KINDS, normalise_header
+from ipu_results.schema import LINKS, SQL, TABLES, fill_rules, table
+from ipu_results.schema.frames import arrow_schema, build_frame_from_columns
+from ipu_results.schema.vocabulary import KINDS, Vocabulary, normalise_header
 
 WRONG = "wrong/"
 """The folder of statements that return what may not be: a row stops the build."""
@@ -43,51 +41,60 @@ AS_READ = (
 )
 # headers of a configuration under which a result may have a cell
 CITED = ("micro_batch_size", "latency_definition")
+CELLS = pa.schema(
+    [*PLACE, *((name, pa.string()) for name in ("document_id", "field", "header", "raw_text"))]
+)
 
 
-def _make_schema(*texts: str) -> pa.Schema:
-    return pa.schema([(name, pa.string()) for name in texts])
-
-
-SCHEMAS = {
-    "cells": pa.schema([*_make_schema("document_id", "field", "header", "raw_text"), *PLACE]),
-    "run_documents": _make_schema("document_id", "reader", "run_id"),
-    "machines": pa.schema(
-        [*_make_schema("run_id", "platform", "processor", "evidence"), ("virtual_cpus", pa.int64())]
-    ),
-}
-
-
-def stage_documents(
-    connection: duckdb.DuckDBPyConnection, documents: Sequence[NormalisedDocument]
+def stage(
+    connection: duckdb.DuckDBPyConnection,
+    documents: Sequence[NormalisedDocument],
+    vocabulary: Vocabulary,
 ) -> None:
-    """Create the tables of the schema `read`: rows of AS_READ, cells of configurations, and what the
-    documents of local runs are.
-    """
+    """Define what the statements read and call besides the tables of the build."""
+    define_macros(connection)
+    define_functions(connection, vocabulary)
     connection.execute("CREATE SCHEMA read")
+    cells: list[dict[str, Any]] = []
     for name in AS_READ:
         parts = [passthrough_schema(name).empty_table()]
         for document in documents:
             if KINDS[document.document.reader].table == name:
                 parts.append(document.passthrough)
-        create_table(connection, f"read.{name}", pa.concat_tables(parts))
-    rows: dict[str, list[dict[str, Any]]] = {name: [] for name in SCHEMAS}
-    for document in documents:
-        source = document.document
-        if KINDS[source.reader].table == "configurations":
-            rows["cells"] += _list_cells(document)
-        if KINDS[source.reader].local:
-            run_id = get_run_id(source)
-            rows["run_documents"].append(
-                {"document_id": source.document_id, "reader": source.reader, "run_id": run_id}
-            )
-            rows["machines"] += _list_machines(run_id, document.passthrough.to_pylist())
-    for name, schema in SCHEMAS.items():
-        create_table(connection, f"read.{name}", pa.Table.from_pylist(rows[name], schema))
+                if name == "configurations":
+                    cells += _list_cells(document)
+        rows = pa.concat_tables(parts).select(_list_read(name, vocabulary))
+        create_table(connection, f"read.{name}", rows)
+    create_table(connection, "read.cells", pa.Table.from_pylist(cells, CELLS))
+    text = pa.string()
+    platforms = arrow_schema(table("platforms"))
+    known = {
+        "known_platform": pa.schema(
+            [*platforms, ("part_of", text), ("described_as", pa.list_(text))]
+        ),
+        "known_model": arrow_schema(table("models")),
+    }
+    for name, schema in known.items():
+        entries = vocabulary.list_entries(name.removeprefix("known_"))
+        create_table(connection, name, pa.Table.from_pylist(list(entries), schema))
+
+
+def _list_read(name: str, vocabulary: Vocabulary) -> list[str]:
+    """Return the columns of a table that documents fill, and those of the place of a row."""
+    printed: set[str] = set()
+    for header in vocabulary.table_headers:
+        if KINDS[header.reader].table == name:
+            printed |= header.keys
+    columns = [
+        column.name
+        for column in table(name).columns
+        if normalise_header(column.header or column.name) in printed
+    ]
+    return [*columns, "document_id", *PLACE.names]
 
 
 def _list_cells(document: NormalisedDocument) -> Iterator[dict[str, Any]]:
-    """Yield the cells of a document of configurations under which a result may have a cell."""
+    """Yield the cells of configurations that a result may have."""
     for read in document.parsed.tables:
         headers = [normalise_header(header) for header in read.columns]
         for field in CITED:
@@ -104,38 +111,32 @@ def _list_cells(document: NormalisedDocument) -> Iterator[dict[str, Any]]:
                 }
 
 
-def _list_machines(run_id: str, rows: Sequence[dict[str, Any]]) -> Iterator[dict[str, Any]]:
-    """Yield the virtual machine that the record of a run describes."""
-    for row in rows:
-        environment = row.get("environment")
-        machine = parse_machine(json.loads(environment)) if environment else None
-        if machine is not None:
-            yield {
-                "run_id": run_id,
-                "platform": machine.name,
-                "processor": machine.processor,
-                "virtual_cpus": machine.virtual_cpus,
-                "evidence": machine.evidence,
-            }
-
-
-def link(connection: duckdb.DuckDBPyConnection) -> dict[str, pd.DataFrame]:
-    """Run the statements of `schema/links` in their order, each of which can read those before it.
+def link(
+    connection: duckdb.DuckDBPyConnection, names: Sequence[str] = LINKS
+) -> dict[str, pd.DataFrame]:
+    """Run statements of `schema/links` in their order, each of which can read those before it.
 
     Returns the published tables among them, and fills `results` and `microbenchmarks`. Raises
     DamagedDocumentError or VocabularyError for what contradicts another document.
     """
     frames = {}
-    for name in LINKS:
-        rows = run_statement(connection, f"links/{name}.sql")
-        if name.startswith(WRONG):
-            _raise_first(rows)
+    for name in names:
+        if name in COMPUTED:
+            create_table(connection, name, pa.table(COMPUTED[name](connection)))
             continue
-        if name in PUBLISHED:
-            rows = rows.sort_by([(column, "ascending") for column in table(name).key])
+        path = f"links/{name}.sql"
+        sql = fill_rules(read_statement(path))
+        if name.startswith(WRONG):
+            _raise_first(run_text(connection, path, sql))
+        elif name in PUBLISHED:
+            definition = table(name)
+            execute_text(connection, path, f"CREATE TABLE {definition.sql_name} AS {sql}")
+            ordered = f"FROM {definition.sql_name} ORDER BY {', '.join(definition.key)}"
+            rows = connection.sql(ordered).to_arrow_table()
             columns = dict(zip(rows.column_names, rows.columns, strict=True))
-            frames[name] = build_frame_from_columns(table(name), columns)
-        create_table(connection, table(name).sql_name if name in PUBLISHED else name, rows)
+            frames[name] = build_frame_from_columns(definition, columns)
+        else:
+            execute_text(connection, path, f"CREATE TABLE {name} AS {sql}")
         if name == ADDED:
             _apply_added(connection)
     return frames

@@ -13,18 +13,14 @@ from ipu_results.ground.text import format_count
 
 @dataclass(frozen=True, slots=True)
 class LocalMachine:
-    """The virtual machine of a local run: what its host calls itself, its processors, and what says
-    so.
-    """
+    """The virtual machine of a local run, and what says that it is one."""
 
+    platform: str
+    """Its name, such as `2 virtual CPUs (AMD EPYC host)`."""
     processor: str
+    """What its host calls itself."""
     virtual_cpus: int
     evidence: str
-
-    @property
-    def name(self) -> str:
-        """The platform, such as `2 virtual CPUs (AMD EPYC host)`."""
-        return f"{format_count(self.virtual_cpus, 'virtual CPU')} ({self.processor} host)"
 
 
 def parse_machine(environment: Mapping[str, Any]) -> LocalMachine | None:
@@ -38,4 +34,5 @@ def parse_machine(environment: Mapping[str, Any]) -> LocalMachine | None:
         return None
     if not processor or count < 1 or not evidence:
         return None
-    return LocalMachine(processor, count, str(evidence))
+    platform = f"{format_count(count, 'virtual CPU')} ({processor} host)"
+    return LocalMachine(platform, processor, count, str(evidence))

@@ -130,7 +130,6 @@ class ComparableRounds:
 class Rules:
     first_round: str
     last_round: str
-    first_normalised_round: str
     init_limit_minutes: Mapping[str, float]
     benchmarks: Mapping[str, Benchmark]
     divisions: Mapping[str, str]
@@ -201,7 +200,6 @@ def load_rules() -> Rules:
     return Rules(
         first_round=data["first_round"],
         last_round=data["last_round"],
-        first_normalised_round=data["first_normalised_round"],
         init_limit_minutes=data["init_limit_minutes"],
         benchmarks=_read_benchmarks(data["benchmarks"], data["targets"], data["epochs"]),
         divisions=_map_spellings(data["divisions"]),

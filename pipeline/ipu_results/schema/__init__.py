@@ -4,6 +4,7 @@ generated from that.
 
 from __future__ import annotations
 
+import json
 import re
 import tomllib
 from collections.abc import Iterable, Mapping, Sequence
@@ -411,7 +412,7 @@ def _format_rows(file: str, part: str, columns: Sequence[str]) -> str:
     """Return rows of schema/vocabulary for a VALUES clause.
 
     What is listed under a name has it as `name`, and a `value` if it is no table of its own. Each
-    value of a list is a row.
+    value of a list is a row, and an empty list one without a value. A table in a table is JSON.
     """
     entries = load_schema_file(f"vocabulary/{file}.toml")[part]
     if isinstance(entries, Mapping):
@@ -425,15 +426,16 @@ def _format_rows(file: str, part: str, columns: Sequence[str]) -> str:
 def _list_rows(name: str, entry: Any) -> list[dict[str, Any]]:
     if isinstance(entry, Mapping):
         return [{"name": name, **entry}]
-    values = entry if isinstance(entry, list) else [entry]
+    values = (entry or [None]) if isinstance(entry, list) else [entry]
     return [{"name": name, "value": value} for value in values]
 
 
-def _quote_value(value: str | float | None) -> str:
+def _quote_value(value: str | float | Mapping[str, Any] | None) -> str:
     if value is None:
         return "NULL"
-    # with an exponent DuckDB takes a number for a double, else for a decimal
-    return quote(value) if isinstance(value, str) else f"{value!r}e0"
+    if isinstance(value, Mapping):
+        return quote(json.dumps(value))
+    return quote(value) if isinstance(value, str) else repr(value)
 
 
 @cache

@@ -93,18 +93,14 @@ class Vocabulary:
     printed name. `precision_bits` maps a printed precision to its bits of activations and weights.
     `units` are keyed by column and printed unit, `metrics` by the printed metric of a comparator.
     `metadata` maps the labels of a document kind to fields. `benchmarks` maps an MLPerf folder to
-    its model. `gmacs` holds 10⁹ multiply-accumulates of one inference by network and printed
-    variant ("" for none). `peaks` names the column of `platforms` that bounds work at a precision.
+    its model. `peaks` names the column of `platforms` that bounds work at a precision.
     `precision_names` maps a precision, normalised, to the name that all its spellings share.
     `precision_settings` maps what a configuration sets to the printed precisions that fit it, none
-    if it leaves them open. `latency_bases` maps a script's definition of latency to what it times,
-    None if it times nothing, `latency_scopes` to where. `vendors` maps the vendor of a chip to what
-    its chips' names begin with. `remarks` are the rows of `comparison_remarks`, `operation_counts`
-    those of the table of that name. `derived` holds the lists that derived columns rest on.
-    `microbenchmarks` maps the metric of a microbenchmark to its units. `renamed` are rows with
-    another name than what ran. `not_given` is what a document prints where it gives no value, for a
-    field or "any". `aggregates` are the normalised words that a row of totals has in place of a
-    model.
+    if it leaves them open. `remarks` are the rows of `comparison_remarks`, `operation_counts` those
+    of the table of that name. `derived` holds the lists that derived columns rest on.
+    `microbenchmarks` maps the metric of a microbenchmark to its units. `not_given` is what a
+    document prints where it gives no value, for a field or "any". `aggregates` are the normalised
+    words that a row of totals has in place of a model.
     """
 
     table_headers: tuple[TableHeader, ...]
@@ -121,18 +117,13 @@ class Vocabulary:
     benchmarks: Mapping[str, str]
     framework_by_path: Mapping[str, str]
     tasks: Mapping[str, str]
-    gmacs: Mapping[tuple[str, str], float]
     peaks: Mapping[str, str]
     precision_names: Mapping[str, str]
     precision_settings: Mapping[str, Sequence[str]]
-    latency_bases: Mapping[str, str | None]
-    latency_scopes: Mapping[str, str | None]
     identities: tuple[NetworkIdentity, ...]
-    renamed: tuple[Entry, ...]
     remarks: tuple[Entry, ...]
     operation_counts: tuple[Entry, ...]
     derived: Mapping[str, Sequence[Entry]]
-    vendors: Mapping[str, Sequence[str]]
     microbenchmarks: Mapping[str, Quantity]
     not_given: Mapping[str, frozenset[str]]
     aggregates: frozenset[str]
@@ -204,15 +195,6 @@ class Vocabulary:
         entries = {"platform": self.platforms, "model": self.models}[key].values()
         return [entry for _, entry in sorted({entry[key]: entry for entry in entries}.items())]
 
-    @property
-    def packed_datasets(self) -> frozenset[str]:
-        """The printed names of datasets whose rows have several sequences in each row of the batch."""
-        return frozenset(
-            entry["dataset_printed"]
-            for entry in self.derived["dataset"]
-            if entry.get("packed") == "yes"
-        )
-
 
 @cache
 def load_vocabulary() -> Vocabulary:
@@ -274,7 +256,6 @@ def load_vocabulary() -> Vocabulary:
         },
         framework_by_path=headers["comparators"]["framework_by_path"],
         tasks=headers["comparators"]["tasks"],
-        gmacs=gmacs,
         peaks=precisions["peaks"],
         precision_names={
             normalise_name(spelling): name
@@ -282,18 +263,10 @@ def load_vocabulary() -> Vocabulary:
             for spelling in [name, *spellings]
         },
         precision_settings=precisions["settings"],
-        latency_bases={
-            entry["text"]: entry.get("basis") for entry in _load("latencies")["definition"]
-        },
-        latency_scopes={
-            entry["text"]: entry.get("scope") for entry in _load("latencies")["definition"]
-        },
         identities=tuple(NetworkIdentity(**entry) for entry in _load("identities")["identity"]),
-        renamed=tuple(_load("identities")["renamed"]),
         remarks=tuple(_load("remarks")["remark"]),
         operation_counts=counts,
         derived=_load("derived"),
-        vendors=platforms["vendors"],
         microbenchmarks={
             name: Quantity(
                 entry["unit"], {unit: Decimal(factor) for unit, factor in entry["units"].items()}

@@ -23,7 +23,9 @@ from ipu_results.comparison.statements import read_comparison
 from ipu_results.comparison.words import load_known_words
 from ipu_results.ground import physics
 from ipu_results.ground.sql import run_query
-from ipu_results.schema import TABLES, VIEWS, fill_rules, sql_view
+from ipu_results.ground.statements import MACROS, read_statement
+from ipu_results.schema import RULES as RULES_SCHEMA
+from ipu_results.schema import SHARED, TABLES, VIEWS, fill_rules, sql_view
 from ipu_results.schema.accelerators import find_accelerator, load_accelerators
 from ipu_results.schema.vocabulary import load_vocabulary, normalise_name
 from ipu_results.store.files import get_parquet_name
@@ -85,7 +87,12 @@ def build_sql(connection: duckdb.DuckDBPyConnection) -> dict[str, Any]:
     """Collect file names, view statements, tables and views with their columns, and examples."""
     return {
         "files": {table.sql_name: get_parquet_name(table.sql_name) for table in TABLES},
-        "views": [sql_view(view)[0] for view in VIEWS],
+        "views": [
+            read_statement(MACROS),
+            *(sql_view(view)[0] for view in VIEWS),
+            f"CREATE SCHEMA {RULES_SCHEMA}",
+            *(sql_view(view)[0] for view in SHARED),
+        ],
         "relations": run_query(connection, RELATIONS).to_pylist(),
         "columns": encode_query(connection, COLUMNS),
         "examples": [{"title": title, "sql": text} for title, text in EXAMPLES.items()],

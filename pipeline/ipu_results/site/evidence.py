@@ -34,6 +34,13 @@ FLAGS = """
     SELECT result_id, rule, severity, message, suggested FROM flags WHERE severity IN {severities}
     ORDER BY ALL
 """
+RULES = """
+    SELECT rule, title, description, statement, count(f.rule) AS flags
+    FROM detail.rules
+    LEFT JOIN flags f USING (rule)
+    GROUP BY ALL
+    ORDER BY rule
+"""
 OPERATIONS = "SELECT microbenchmark_id, operation FROM microbenchmarks"
 
 
@@ -197,6 +204,11 @@ OBSTACLES = {
     "R29": "implies more power than the chip can draw",
     "R35": "is contradicted by other evidence",
 }
+
+
+def build_rules_page(connection: duckdb.DuckDBPyConnection) -> Page:
+    """Build the page of the quality rules with the statement of each."""
+    return build_page("rules.html", "rules.html", rules=run_query(connection, RULES).to_pylist())
 
 
 def build_energy_page(connection: duckdb.DuckDBPyConnection) -> Page:

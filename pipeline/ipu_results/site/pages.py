@@ -32,6 +32,7 @@ LISTS = [
     "microbenchmarks",
     "charts",
     "claims",
+    "rules",
     "downloads",
     "changed",
 ]
@@ -79,6 +80,7 @@ def build_pages(
         evidence.build_energy_page(connection),
         *evidence.build_peak_pages(connection, charts),
         *evidence.build_microbenchmark_pages(connection),
+        evidence.build_rules_page(connection),
         build_page("downloads.html", "downloads.html", downloads=downloads),
         build_page(
             "changed.html",

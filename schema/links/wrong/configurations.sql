@@ -27,20 +27,15 @@ described AS (
             string_split(c.precision_flags, '; '),
             lambda setting: NOT list_contains(k.settings, setting)
         ) AS unknown_settings,
-        l.definition IS NOT NULL AS is_defined,
-        s.document_id IS NOT NULL AS has_row,
         r.result_id IS NOT NULL AS has_result,
         r.batch_size AS printed,
         c.global_batch_from_config = r.batch_size AS agrees
-    FROM read.configurations c
+    FROM configured c
     LEFT JOIN filled f USING (document_id, table_name, row_number)
-    CROSS JOIN (SELECT list(setting) AS settings FROM known_setting) k
-    LEFT JOIN known_latency l ON l.definition = c.latency_definition
-    LEFT JOIN source_rows s
-        ON s.document_id = c.result_document
-        AND s.table_name = c.result_table
-        AND s.row_number = c.result_row
-    LEFT JOIN results r ON r.result_id = s.result_id
+    CROSS JOIN (
+        SELECT list(name) AS settings FROM (VALUES {precisions.settings: name}) AS t (name)
+    ) k
+    LEFT JOIN results r USING (result_id)
 ),
 judged AS (
     SELECT

@@ -9,9 +9,11 @@ WITH points AS (
                 document_id, table_name, task, model_printed, variant, dataset_printed, platform,
                 framework, sdk_version, precision_printed, conditions
         ) AS curve,
-        if(item_latency, NULL, latency_ms) AS batch_latency,
-        if(item_latency OR result_id IN (SELECT result_id FROM rules.unlike_depths), NULL, in_flight)
-            AS depth
+        CASE WHEN NOT item_latency THEN latency_ms END AS batch_latency,
+        CASE
+            WHEN NOT item_latency AND result_id NOT IN (SELECT result_id FROM rules.unlike_depths)
+                THEN in_flight
+        END AS depth
     FROM rules.published
     WHERE batch_size IS NOT NULL
 ), long AS (

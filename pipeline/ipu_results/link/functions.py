@@ -1,0 +1,159 @@
+"""What the statements of `schema/links` call that is not relational: names of the vocabulary, the
+rules of MLPerf scores, their intervals, and the tests of pairs.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict
+from functools import partial
+from statistics import fmean
+from typing import Any
+
+import duckdb
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from ipu_results.link.machines import parse_machine
+from ipu_results.mlperf.interval import (
+    COVERAGE,
+    DIGITS,
+    MIN_RUNS,
+    Runs,
+    compute_t_quantile,
+    estimate_intervals,
+    make_runs,
+)
+from ipu_results.mlperf.reference import ReferencePoint, find_reference, prune_points
+from ipu_results.mlperf.rules import (
+    BETWEEN_FINDINGS,
+    format_attribution,
+    load_rules,
+    olympic_mean,
+    summarise_findings,
+)
+from ipu_results.mlperf.separation import compare_pairs
+from ipu_results.schema.vocabulary import Vocabulary
+
+MACHINE = "STRUCT(platform VARCHAR, processor VARCHAR, virtual_cpus BIGINT, evidence VARCHAR)"
+POINT = "STRUCT(batch BIGINT, mean DOUBLE)"
+REFERENCE = "STRUCT(mean DOUBLE, method VARCHAR)"
+INTERVAL = "STRUCT(mean DOUBLE, low DOUBLE, high DOUBLE)"
+ATTRIBUTED = (
+    "STRUCT(round VARCHAR, division VARCHAR, benchmark VARCHAR, submitter VARCHAR, path VARCHAR)"
+)
+
+
+def define_functions(connection: duckdb.DuckDBPyConnection, vocabulary: Vocabulary) -> None:
+    """Define what the statements call of the vocabulary and of the rules of scores."""
+    functions: dict[str, tuple[Callable[..., Any], Any, str]] = {
+        "name_platform": (vocabulary.name_platform, ["VARCHAR"], "VARCHAR"),
+        "name_chip": (vocabulary.name_chip, ["VARCHAR"], "VARCHAR"),
+        "parse_machine": (_parse_machine, ["VARCHAR"], MACHINE),
+        "find_drop": (_find_drop, ["VARCHAR"], "BIGINT"),
+        "olympic_mean": (olympic_mean, ["DOUBLE[]", "BIGINT", "BIGINT"], "DOUBLE"),
+        "prune_points": (_prune_points, [f"{POINT}[]"], f"{POINT}[]"),
+        "find_reference": (_find_reference, [f"{POINT}[]", "BIGINT"], REFERENCE),
+        "describe_mean": (_describe_mean, ["DOUBLE[]"], INTERVAL),
+        "summarise_findings": (_summarise_findings, ["DOUBLE", "VARCHAR[]"], "VARCHAR"),
+        "format_attribution": (format_attribution, [ATTRIBUTED, "VARCHAR", "DATE"], "VARCHAR"),
+    }
+    takes_null: Any = "special"  # else a function may not return one
+    for name, (function, parameters, result) in functions.items():
+        connection.create_function(name, function, parameters, result, null_handling=takes_null)
+
+
+def _parse_machine(environment: str) -> dict[str, Any] | None:
+    machine = parse_machine(json.loads(environment))
+    return None if machine is None else asdict(machine)
+
+
+def _find_drop(benchmark: str) -> int:
+    return load_rules().benchmark(benchmark).drop
+
+
+def _prune_points(points: Sequence[dict[str, Any]] | None) -> list[dict[str, Any]]:
+    if points is None:
+        return []
+    return [point._asdict() for point in prune_points([ReferencePoint(**own) for own in points])]
+
+
+def _find_reference(
+    points: Sequence[dict[str, Any]] | None, batch: int | None
+) -> dict[str, Any] | None:
+    if points is None or batch is None:
+        return None
+    found = find_reference([ReferencePoint(**point) for point in points], batch)
+    return None if found is None else dict(zip(("mean", "method"), found, strict=True))
+
+
+def _describe_mean(values: Sequence[float] | None) -> dict[str, float | None] | None:
+    """Return the mean with its interval by Student's t, which two values do not give."""
+    if not values:
+        return None
+    mean = fmean(values)
+    n = len(values)
+    if n < MIN_RUNS:
+        return {"mean": mean, "low": None, "high": None}
+    # statistics.stdev sums fractions; the digits kept of an end do not need them
+    error = math.sqrt(math.fsum((value - mean) ** 2 for value in values) / (n - 1) / n)
+    half = compute_t_quantile(COVERAGE, n - 1) * error / mean
+    low = mean * max(round(1 - half, DIGITS), 0.0)
+    return {"mean": mean, "low": low, "high": mean * round(1 + half, DIGITS)}
+
+
+def _summarise_findings(factor: float | None, findings: Sequence[str] | None) -> str | None:
+    return summarise_findings(factor, [text.split(BETWEEN_FINDINGS) for text in findings or ()])
+
+
+def _fetch_entries(
+    connection: duckdb.DuckDBPyConnection, name: str
+) -> tuple[npt.NDArray[np.int64], Runs, list[Any]]:
+    """Return the entries of a relation that have runs: place, runs, and groups that are alike."""
+    rows = connection.sql(f"FROM {name} WHERE run_minutes IS NOT NULL ORDER BY place")
+    entries = rows.to_arrow_table()
+    columns = ("run_minutes", "counts", "dropped", "reference")
+    runs = make_runs(*(entries[name].to_pylist() for name in columns))
+    return entries["place"].to_numpy(), runs, entries["alike"].to_pylist()
+
+
+def _estimate_intervals(connection: duckdb.DuckDBPyConnection) -> dict[str, Any]:
+    """Return the interval of each entry with runs, relative to its score."""
+    places, runs, alike = _fetch_entries(connection, "scored")
+    intervals = estimate_intervals(runs, alike)
+    return {
+        "place": places,
+        "low": intervals.low,
+        "high": intervals.high,
+        "method": pa.array(intervals.methods, pa.string()),
+    }
+
+
+def _compare_pairs(
+    connection: duckdb.DuckDBPyConnection, entries: str, condition: str
+) -> dict[str, Any]:
+    """Return what the runs of `entries` say of the pairs with a condition: p of equal means, and the
+    probability that their order is wrong.
+    """
+    places, runs, _ = _fetch_entries(connection, entries)
+    pairs = connection.sql(
+        f"SELECT first, second FROM pairs WHERE {condition} ORDER BY ALL"
+    ).fetchnumpy()
+    rows = {name: np.searchsorted(places, pairs[name]) for name in pairs}
+    tested = compare_pairs(runs, **rows)
+    return {**pairs, "p": tested.p, "wrong_order": tested.wrong_order}
+
+
+COMPUTED: Mapping[str, Callable[[duckdb.DuckDBPyConnection], dict[str, Any]]] = {
+    "intervals": _estimate_intervals,
+    "p_values": partial(_compare_pairs, entries="scored", condition="is_tested"),
+    "speed_p_values": partial(
+        _compare_pairs, entries="paced", condition="is_tested AND has_speeds"
+    ),
+}
+"""The columns of relations that are computed from those before them, by the name of the relation in
+`schema/order.toml`.
+"""
