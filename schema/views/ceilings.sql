@@ -11,9 +11,9 @@ measured AS (
         *,
         CASE
             WHEN operation IN ('matrix product', 'GEMM') AND metric = 'arithmetic throughput'
-                AND regexp_matches(precision, '(?i)^(mixed|half|fp16)') THEN 'matrix product at 16 bits'
+                AND regexp_matches(precision, '(?i)^(mixed|fp16)') THEN 'matrix product at 16 bits'
             WHEN operation IN ('matrix product', 'GEMM') AND metric = 'arithmetic throughput'
-                AND regexp_matches(precision, '(?i)^(single|fp32)') THEN 'matrix product at 32 bits'
+                AND regexp_matches(precision, '(?i)^fp32') THEN 'matrix product at 32 bits'
             WHEN metric = 'bandwidth' AND operation IN ('read local memory', 'STREAM Triad') THEN 'local memory'
             WHEN metric = 'bandwidth' AND operation = 'point-to-point transfer' THEN 'exchange'
             WHEN metric = 'bandwidth' AND operation = 'transfer from host' THEN 'host link'

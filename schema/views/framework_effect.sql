@@ -1,14 +1,13 @@
 WITH rows AS (
     SELECT
         *,
-        CASE WHEN latency_basis IS DISTINCT FROM 'per-item' THEN throughput * latency_ms / 1000 / batch_size END
-            AS batches_in_flight
+        {batches_in_flight} AS batches_in_flight
     FROM results
     WHERE origin = 'published' AND benchmark IS NULL AND throughput IS NOT NULL
     QUALIFY row_number() OVER (
         PARTITION BY
             publisher, task, model_printed, variant, dataset_printed, platform, framework,
-            conditions IS NOT DISTINCT FROM 'compiled by XLA', precision_printed, batch_size, sdk_version
+            {by_xla}, precision_printed, batch_size, sdk_version
         ORDER BY published_on DESC NULLS LAST, document_id DESC, row_number
     ) = 1
 )

@@ -1,13 +1,9 @@
 SELECT
     r.result_id, r.origin, r.relationship, r.publisher, r.model, r.variant,
-    concat_ws(
-        ', ', r.model, r.sequence_length || ' tokens', CASE WHEN r.packed THEN 'packed' END,
-        CASE WHEN r.sequence_length IS NULL AND r.variant <> r.model AND r.variant NOT LIKE '% config' THEN r.variant END
-    ) AS work,
+    r.work,
     r.sequence_length, r.dataset, r.platform, r.chip, r.chip_count, r.sdk_version, r.framework, r.precision,
     r.precision_printed, r.batch_size, r.throughput, r.item, r.latency_ms, r.latency_basis,
-    CASE WHEN r.latency_basis IS DISTINCT FROM 'per-item' THEN r.throughput * r.latency_ms / 1000 / r.batch_size END
-        AS batches_in_flight,
+    r.batches_in_flight,
     r.usable,
     CASE
         WHEN r.errors > 0 THEN 'error'
@@ -25,7 +21,7 @@ SELECT
         ''
     ) AS remark,
     r.document_id, r.table_name, r.row_number, r.conditions
-FROM results r
+FROM (SELECT *, {work} AS work, {batches_in_flight} AS batches_in_flight FROM results) r
 LEFT JOIN detail.comparison_remarks m
     ON r.origin = 'published' AND m.publisher = r.publisher AND m.task = r.task AND m.model = r.model
     AND m.framework = r.framework

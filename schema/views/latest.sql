@@ -8,6 +8,6 @@ WHERE origin = 'published' AND benchmark IS DISTINCT FROM 'mlperf-training'
 QUALIFY row_number() OVER (
     PARTITION BY
         publisher, task, model_printed, variant, dataset_printed, platform, framework, precision_printed,
-        conditions IS NOT DISTINCT FROM 'compiled by XLA', CASE WHEN task = 'inference' THEN batch_size END
+        {by_xla}, CASE WHEN task = 'inference' THEN batch_size END
     ORDER BY published_on DESC NULLS LAST, document_id DESC, row_number
 ) = 1

@@ -16,11 +16,11 @@ peaks AS (
 ),
 counted AS (
     SELECT
-        r.*, r.conditions IS NOT DISTINCT FROM 'compiled by XLA' AS by_xla, o.macs, o.parameters, o.activations, o.counted_from AS operations_source,
+        r.*, {by_xla} AS by_xla, o.macs, o.parameters, o.activations, o.counted_from AS operations_source,
         2 * o.macs * CASE WHEN r.task = 'training' THEN 3 ELSE 1 END AS flop_per_item,
         CASE
-            WHEN regexp_matches(r.precision, '(?i)^(16\.|mixed|fp16|half|bf16)') THEN 16
-            WHEN regexp_matches(r.precision, '(?i)^(32\.|fp32|single|tf32)') THEN 32
+            WHEN regexp_matches(r.precision, '(?i)^(16\.|mixed|fp16|bf16)') THEN 16
+            WHEN regexp_matches(r.precision, '(?i)^(fp32|tf32)') THEN 32
             WHEN regexp_matches(r.precision, '(?i)^(fp8|int8)$') THEN 8
         END AS bits,
         upper(r.precision) AS name,

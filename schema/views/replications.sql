@@ -69,13 +69,13 @@ classes AS (  -- what two set-ups are compared by
         regexp_replace(framework, '\d+(,|$)', '\1', 'g') AS family, list_sort(string_split(family, ', ')) AS families,
         try_cast(regexp_extract(sdk_version, '^\d+\.\d+') AS DOUBLE) AS release,
         CASE
-            WHEN regexp_matches(precision, '(?i)^(16\.|mixed|fp16|half|bf16)') THEN '16 bits'
-            WHEN regexp_matches(precision, '(?i)^(32\.|fp32|single)') THEN '32 bits'
+            WHEN regexp_matches(precision, '(?i)^(16\.|mixed|fp16|bf16)') THEN '16 bits'
+            WHEN regexp_matches(precision, '(?i)^fp32') THEN '32 bits'
             ELSE upper(precision)
         END AS precision_class,
         coalesce(regexp_matches(conditions, '(?i)\b(1st epoch|epoch 1 of|step 0)\b'), FALSE) AS starts_up,
         coalesce(regexp_matches(conditions, '(?i)\bepoch of unstated number\b'), FALSE) AS epoch_is_open,
-        coalesce(conditions = 'compiled by XLA', FALSE) AS by_xla,
+        {by_xla} AS by_xla,
         coalesce(regexp_matches(conditions, '(?i)\bvertex \w*simple'), FALSE) AS is_naive,
         coalesce((SELECT any_value(machines) FROM makers WHERE makers.chip = sides.chip), 'other') AS machines
     FROM sides

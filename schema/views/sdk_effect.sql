@@ -1,6 +1,6 @@
 WITH rows AS (
     SELECT
-        *, conditions IS NOT DISTINCT FROM 'compiled by XLA' AS by_xla,
+        *, {by_xla} AS by_xla,
         TRY_CAST(string_split(replace(sdk_version, 'Pre-SDK2.5', '2.4'), '.') AS INTEGER[]) AS sdk
     FROM results
     WHERE origin = 'published' AND benchmark IS NULL AND throughput IS NOT NULL AND batch_size IS NOT NULL AND usable

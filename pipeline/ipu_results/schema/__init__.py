@@ -399,8 +399,9 @@ VALUES = re.compile(r"\{(\w+)\.(\w+): ([\w, ]+)\}")
 def fill_rules(sql: str) -> str:
     """Return a statement with values in the place of names in braces.
 
-    `{max_batch_factor}` is one of schema/comparison.toml, `{MIN_BATCHES_IN_FLIGHT}` a constant of
-    `physics`, and `{precisions.peaks: name, value}` the rows of a part of the vocabulary.
+    `{max_batch_factor}` is one of schema/comparison.toml, `{work}` one of schema/expressions.toml,
+    `{MIN_BATCHES_IN_FLIGHT}` a constant of `physics`, and `{precisions.peaks: name, value}` the
+    rows of a part of the vocabulary.
     """
     for name, value in _load_rules().items():
         sql = sql.replace(f"{{{name}}}", value)
@@ -444,6 +445,7 @@ def _load_rules() -> dict[str, str]:
     families = ", ".join(map(quote, rules["machines"]["ipu_families"]))
     return {
         **rules["variant"],
+        **load_schema_file("expressions.toml"),
         "max_batch_factor": f"{rules['run']['max_batch_factor']:g}",
         "ipu_families": families,
     }
