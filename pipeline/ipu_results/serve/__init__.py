@@ -44,3 +44,8 @@ class RefusalError(IpuResultsError):
         self.next_step = next_step or NEXT_STEPS[code]
         self.arguments = dict(arguments)
         super().__init__(f"{code}: {reason}")
+
+    def to_record(self) -> dict[str, Any]:
+        """Return what a program gets."""
+        record = {"code": self.code, "reason": self.reason, "next_step": self.next_step}
+        return record | ({"arguments": self.arguments} if self.arguments else {})

@@ -10,20 +10,20 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
-from typing import Annotated, Any, Literal, TypedDict, get_args
+from typing import Any
 
 import duckdb
-from pydantic import Field
 
 from ipu_results.comparison.statements import load_rows
 from ipu_results.comparison.words import MAX_LISTED, KnownWords, load_known_words
 from ipu_results.ground.sql import run_query
+from ipu_results.ground.statements import run_statement
 from ipu_results.ground.text import find_nearest_words, has_in_a_row, to_json_value
 from ipu_results.schema import table
 from ipu_results.schema.usable import describe_unusable, find_unusable
 from ipu_results.schema.vocabulary import load_vocabulary, normalise_name
 from ipu_results.serve import WORDS, RefusalError
-from ipu_results.serve.brief import shorten_row
+from ipu_results.serve.brief import SHOWN, shorten_row
 from ipu_results.serve.cite import (
     DatasetVersion,
     format_citation,
@@ -42,23 +42,7 @@ from ipu_results.store.query import connect_warehouse, read_build_id
 Row = Mapping[str, Any]
 
 NEAREST = 3
-MAX_WORD = 200  # characters of an argument that is a text
-Word = Annotated[str, Field(max_length=MAX_WORD)]
-Count = Annotated[int, Field(ge=1)]
-Task = Literal["training", "inference"]
-LatencyBasis = Literal["per-batch", "several-in-flight", "per-item"]
-Figure = Literal[
-    "throughput",
-    "latency_ms",
-    "minutes",
-    "efficiency",
-    "power_w",
-    "energy_per_item_j",
-    "run_energy_j",
-    "time_to_result_s",
-    "quality_value",
-]
-FIGURES: tuple[str, ...] = get_args(Figure)
+FIGURES: tuple[str, ...] = tuple(WORDS["tools"]["find"]["arguments"]["figure"]["enum"])
 # named where a row does not print them
 MAIN_FIGURES = ("throughput", "latency_ms", "minutes", "power_w")
 ORIGINS = {
@@ -114,6 +98,12 @@ class Record:
             step = "provenance takes it; the view replications, by sql, pairs it"
             raise RefusalError("unknown-word", reason, step)
         return row
+
+    def query(self, path: str, **values: Any) -> list[dict[str, Any]]:
+        """Return the rows of a statement of schema/, whose `$name` are `values`."""
+        with self.connection.cursor() as cursor:
+            rows: list[dict[str, Any]] = run_statement(cursor, path, values).to_pylist()
+            return rows
 
     def cite(self, ids: Sequence[str]) -> str:
         """Return the citation of results and microbenchmarks as Markdown, empty for none."""
@@ -187,7 +177,7 @@ def _describe(result: CitedResult, row: Row) -> dict[str, Any]:
                 "as_printed": figure and figure.text,
                 "place": figure and figure.place,
             }
-    conditions = WORDS["conditions_of"]["result" if is_result else "microbenchmark"]
+    conditions = SHOWN["result" if is_result else "microbenchmark"]
     described = {
         "result_id": result.result_id,
         "what": result.description,
@@ -252,69 +242,6 @@ HIDDEN = {
     "suspect": "flagged",
     "repeated": "no-match",
 }
-
-
-class Conditions(TypedDict, total=False):
-    """The conditions by which tools select rows, besides `model`; tools.toml describes them."""
-
-    platform: Word
-    task: Task
-    precision: Word
-    framework: Word
-    sdk_version: Word
-    batch_size: Count
-    sequence_length: Count
-    phase: Word
-    chip_count: Count
-    chip: Word
-    variant: Word
-    input_size: Word
-    item: Word
-    power_scope: Word
-    dataset: Word
-    publisher: Word
-    submitter: Word
-    relationship: Literal["vendor", "independent", "official", "own", "submitted"]
-    origin: Literal["published", "official", "measured", "emulated"]
-    benchmark: Literal["mlperf-training", "ogb-lsc"]
-    division: Literal["closed", "open"]
-    mlperf_round: Word
-    packed: bool
-    sparsity: Annotated[float, Field(ge=0, lt=1)]
-    usable: bool
-
-
-class Run(TypedDict, total=False):
-    """Figures and conditions of a user's run; tools.toml describes them."""
-
-    model: Word
-    platform: Word
-    chip: Word
-    batch_size: Count
-    throughput: float
-    latency_ms: float
-    latency_max_ms: float
-    latency_basis: LatencyBasis
-    minutes: float
-    efficiency: float
-    power_w: float
-    power_scope: Word
-    precision: Word
-    framework: Word
-    sdk_version: Word
-    chip_count: Count
-    task: Task
-    item: Word
-    phase: Word
-    sequence_length: Count
-    packed: bool
-    sparsity: float
-    variant: Word
-    dataset: Word
-    origin: Literal["measured", "emulated"]
-    benchmark: Literal["mlperf-training"]
-    division: Literal["closed", "open"]
-    mlperf_round: Word
 
 
 @dataclass(frozen=True)

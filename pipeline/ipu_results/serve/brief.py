@@ -8,46 +8,9 @@ from collections.abc import Collection, Iterable, Mapping
 from typing import Any
 
 from ipu_results.ground.text import to_json_value
+from ipu_results.serve import WORDS
 
-# conditions that `what` and the citation say, too
-IMPLIED = (
-    "model",
-    "model_printed",
-    "variant",
-    "task",
-    "platform",
-    "chip_count",
-    "batch_size",
-    "framework",
-    "sdk_version",
-    "precision",
-    "submitter",
-    "publisher",
-    "published_on",
-)
-BRIEF_CLAIM = (
-    "claim_id",
-    "claim",
-    "figure",
-    "verdict",
-    "recomputed",
-    "gap_percent",
-    "gap_kind",
-    "not_recomputable",
-    "document_id",
-    "place",
-)
-CLAIM_COLUMNS = (
-    *BRIEF_CLAIM,
-    "value",
-    "unit",
-    "interpretation",
-    "model_printed",
-    "task",
-    "metric",
-    "subject",
-    "baseline",
-)
+SHOWN: Mapping[str, list[str]] = WORDS["shown"]
 MAX_BRIEF = 3  # rows, claims or pairs of a brief answer, unless a limit is stated
 MAX_RECOMPUTED = 2  # of a brief claim: the lowest and the highest
 RATE = re.compile(r"^(\w+)/s")
@@ -55,13 +18,12 @@ RATE = re.compile(r"^(\w+)/s")
 
 def drop_empty(value: Any) -> Any:
     """Leave out what is null or empty, at any depth."""
-    if isinstance(value, Mapping):
-        return {
-            name: own
-            for name, each in value.items()
-            if (own := drop_empty(each)) not in (None, "", [], {})
-        }
-    return [drop_empty(each) for each in value] if isinstance(value, (list, tuple)) else value
+    if isinstance(value, (list, tuple)):
+        return [drop_empty(each) for each in value]
+    if not isinstance(value, Mapping):
+        return value
+    short = {name: drop_empty(each) for name, each in value.items()}
+    return {name: each for name, each in short.items() if each not in (None, "", [], {})}
 
 
 def shorten_row(described: Mapping[str, Any], names: Collection[str]) -> dict[str, Any]:
@@ -83,7 +45,7 @@ def shorten_row(described: Mapping[str, Any], names: Collection[str]) -> dict[st
             for flag in described["flags"]
             if flag["severity"] != "info"
         ],
-        "conditions": {name: value for name, value in conditions if name not in IMPLIED},
+        "conditions": {name: value for name, value in conditions if name not in SHOWN["implied"]},
     }
 
 
@@ -152,42 +114,29 @@ def shorten_comparison(answer: Mapping[str, Any]) -> dict[str, Any]:
     }
 
 
-def shorten_pair(pair: Mapping[str, Any]) -> dict[str, Any]:
-    """Keep of a pair of a maker and a third party who measured, on what, and the ratio."""
-    return {
-        name: pair[name]
-        for name in ("party", "chip", "chip_count", "ratio", "vendor_part", "second_result_id")
-    }
-
-
 def shorten_cell(cell: Mapping[str, Any]) -> dict[str, Any]:
     """Leave out what the citation says, and the place in our file where that in the source is
     known.
     """
-    repeated = (
-        "title",
-        "source_url",
-        *(("locator", "locator_in") if cell["source_locator"] else ()),
-    )
+    repeated = {"title", "source_url"}
+    if cell["source_locator"]:
+        repeated |= {"locator", "locator_in"}
     return {name: value for name, value in cell.items() if name not in repeated}
 
 
 def describe_claim(row: Mapping[str, Any], *, is_brief: bool) -> dict[str, Any]:
     """Describe a claim with its verdict; a brief one has of many recomputations the ends."""
-    described = {
-        name: to_json_value(row[name]) for name in (BRIEF_CLAIM if is_brief else CLAIM_COLUMNS)
-    }
+    names = SHOWN["claim"] if is_brief else SHOWN["claim"] + SHOWN["claim_whole"]
+    described = {name: to_json_value(row[name]) for name in names}
     recomputed = json.loads(row["recomputed"] or "[]")
     if is_brief and len(recomputed) > MAX_RECOMPUTED:
         described["recomputations"] = len(recomputed)
-        in_order = sorted(recomputed, key=lambda own: float(own["value"]))
+        in_order = sorted(recomputed, key=lambda entry: float(entry["value"]))
         recomputed = [in_order[0], in_order[-1]]
-    return {
-        **described,
-        "recomputed": recomputed,
-        "origin": "published",
-        "publisher": row["publisher"],
-    }
+    described["recomputed"] = recomputed
+    described["origin"] = "published"
+    described["publisher"] = row["publisher"]
+    return described
 
 
 def write_unit(unit: str | None) -> str:

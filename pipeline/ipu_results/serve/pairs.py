@@ -11,10 +11,9 @@ from contextlib import contextmanager
 from dataclasses import replace
 from decimal import ROUND_HALF_UP, Decimal
 from fractions import Fraction
-from typing import Annotated, Any, Literal, NamedTuple, Unpack
+from typing import Any, NamedTuple
 
 import duckdb
-from pydantic import WithJsonSchema
 
 from ipu_results.comparison.measurement import FIGURES, Measurement
 from ipu_results.comparison.statements import (
@@ -31,19 +30,7 @@ from ipu_results.ground.statements import run_statement
 from ipu_results.ground.text import format_float
 from ipu_results.schema.vocabulary import load_vocabulary
 from ipu_results.serve import RefusalError
-from ipu_results.serve.answers import (
-    MAX_WORD,
-    Conditions,
-    Figure,
-    LatencyBasis,
-    Record,
-    Row,
-    Run,
-    Word,
-    get_unit,
-    require_figure,
-    select_rows,
-)
+from ipu_results.serve.answers import Record, Row, get_unit, require_figure, select_rows
 from ipu_results.serve.brief import MAX_BRIEF, describe_matches, shorten_comparison, write_unit
 from ipu_results.serve.facts import COMPUTED_DIGITS, EMULATED, SUBMITTED
 from ipu_results.serve.ranking import (
@@ -53,13 +40,11 @@ from ipu_results.serve.ranking import (
     PER_CHIP,
     SAME,
     WHOLE,
-    ChipsBasis,
     get_latency_basis,
     get_share,
     suggest_chips_basis,
 )
 
-ComparedFigure = Literal["throughput", "latency_ms", "minutes", "efficiency", "power_w"]
 MAX_REASONS = 3
 # of the two rows of a pair, the first as run 1
 FIRST_OBSTACLES = """
@@ -80,10 +65,10 @@ NEAREST = "CREATE TEMP TABLE nearest AS SELECT 1 AS run, $1 AS result_id, 1 AS p
 
 def compare_two(
     record: Record,
-    first_result_id: Word,
-    second_result_id: Word,
-    figure: ComparedFigure | None = None,
-    chips_basis: ChipsBasis = SAME,
+    first_result_id: str,
+    second_result_id: str,
+    figure: str | None = None,
+    chips_basis: str = SAME,
     emulated: bool = False,
 ) -> dict[str, Any]:
     """Compare a figure of two results.
@@ -242,7 +227,7 @@ def _format_figure(row: Row, figure: str, value: float) -> str:
     return format_float(value if is_printed else float(f"{value:.{COMPUTED_DIGITS}g}"))
 
 
-def compare_run(record: Record, **figures: Unpack[Run]) -> dict[str, Any]:
+def compare_run(record: Record, **figures: Any) -> dict[str, Any]:
     """Compare figures of a user's run with the nearest rows of the record."""
     try:
         ours = build_stated(figures, record.words)
@@ -319,14 +304,11 @@ NUMBER = re.compile(r"[0-9]+(?:\.[0-9]+)?")
 
 def check_claimed_figure(
     record: Record,
-    model: Word,
-    figure: Figure,
-    value: Annotated[
-        str | float, WithJsonSchema({"type": ["string", "number"], "maxLength": MAX_WORD})
-    ],
-    unit: Word,
-    latency_basis: LatencyBasis | None = None,
-    **conditions: Unpack[Conditions],
+    figure: str,
+    value: str | float,
+    unit: str,
+    latency_basis: str | None = None,
+    **conditions: Any,
 ) -> dict[str, Any]:
     """Compare a stated figure with every row that fits its conditions.
 
@@ -340,9 +322,7 @@ def check_claimed_figure(
         raise RefusalError("different-units", f"{figure} has no unit {unit!r}", step)
     factor, item = parsed
     # what a document prints is to be found, whether or not it may be ranked
-    selection = select_rows(
-        record, {**conditions, "model": model}, ("repeated", "error", "suspect")
-    )
+    selection = select_rows(record, conditions, ("repeated", "error", "suspect"))
     # a row that does not say what its latency times may fit
     rows = _keep_item(require_figure(record, selection, figure), item, unit)
     rows = _keep_latency(record, rows, latency_basis)

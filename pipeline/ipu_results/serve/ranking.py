@@ -9,7 +9,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from operator import itemgetter
-from typing import Any, Literal
+from typing import Any
 
 import duckdb
 
@@ -19,10 +19,9 @@ from ipu_results.ground.text import format_count
 from ipu_results.serve import RefusalError
 from ipu_results.serve.answers import NONE, Row
 
-ChipsBasis = Literal["same", "per-chip", "whole-machine"]
-SAME: ChipsBasis = "same"
-PER_CHIP: ChipsBasis = "per-chip"
-WHOLE: ChipsBasis = "whole-machine"
+SAME = "same"
+PER_CHIP = "per-chip"
+WHOLE = "whole-machine"
 DIVISIBLE = ("throughput",)  # figures that can be divided by the number of chips
 HIGHER_IS_BETTER = ("throughput", "efficiency", "quality_value")
 CHIPS = "chip_count"

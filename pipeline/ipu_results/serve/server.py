@@ -12,46 +12,27 @@ import threading
 from collections import Counter
 from collections.abc import Callable, Mapping
 from functools import partial
-from inspect import Parameter, signature
 from pathlib import Path
-from types import UnionType
-from typing import (
-    Annotated,
-    Any,
-    Literal,
-    Required,
-    Union,
-    Unpack,
-    get_args,
-    get_origin,
-    get_type_hints,
-)
+from typing import Any
 
 import anyio
 import jsonschema
 import mcp_types as types
 from mcp.server import Server
 from mcp.server.stdio import stdio_server
-from pydantic import Field, TypeAdapter
 
 from ipu_results.comparison.expect import expect_rows
 from ipu_results.errors import IpuResultsError
 from ipu_results.ground.files import read_version
-from ipu_results.ground.sql import run_query
 from ipu_results.ground.text import to_json_value
 from ipu_results.schema import TABLES, VIEWS, quote
 from ipu_results.schema.usable import describe_unusable
-from ipu_results.serve import CODES, NEXT_STEPS, WORDS, RefusalError
+from ipu_results.serve import CODES, WORDS, RefusalError
 from ipu_results.serve.answers import (
     ALL_FIGURES,
     FIGURES,
-    MAX_WORD,
     ORIGINS,
-    Conditions,
-    Figure,
-    LatencyBasis,
     Record,
-    Word,
     get_unit,
     list_not_printed,
     open_record,
@@ -59,117 +40,91 @@ from ipu_results.serve.answers import (
     select_rows,
     suggest,
 )
-from ipu_results.serve.brief import (
-    MAX_BRIEF,
-    describe_claim,
-    drop_empty,
-    shorten_cell,
-    shorten_pair,
-)
+from ipu_results.serve.brief import MAX_BRIEF, SHOWN, describe_claim, drop_empty, shorten_cell
 from ipu_results.serve.cite import describe_dataset
 from ipu_results.serve.facts import FIGURES as PRINTED
 from ipu_results.serve.pairs import check_claimed_figure, compare_run, compare_two
-from ipu_results.serve.ranking import DIVISIBLE, PER_CHIP, SAME, ChipsBasis, get_share, rank_rows
-from ipu_results.serve.sql import DEFAULT_ROWS, MAX_ROWS, SqlWorker, is_damage, run_sql
+from ipu_results.serve.ranking import DIVISIBLE, PER_CHIP, SAME, get_share, rank_rows
+from ipu_results.serve.sql import SqlWorker, is_damage, run_sql
 
+NAME = "ipu-results"
 DEFAULT_RESULTS = 10
 SQL_PARTS = {"tables": "tables_for_sql", "views": "views_for_sql"}
-MAX_CELLS = 60
-MAX_STATEMENT = 20_000  # characters
-CLAIMS = """
-    SELECT c.*, d.publisher, d.title, d.url, d.published_on
-    FROM claims c
-    JOIN documents d USING (document_id)
-    ORDER BY document_id, claim_id
-"""
+MAX_NAME = 200  # characters of a tool that there is not
+MAX_PROBLEM = 300
 
 
-Detail = Literal["brief", "whole"]
-Order = Literal["highest", "lowest", Figure]
-Part = Literal["summary", "models", "platforms", "tables", "views", "refusal_codes", "rules", "all"]
-
-
-def overview(record: Record, part: Part = "summary") -> dict[str, Any]:
+def overview(record: Record, part: str = "summary") -> dict[str, Any]:
     """Describe the record: a summary that names its parts, one of them, or all."""
-    platforms = {row["platform"] for row in record.rows if row["relationship"] != "official"}
-    counts = Counter((row["relationship"], row["origin"], row["task"]) for row in record.rows)
+    platforms = {row["platform"] for row in record.rows}
+    known = {row["platform"] for row in record.rows if row["relationship"] != "official"}
     cited = describe_dataset(record.version)
     parts: dict[str, Any] = {
         "models": sorted({row["model"] for row in record.rows}),
-        "platforms": sorted(platforms),
-        "tables": {published.sql_name: published.description for published in TABLES},
+        "platforms": sorted(known),
+        "tables": {table.sql_name: table.description for table in TABLES},
         "views": {view.sql_name: view.description for view in VIEWS},
         "refusal_codes": CODES,
         "rules": WORDS["instructions"],
     }
-    shown = {
-        SQL_PARTS.get(name, name): value for name, value in parts.items() if part in (name, "all")
-    }
-    summary = {
-        "results": [
-            {"relationship": who, "origin": how, "task": task, "results": count}
-            for (who, how, task), count in sorted(counts.items(), key=str)
-        ],
-        "origins": ORIGINS,
-        "figures": {name: get_unit(name, {"item": None}) for name in FIGURES},
-        "parts": {name: len(value) for name, value in parts.items() if name != "rules"},
-        "not_usable": describe_unusable(record.rows),
-        "platforms_with_official_entries_only": len(
-            {row["platform"] for row in record.rows} - platforms
-        ),
-        "next": (
+    answer: dict[str, Any] = {"dataset": cited}
+    if part in ("summary", "all"):
+        groups = ("relationship", "origin", "task")
+        counts = Counter(tuple(row[name] for name in groups) for row in record.rows)
+        answer["results"] = [
+            {**dict(zip(groups, group, strict=True)), "results": count}
+            for group, count in sorted(counts.items(), key=str)
+        ]
+        answer["origins"] = ORIGINS
+        answer["figures"] = {name: get_unit(name, {"item": None}) for name in FIGURES}
+        answer["parts"] = {name: len(value) for name, value in parts.items() if name != "rules"}
+        answer["not_usable"] = describe_unusable(record.rows)
+        answer["platforms_with_official_entries_only"] = len(platforms - known)
+        answer["next"] = (
             "overview with part lists names; find with conditions gives rows; provenance gives the"
             " printed cell"
-        ),
-    }
-    return {
-        "dataset": cited,
-        **(summary if part in ("summary", "all") else {}),
-        **shown,
-        "citation": f"{cited}. Each answer about results cites their sources.",
-    }
+        )
+    for name, value in parts.items():
+        if part in (name, "all"):
+            answer[SQL_PARTS.get(name, name)] = value
+    answer["citation"] = f"{cited}. Each answer about results cites their sources."
+    return answer
 
 
 def find(
     record: Record,
-    model: Word | None = None,
-    figure: Figure | None = None,
-    latency_basis: LatencyBasis | None = None,
-    order: Order | None = None,
-    chips_basis: ChipsBasis = SAME,
-    limit: Annotated[int, Field(ge=1, le=50)] | None = None,
-    **conditions: Unpack[Conditions],
+    figure: str | None = None,
+    order: str | None = None,
+    chips_basis: str = SAME,
+    limit: int | None = None,
+    **conditions: Any,
 ) -> dict[str, Any]:
     """Find usable results by conditions, ranked by a figure where `order` is stated.
 
     An order that is a figure ranks by it, the best first.
     """
-    column: str | None = figure
-    if order in FIGURES:
-        column = figure or order
-        if column != order:
-            raise RefusalError("wrong-input", f"figure is {figure}, and order {order}")
-    selection = select_rows(record, {**conditions, "model": model, "latency_basis": latency_basis})
-    rows = selection.rows if column is None else require_figure(record, selection, column)
-    counts: dict[str, Any] = (
-        {"rows_without_this_figure": len(selection.rows) - len(rows)} if column else {}
-    )
+    column = figure or (order if order in FIGURES else None)
+    if order in FIGURES and column != order:
+        raise RefusalError("wrong-input", f"figure is {figure}, and order {order}")
+    selection = select_rows(record, conditions)
+    rows = selection.rows
+    counts: dict[str, Any] = {}
+    if column is not None:
+        rows = require_figure(record, selection, column)
+        counts["rows_without_this_figure"] = len(selection.rows) - len(rows)
     if order is None:
-        rows = sorted(
-            rows, key=lambda row: (str(row["published_on"] or ""), row["result_id"]), reverse=True
-        )
+        newest = lambda row: (str(row["published_on"] or ""), row["result_id"])  # noqa: E731
+        rows = sorted(rows, key=newest, reverse=True)
     elif column is None:
         raise RefusalError("wrong-input", "order needs figure", "state which figure to rank by")
     else:
         with_sparse = "sparsity" in conditions
-        rows, not_ranked = rank_rows(
+        rows, counts["not_ranked"] = rank_rows(
             record.connection, rows, column, order, chips_basis, with_sparse=with_sparse
         )
-        counts["not_ranked"] = not_ranked
     shown = rows[: limit or (MAX_BRIEF if record.is_brief else DEFAULT_RESULTS)]
-    results, citation = record.load(
-        [row["result_id"] for row in shown], (column,) if column else ALL_FIGURES
-    )
+    ids = [row["result_id"] for row in shown]
+    results, citation = record.load(ids, (column,) if column else ALL_FIGURES)
     if column in DIVISIBLE and order is not None and chips_basis == PER_CHIP:
         for row, result in zip(shown, results, strict=True):
             result["figures"][column]["per_chip"] = get_share(row, column, chips_basis)
@@ -183,36 +138,16 @@ def find(
     }
 
 
-def provenance(record: Record, result_id: Word) -> dict[str, Any]:
+def provenance(record: Record, result_id: str) -> dict[str, Any]:
     """Say where each figure of a result or microbenchmark was printed."""
     row = record.sources.get(result_id) or record.get_row(result_id)
-    results, citation = record.load([row["result_id"]], ())
-    columns = (
-        "column_name",
-        "header",
-        "raw_text",
-        "value",
-        "unit",
-        "factor",
-        "document_id",
-        "title",
-        "source_url",
-        "source_locator",
-        "locator",
-        "locator_in",
-    )
-    where = f"result_id = {quote(row['result_id'])} ORDER BY cell_number LIMIT {MAX_CELLS}"
-    with record.connection.cursor() as cursor:
-        cells = run_query(
-            cursor, f"SELECT {', '.join(columns)} FROM provenance WHERE {where}"
-        ).to_pylist()
-    kept = (
-        [shorten_cell(cell) for cell in cells if cell["column_name"] in PRINTED]
-        if record.is_brief
-        else cells
-    )
+    results, citation = record.load([result_id], ())
+    cells = record.query("serve/printed.sql", result_id=result_id)
+    kept = cells
+    if record.is_brief:
+        kept = [shorten_cell(cell) for cell in cells if cell["column_name"] in PRINTED]
     return {
-        "figures": [{name: to_json_value(value) for name, value in cell.items()} for cell in kept],
+        "figures": to_json_value(kept),
         "cells_left_out": len(cells) - len(kept),
         "not_printed": list_not_printed(row),
         "results": results,
@@ -222,55 +157,43 @@ def provenance(record: Record, result_id: Word) -> dict[str, Any]:
 
 def claims(
     record: Record,
-    text: Word | None = None,
-    claim_id: Word | None = None,
-    model: Word | None = None,
-    verdict: Word | None = None,
-    document_id: Word | None = None,
-    limit: Annotated[int, Field(ge=1, le=150)] | None = None,
+    text: str = "",
+    model: str | None = None,
+    limit: int | None = None,
+    **stated: str,
 ) -> dict[str, Any]:
-    """List claims of documents with their verdicts."""
-    with record.connection.cursor() as cursor:
-        rows = run_query(cursor, CLAIMS).to_pylist()
-    stated = {
-        "claim_id": claim_id,
-        "verdict": verdict,
-        "document_id": document_id,
-        "model_printed": model,
-    }
-    for name, value in stated.items():
-        if value is not None:
-            known = {row[name] for row in rows if row[name]}
-            if value not in known:
-                raise RefusalError(
-                    "unknown-word", f"no claim has {name} {value!r}", suggest(value, known)
-                )
-            rows = [row for row in rows if row[name] == value]
-    if text:
-        rows = [
-            row
-            for row in rows
-            if text.casefold() in f"{row['claim']} {row['figure']} {row['subject']}".casefold()
-        ]
+    """List claims of documents with their verdicts; `stated` are columns of them."""
+    rows = record.query("serve/claims.sql")
+    if model is not None:
+        stated["model_printed"] = model
+    for name in ("claim_id", "verdict", "document_id", "model_printed"):
+        if name not in stated:
+            continue
+        known = {row[name] for row in rows if row[name]}
+        if stated[name] not in known:
+            reason = f"no claim has {name} {stated[name]!r}"
+            raise RefusalError("unknown-word", reason, suggest(stated[name], known))
+        rows = [row for row in rows if row[name] == stated[name]]
+    words = text.casefold()
+    rows = [
+        row
+        for row in rows
+        if words in f"{row['claim']} {row['figure']} {row['subject']}".casefold()
+    ]
     if not rows:
-        raise RefusalError(
-            "no-match", "no claim fits", "claims with limit 150 and no other argument lists all"
-        )
+        step = "claims with limit 150 and no other argument lists all"
+        raise RefusalError("no-match", "no claim fits", step)
     shown = rows[: limit or (MAX_BRIEF if record.is_brief else DEFAULT_RESULTS)]
-    citations: dict[str, None] = {}  # each once
-    for row in shown:
-        day = str(row["published_on"] or "day not known")
-        parts = (row["publisher"], f"“{row['title']}”", day, row["url"], row["place"])
-        citations[", ".join(filter(None, parts))] = None
+    sources = dict.fromkeys(row["source"] for row in shown)
     return {
         "rows_that_fit": len(rows),
         "rows_shown": len(shown),
         "claims": [describe_claim(row, is_brief=record.is_brief) for row in shown],
-        "citation": "\n".join([*citations, f"In: {NAME}, {record.version}."]),
+        "citation": "\n".join([*sources, f"In: {NAME}, {record.version}."]),
     }
 
 
-def expect(record: Record, result_id: Word) -> dict[str, Any]:
+def expect(record: Record, result_id: str) -> dict[str, Any]:
     """Say what a third party will measure where a maker printed a figure."""
     row = record.get_row(result_id)
     with record.connection.cursor() as cursor:
@@ -279,33 +202,15 @@ def expect(record: Record, result_id: Word) -> dict[str, Any]:
         who = f"{result_id} ({row['relationship'] or 'publisher unknown'}, {row['origin']})"
         reason = f"{who} has not been printed by a maker of chips; only such figures have an answer"
         raise RefusalError("no-pairs", reason)
-    answer = answers[row["result_id"]]
+    answer = answers[result_id]
     if isinstance(answer, str):
         raise RefusalError("no-pairs", f"{result_id}: {answer}")
-    pairs = (
-        [shorten_pair(pair) for pair in answer.nearest[:MAX_BRIEF]]
-        if record.is_brief
-        else list(answer.nearest)
-    )
-    others = [
-        pair["second_result_id"] for pair in pairs if pair["second_result_id"] in record.sources
-    ]
-    return {
-        **answer.to_record(),
-        "nearest": pairs,
-        "citation": record.cite([row["result_id"], *others]),
-    }
-
-
-def sql(
-    record: Record,
-    worker: SqlWorker,
-    cancelled: threading.Event | None,
-    statement: Annotated[str, Field(max_length=MAX_STATEMENT)],
-    max_rows: Annotated[int, Field(ge=1, le=MAX_ROWS)] = DEFAULT_ROWS,
-) -> dict[str, Any]:
-    """Run one reading statement."""
-    return run_sql(record, worker, statement, max_rows, cancelled)
+    pairs = list(answer.nearest)
+    if record.is_brief:
+        pairs = [{name: pair[name] for name in SHOWN["pair"]} for pair in pairs[:MAX_BRIEF]]
+    others = [pair["second_result_id"] for pair in pairs]
+    known = [other for other in others if other in record.sources]
+    return {**answer.to_record(), "nearest": pairs, "citation": record.cite([result_id, *known])}
 
 
 TOOLS: Mapping[str, Callable[..., dict[str, Any]]] = {
@@ -317,14 +222,8 @@ TOOLS: Mapping[str, Callable[..., dict[str, Any]]] = {
     "claims": claims,
     "check_claimed_figure": check_claimed_figure,
     "expect": expect,
-    "sql": sql,
+    "sql": run_sql,
 }
-# of the server, and no arguments of a call
-OWN = frozenset({"record", "worker", "cancelled", "return"})
-
-
-NAME = "ipu-results"
-MAX_PROBLEM = 300
 
 
 def serve(warehouse: Path) -> None:
@@ -352,26 +251,16 @@ async def _serve(server: Server[Any]) -> None:
 
 
 def build_schema(name: str) -> dict[str, Any]:
-    """Return the JSON Schema of a tool's arguments, from the types of its function and the words of
-    tools.toml.
-    """
-    words = WORDS["tools"][name].get("arguments", {})
-    parameters = signature(TOOLS[name]).parameters
-    kinds: dict[str, Any] = {}
-    for key, kind in get_type_hints(TOOLS[name], include_extras=True).items():
-        if get_origin(kind) is Unpack:
-            (named,) = get_args(kind)
-            kinds = get_type_hints(named, include_extras=True) | kinds
-            words = WORDS["conditions"] | words if named is Conditions else words
-        elif key not in OWN:
-            kinds[key] = Required[kind] if parameters[key].default is Parameter.empty else kind
+    """Return the JSON Schema of a tool's arguments."""
+    tool = WORDS["tools"][name]
+    arguments = dict(WORDS["conditions"] if tool.get("has_conditions") else {})
+    arguments |= tool.get("arguments", {})
     if name != "overview":
-        kinds["detail"] = Detail
-        words = {"detail": WORDS["detail"], **words}
+        arguments["detail"] = WORDS["detail"]
     return {
         "type": "object",
-        "properties": {key: _build_argument(kind, words.get(key)) for key, kind in kinds.items()},
-        "required": [key for key, kind in kinds.items() if get_origin(kind) is Required],
+        "properties": arguments,
+        "required": tool.get("required", []),
         "additionalProperties": False,
     }
 
@@ -395,34 +284,22 @@ def build_output_schema(name: str) -> dict[str, Any]:
     }
 
 
-def _build_argument(kind: Any, words: str | None) -> dict[str, Any]:
-    """Return the schema of an argument.
-
-    One that is null counts as not stated, so no schema has null.
-    """
-    own = get_args(kind)[0] if get_origin(kind) in (Required, Union, UnionType) else kind
-    schema = TypeAdapter(own).json_schema()
-    if get_origin(own) is Literal:
-        schema = {"enum": list(get_args(own))}
-    return schema | ({"description": words} if words else {})
-
-
 def _build_server(record: Record, worker: SqlWorker) -> Server[Any]:
-    async def list_tools(*_: Any) -> types.ListToolsResult:
-        hints = types.ToolAnnotations(
-            read_only_hint=True, destructive_hint=False, open_world_hint=False
+    hints = types.ToolAnnotations(
+        read_only_hint=True, destructive_hint=False, open_world_hint=False
+    )
+    tools = [
+        types.Tool(
+            name=name,
+            description=WORDS["tools"][name]["description"],
+            input_schema=build_schema(name),
+            output_schema=build_output_schema(name),
+            annotations=hints,
         )
-        texts = {name: WORDS["tools"][name]["description"] for name in TOOLS}
-        tools = [
-            types.Tool(
-                name=name,
-                description=text,
-                input_schema=build_schema(name),
-                output_schema=build_output_schema(name),
-                annotations=hints,
-            )
-            for name, text in texts.items()
-        ]
+        for name in TOOLS
+    ]
+
+    async def list_tools(*_: Any) -> types.ListToolsResult:
         return types.ListToolsResult(tools=tools)
 
     async def call_tool(_: Any, params: types.CallToolRequestParams) -> types.CallToolResult:
@@ -459,34 +336,39 @@ def answer(
     An argument that is null counts as not stated.
     """
     try:
-        if name not in TOOLS:
-            raise RefusalError("wrong-input", f"unknown tool {name[:MAX_WORD]!r}")
-        stated = {
-            # JSON does not tell 4.0 from 4
-            key: int(value) if isinstance(value, float) and value.is_integer() else value
-            for key, value in arguments.items()
-            if value is not None
-        }
-        if problems := sorted(
-            jsonschema.Draft202012Validator(build_schema(name)).iter_errors(stated), key=str
-        ):
-            where = "".join(f"{part}: " for part in problems[0].absolute_path)
-            raise RefusalError("wrong-input", f"{where}{problems[0].message[:MAX_PROBLEM]}")
-        source_record = record.brief if stated.pop("detail", "brief") == "brief" else record
-        result = TOOLS[name](
-            *((source_record, worker, cancelled) if name == "sql" else (source_record,)), **stated
-        )
+        stated = _check_arguments(name, arguments)
+        is_brief = stated.pop("detail", "brief") == "brief"
+        if name == "sql":
+            stated |= {"worker": worker, "cancelled": cancelled}
+        result = TOOLS[name](record.brief if is_brief else record, **stated)
     except RefusalError as error:
-        refused = {"code": error.code, "reason": error.reason, "next_step": error.next_step}
-        arguments = {"arguments": error.arguments} if error.arguments else {}
-        return {"status": "refused", **refused, **arguments}
+        return {"status": "refused", **error.to_record()}
     except IpuResultsError as error:
         code = "rebuilt" if is_damage(error) else "wrong-input"
-        refused = {"code": code, "reason": str(error), "next_step": NEXT_STEPS[code]}
-        return {"status": "refused", **refused}
-    if source_record.is_brief and name not in ("overview", "sql"):  # where null is a value
+        return {"status": "refused", **RefusalError(code, str(error)).to_record()}
+    if is_brief and name not in ("overview", "sql"):  # where null is a value
+        short = drop_empty(result)
         kept = WORDS["returns"][name]
         result = {
-            key: own for key, value in result.items() if (own := drop_empty(value)) or key in kept
+            key: short.get(key, value)
+            for key, value in result.items()
+            if key in short or key in kept
         }
     return {"status": "answered", **result}
+
+
+def _check_arguments(name: str, arguments: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the arguments that are stated. Raises RefusalError for a wrong one."""
+    if name not in TOOLS:
+        raise RefusalError("wrong-input", f"unknown tool {name[:MAX_NAME]!r}")
+    stated: dict[str, Any] = {}
+    for key, value in arguments.items():
+        if isinstance(value, float) and value.is_integer():  # JSON does not tell 4.0 from 4
+            stated[key] = int(value)
+        elif value is not None:
+            stated[key] = value
+    validator = jsonschema.Draft202012Validator(build_schema(name))
+    for problem in sorted(validator.iter_errors(stated), key=str):
+        where = "".join(f"{part}: " for part in problem.absolute_path)
+        raise RefusalError("wrong-input", f"{where}{problem.message[:MAX_PROBLEM]}")
+    return stated

@@ -157,9 +157,9 @@ class SqlWorker:
 def run_sql(
     record: Record,
     worker: SqlWorker,
-    statement: str,
-    max_rows: int,
     cancelled: threading.Event | None,
+    statement: str,
+    max_rows: int = DEFAULT_ROWS,
 ) -> dict[str, Any]:
     """Run one reading statement; the units are those that the data dictionary gives a column of
     this name.
