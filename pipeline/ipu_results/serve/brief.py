@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Mapping
 from typing import Any
 
 from ipu_results.ground.text import to_json_value
@@ -49,68 +49,55 @@ def shorten_row(described: Mapping[str, Any], names: Collection[str]) -> dict[st
     }
 
 
-def describe_matches(matches: Iterable[Mapping[str, Any]]) -> list[dict[str, Any]]:
-    """Describe the rows that are nearest to a run."""
-    return [
-        {
-            name: match[name]
-            for name in (
-                "group",
-                "group_name",
-                "distance",
-                "ratios",
-                "ratio_per_chip",
-                "not_compared",
-            )
-        }
-        | {"result_id": match["row"]["result_id"], "what_differs": match["differences"]}
-        for match in matches
-    ]
+def describe_match(match: Mapping[str, Any]) -> dict[str, Any]:
+    """Describe a row that is nearest to a run."""
+    described = {name: match[name] for name in SHOWN["match"]}
+    described["result_id"] = match["row"]["result_id"]
+    described["what_differs"] = match["differences"]
+    return described
 
 
 def shorten_comparison(answer: Mapping[str, Any]) -> dict[str, Any]:
     """Keep of a comparison the verdict, the nearest row with its ratios, and what the verdict does
-    not say.
-
-    Of what differs, a brief comparison has what both sides state; of checks, those that failed.
+    not say: of checks, those that failed.
     """
-    nearest = answer["nearest"][:1]
-    refused = answer["not_compared"]
-    figures = answer["results"][0]["figures"] if nearest else {}
+    nearest = answer["nearest"]
+    short = {**answer, "figures_compared": None, "results": []}
+    short["nearest"] = []
+    if nearest:
+        figures = answer["results"][0]["figures"]
+        short["nearest"] = [_shorten_match(nearest[0], figures)]
+        short["not_compared"] = []
+    short["not_compared"] = [
+        {"reason": refused["reason"], "rows": refused["rows"]}
+        for refused in short["not_compared"][:1]
+    ]
+    short["more_groups"] = [match["group"] for match in nearest[1:]]
+    short["plausibility"] = []
+    for check in answer["plausibility"]:
+        if check["outcome"] in ("impossible", "doubtful"):
+            message = None if check["message"] in answer["verdict"] else check["message"]
+            failed = {"name": check["name"], "outcome": check["outcome"], "message": message}
+            short["plausibility"].append(failed)
+    return short
+
+
+def _shorten_match(match: Mapping[str, Any], figures: Mapping[str, Any]) -> dict[str, Any]:
+    """Keep of a match its ratios, with the figures of the row, and the conditions that both state."""
+    ratios = []
+    for ratio in match["ratios"]:
+        figure = figures[ratio["figure"]]
+        short = {name: ratio[name] for name in ("figure", "ratio", "low", "high")}
+        ratios.append({**short, "recorded": figure["value"], "unit": figure["unit"]})
     return {
-        **{name: value for name, value in answer.items() if name != "figures_compared"},
-        "nearest": [
-            {
-                "result_id": match["result_id"],
-                "group": match["group"],
-                "ratios": [
-                    {name: ratio[name] for name in ("figure", "ratio", "low", "high")}
-                    | {
-                        "recorded": figures[ratio["figure"]]["value"],
-                        "unit": figures[ratio["figure"]]["unit"],
-                    }
-                    for ratio in match["ratios"]
-                ],
-                "what_differs": [
-                    f"{own['what']}: {own['ours']} / {own['theirs']}"
-                    for own in match["what_differs"]
-                    if own["ours"] and own["theirs"]
-                ],
-            }
-            for match in nearest
+        "result_id": match["result_id"],
+        "group": match["group"],
+        "ratios": ratios,
+        "what_differs": [
+            f"{difference['what']}: {difference['ours']} / {difference['theirs']}"
+            for difference in match["what_differs"]
+            if difference["ours"] and difference["theirs"]
         ],
-        "more_groups": [match["group"] for match in answer["nearest"][1:]],
-        "plausibility": [
-            {"name": check["name"], "outcome": check["outcome"]}
-            | ({} if check["message"] in answer["verdict"] else {"message": check["message"]})
-            for check in answer["plausibility"]
-            if check["outcome"] in ("impossible", "doubtful")
-        ],
-        "not_compared": [
-            {name: own[name] for name in ("reason", "rows")}
-            for own in refused[: 0 if nearest else 1]
-        ],
-        "results": [],
     }
 
 

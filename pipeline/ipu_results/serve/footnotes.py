@@ -8,6 +8,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
+
 from ipu_results.errors import QueryError
 from ipu_results.ground.sql import run_query
 from ipu_results.schema import TABLES, VIEWS, Table, View, table
@@ -54,46 +56,44 @@ def cite_rows(sql: str, warehouse: Path, *, in_cells: bool) -> CitedRows:
 def _cite_rows(folder: Path, sql: str, in_cells: bool) -> CitedRows:
     with open_warehouse(folder) as connection:
         answer = run_query(connection, sql)
-        records = answer.to_pylist()
-        ids = _find_ids(sql, answer.column_names, len(records))
-        named = [[record[name] for name in ids] for record in records]
-        if not all(isinstance(own, str) for row in named for own in row):
+        names = _find_ids(sql, answer)
+        columns = [answer[name].to_pylist() for name in names]
+        ids = [result_id for column in columns for result_id in column]
+        if not all(isinstance(result_id, str) for result_id in ids):
             raise QueryError(
-                f"{' and '.join(ids)} is null in some row: a row without a result cannot be cited"
+                f"{' and '.join(names)} is null in some row: a row without a result cannot be cited"
             )
-        loaded = load_results(connection, [own for row in named for own in row])
+        results = load_results(connection, ids)
         version = read_dataset_version(folder, read_build_id(folder))
-    results = {result.result_id: result for result in loaded}
-    notes = {
-        name: format_footnote(own, version, places=False)
-        for name, own in group_by_source(loaded).items()
-    }
-    numbers = {name: f"[{number}]" for number, name in enumerate(notes, 1)}
-    rows = []
-    for record, row in zip(records, named, strict=True):
-        sources = []
-        for own in row:
-            result = results[own]
-            name = result.document_id
-            mark = notes[name] if in_cells else numbers[name]
+    marks: dict[str, str] = {}
+    notes = []
+    for number, cited in enumerate(group_by_source(results).values(), 1):
+        note = format_footnote(cited, version, places=False)
+        notes.append(f"[{number}] {note}")
+        mark = note if in_cells else f"[{number}]"
+        for result in cited:
             # The words that must stand at each figure: emulated, or unverified.
-            sources.append(f"{mark} {result.status}" if result.status else mark)
-        rows.append([*record.values(), " ".join(dict.fromkeys(sources))])
-    below = [] if in_cells else [f"{numbers[name]} {note}" for name, note in notes.items()]
-    scores = sum(result.is_score for result in loaded)
-    if 0 < scores < len(loaded):
+            marks[result.result_id] = f"{mark} {result.status}" if result.status else mark
+    rows = []
+    for record, sides in zip(answer.to_pylist(), zip(*columns, strict=True), strict=True):
+        sources = dict.fromkeys(marks[result_id] for result_id in sides)
+        rows.append([*record.values(), " ".join(sources)])
+    below = [] if in_cells else notes
+    if len({result.is_score for result in results}) > 1:
         below.append(MIXED)
     return CitedRows([*answer.column_names, SOURCE], rows, [*below, AS_PRINTED])
 
 
-def _find_ids(sql: str, names: Sequence[str], count: int) -> list[str]:
+def _find_ids(sql: str, answer: pa.Table) -> list[str]:
     """Return the columns that lead to results. Raises QueryError where rows cannot be cited."""
+    names = answer.column_names
     ids = [name for name in names if is_id(name)]
     if not ids:
         raise QueryError("the query must select result_id: each row is cited by it")
     if SOURCE in names:
         raise QueryError(f"two columns are called {SOURCE}; rename that of the query with AS")
-    if not 0 < count <= MAX_ROWS:
+    if not 0 < answer.num_rows <= MAX_ROWS:
+        count = answer.num_rows
         raise QueryError(f"the query returns {count} rows; 1 to {MAX_ROWS} can be cited")
     _check_sides(sql, names, ids)
     return ids
@@ -104,19 +104,25 @@ def is_id(name: str) -> bool:
     return name == RESULT_ID or name.endswith(f"_{RESULT_ID}")
 
 
+def list_read(sql: str) -> list[Table | View]:
+    """Return the relations whose names a statement has."""
+    words = set(re.findall(r"\w+", sql))
+    relations: tuple[Table | View, ...] = (*TABLES, *VIEWS)
+    return [relation for relation in relations if relation.name in words]
+
+
 def _check_sides(sql: str, names: Sequence[str], ids: Sequence[str]) -> None:
     """Check that a query of a view of pairs selects the id of each side: a figure is cited by its
     own source.
     """
-    words = set(re.findall(r"\w+", sql.casefold()))
     is_renamed = re.search(rf'\w_{RESULT_ID}"?\s+(as\s+)?"?{RESULT_ID}\b', sql, re.IGNORECASE)
-    known = {column.name for column in table("results").columns}
-    relations: tuple[Table | View, ...] = (*TABLES, *VIEWS)
-    for view in relations:
-        sides = [column.name for column in view.columns if is_id(column.name)]
-        own = {column.name for column in view.columns} - known
+    of_results = {column.name for column in table("results").columns}
+    for view in list_read(sql.casefold()):
+        columns = [column.name for column in view.columns]
+        sides = [name for name in columns if is_id(name)]
         missing = [name for name in sides if name not in ids]
-        if len(sides) > 1 and view.name in words and missing and (is_renamed or own & set(names)):
+        has_figures = not of_results.issuperset(set(columns) & set(names))
+        if len(sides) > 1 and missing and (is_renamed or has_figures):
             raise QueryError(
                 f"{view.name} has figures of {' and '.join(sides)}: select {' and '.join(missing)}"
                 f" under {'that name' if len(missing) == 1 else 'those names'}, so that each figure"

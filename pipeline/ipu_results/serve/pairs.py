@@ -31,7 +31,7 @@ from ipu_results.ground.text import format_float
 from ipu_results.schema.vocabulary import load_vocabulary
 from ipu_results.serve import RefusalError
 from ipu_results.serve.answers import Record, Row, get_unit, require_figure, select_rows
-from ipu_results.serve.brief import MAX_BRIEF, describe_matches, shorten_comparison, write_unit
+from ipu_results.serve.brief import MAX_BRIEF, describe_match, shorten_comparison, write_unit
 from ipu_results.serve.facts import COMPUTED_DIGITS, EMULATED, SUBMITTED
 from ipu_results.serve.ranking import (
     CHIPS,
@@ -254,7 +254,7 @@ def compare_run(record: Record, **figures: Any) -> dict[str, Any]:
             name: getattr(ours, name) for name in FIGURES if getattr(ours, name) is not None
         },
         "assumed": list(comparison.measurement.remarks),
-        "nearest": describe_matches(answer["matches"]),
+        "nearest": [describe_match(match) for match in answer["matches"]],
         "plausibility": answer["checks"],
         "not_compared": answer["refusals"],
         "left_out": comparison.unusable,

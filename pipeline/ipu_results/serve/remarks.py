@@ -12,10 +12,10 @@ from ipu_results.errors import GateError
 from ipu_results.ground.sql import run_query
 from ipu_results.ground.statements import run_text
 from ipu_results.ground.text import find_nearest_words, format_count
-from ipu_results.schema import TABLES, VIEWS, Table, View, quote
+from ipu_results.schema import Table, View, quote
 from ipu_results.schema.usable import USABLE, describe_unusable
 from ipu_results.serve.facts import open_citable
-from ipu_results.serve.footnotes import is_id
+from ipu_results.serve.footnotes import is_id, list_read
 
 # the column that rows are ordered by, or of which the extreme is selected
 RANKED = re.compile(r"(?:\border\s+by|\b(?:arg_)?(?:max|min)\s*\()\s*([^,)]+)", re.IGNORECASE)
@@ -131,10 +131,3 @@ def _remark_on_relations(connection: duckdb.DuckDBPyConnection, sql: str) -> lis
                 f" not usable, and the statement does not leave them out: add WHERE {USABLE}"
             )
     return remarks
-
-
-def list_read(sql: str) -> list[Table | View]:
-    """Return the relations whose names a statement has."""
-    words = set(re.findall(r"\w+", sql))
-    relations: tuple[Table | View, ...] = (*TABLES, *VIEWS)
-    return [relation for relation in relations if relation.name in words]

@@ -16,7 +16,7 @@ import subprocess
 import sys
 import threading
 from collections.abc import Iterator, Mapping, Sequence
-from itertools import chain
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -26,13 +26,13 @@ from ipu_results.errors import IpuResultsError, QueryError
 from ipu_results.ground.files import load_schema_file
 from ipu_results.ground.sql import DEFECT, WriteRefusedError, limit_time, run_query
 from ipu_results.ground.text import to_json_value
-from ipu_results.schema import TABLES, VIEWS
+from ipu_results.schema import TABLES, VIEWS, Table, View
 from ipu_results.serve import RefusalError
 from ipu_results.serve.remarks import remark_on_answer, remark_on_rows
 from ipu_results.store.query import connect_warehouse, read_build_id
 
 if TYPE_CHECKING:  # the process of the statements does without the packages of a comparison
-    from ipu_results.serve.answers import Record, Row
+    from ipu_results.serve.answers import Record
 
 # of DuckDB, of a file and no statement
 DAMAGED = re.compile("^(IO|FATAL|Serialization) Error|^Corrupt")
@@ -57,6 +57,11 @@ SPELLINGS = {
     "sequence_length": "work|variant",
     "chip_count": "chip|platform",
 }
+REMARKS = (
+    "SQL is not checked for what may be compared. Null means that the source does not print the"
+    " figure.",
+    "Units go by the name of a column: an expression or an alias may have another.",
+)
 
 
 class SqlWorker:
@@ -75,25 +80,22 @@ class SqlWorker:
 
         Raises RefusalError where it refuses, or was ended at a limit.
         """
-        own = cancelled or threading.Event()
+        cancelled = cancelled or threading.Event()
         with self._lock:
-            self._running = own
+            self._running = cancelled
             try:
-                process = None if own.is_set() else self._start()
-                if process is None or own.is_set():  # cancelled before there was a process to end
-                    raise RefusalError("too-long", "cancelled")
-                answer = self._send(process, {"sql": sql, "max_rows": max_rows, "seconds": SECONDS})
-                if answer.get("reason", "").startswith(DEFECT):  # which may have ended the database
-                    process.kill()
-                    process.wait()
+                answer = self._ask(
+                    cancelled, {"sql": sql, "max_rows": max_rows, "seconds": SECONDS}
+                )
             finally:
                 self._running = None
-        if "code" in answer:
-            reason = (
-                f"stopped after {SECONDS:g} s" if answer["code"] == "too-long" else answer["reason"]
-            )
-            raise RefusalError(answer["code"], reason)
-        return answer
+            if answer.get("reason", "").startswith(DEFECT):  # which may have ended the database
+                self._close()
+        if "code" not in answer:
+            return answer
+        if answer["code"] == "too-long":
+            raise RefusalError("too-long", f"stopped after {SECONDS:g} s")
+        raise RefusalError(answer["code"], answer["reason"])
 
     def cancel(self, cancelled: threading.Event) -> None:
         """Give up the statement of this event: end the process if it runs, else do not start it."""
@@ -118,38 +120,28 @@ class SqlWorker:
             self._process.communicate()  # closes the pipes
         self._process = None
 
-    def _start(self) -> subprocess.Popen[str]:
-        if self._process is not None and self._process.poll() is not None:
+    def _ask(self, cancelled: threading.Event, request: Mapping[str, Any]) -> dict[str, Any]:
+        if self._process is None or self._process.poll() is not None:
             self._close()
-        if self._process is None:
-            command = [sys.executable, "-m", "ipu_results.serve.sql", str(self._record.folder)]
+            folder = str(self._record.folder)
+            command = [sys.executable, "-m", "ipu_results.serve.sql", folder]
             command.append(self._record.version.build_id)
             self._process = subprocess.Popen(
                 command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
             )
-            if "code" in (answer := self._read(self._process)):
-                raise RefusalError(answer["code"], answer["reason"])
-        return self._process
-
-    def _send(self, process: subprocess.Popen[str], request: Mapping[str, Any]) -> dict[str, Any]:
+        if cancelled.is_set():  # before there was a process to end
+            raise RefusalError("too-long", "cancelled")
+        process = self._process
         assert process.stdin
-        try:
+        assert process.stdout
+        line = ""
+        with suppress(BrokenPipeError):
             process.stdin.write(json.dumps(request) + "\n")
             process.stdin.flush()
-        except BrokenPipeError:
-            return self._explain_end(process)
-        return self._read(process)
-
-    def _read(self, process: subprocess.Popen[str]) -> dict[str, Any]:
-        assert process.stdout
-        line = process.stdout.readline()
-        answer: dict[str, Any] = (
-            json.loads(line) if line.endswith("\n") else self._explain_end(process)
-        )
-        return answer
-
-    @staticmethod
-    def _explain_end(process: subprocess.Popen[str]) -> dict[str, Any]:
+            line = process.stdout.readline()
+        if line.endswith("\n"):
+            answer: dict[str, Any] = json.loads(line)
+            return answer
         code = "too-long" if process.wait() in (-signal.SIGALRM, -signal.SIGKILL) else "too-large"
         return {"code": code, "reason": "the statement needs too much memory"}
 
@@ -165,63 +157,59 @@ def run_sql(
     this name.
     """
     answer = worker.run(statement, max_rows, cancelled)
-    names = answer["columns"]
-    columns = list(
-        chain(*(published.columns for published in TABLES), *(view.columns for view in VIEWS))
-    )
     # an id counts in whatever column it is: result_id, first_result_id, microbenchmark_id, same_as,
     # or an alias
-    named = [
-        [record.sources[own] for own in _list_texts(row) if own in record.sources]
-        for row in answer["rows"]
-    ]
-    results = list({result["result_id"]: result for row in named for result in row}.values())
-    cited = [result["result_id"] for result in results][:MAX_CITED]
+    known = record.sources
+    named = [[known[text] for text in _list_texts(row) if text in known] for row in answer["rows"]]
+    results = {result["result_id"]: result for row in named for result in row}
+    cited = list(results)[:MAX_CITED]
+    if results:
+        remarks = remark_on_rows(named)
+    else:
+        with record.connection.cursor() as cursor:
+            remarks = remark_on_answer(cursor, statement, answer["columns"], answer["rows"])
+    remarks = [*_warn_of_averages(statement), *remarks, *REMARKS]
+    sparse = sum(any(result.get("sparsity") for result in row) for row in named)
+    if sparse:
+        remarks.append(f"{sparse} of the rows are of sparse networks, which a ranking leaves out.")
+    if not results:
+        remarks.append("Select result_id to get citation, relationship, origin and usable.")
+    elif len(results) > MAX_CITED:
+        remarks.append(f"The citation names the first {MAX_CITED} results.")
     return {
         **answer,
         "units_of_columns_with_these_names": {
-            name: sorted({column.unit for column in columns if column.name == name and column.unit})
-            for name in names
+            name: _list_units(name) for name in answer["columns"]
         },
         "who_measured": [
             {name: row[name] for name in ("result_id", "relationship", "origin", "usable")}
-            for row in results
+            for row in results.values()
         ],
-        "remarks": [
-            *_warn_of_averages(statement),
-            *_remark_on_usable(record, statement, answer, named),
-            *_list_remarks(named, len(results), len(cited)),
-        ],
+        "remarks": remarks,
         "citation": record.cite(cited),
     }
 
 
-def _remark_on_usable(
-    record: Record, statement: str, answer: Row, named: Sequence[Sequence[Row]]
-) -> list[str]:
-    """Say how many rows are not usable, of those that are named, else of what a ranking reads."""
-    if any(named):
-        return remark_on_rows(named)
-    with record.connection.cursor() as cursor:
-        return remark_on_answer(cursor, statement, answer["columns"], answer["rows"])
+def _list_units(name: str) -> list[str]:
+    """Return the units that the data dictionary gives the columns of a name."""
+    relations: tuple[Table | View, ...] = (*TABLES, *VIEWS)
+    columns = [column for relation in relations for column in relation.columns]
+    return sorted({column.unit for column in columns if column.name == name and column.unit})
 
 
 def _warn_of_averages(statement: str) -> list[str]:
     """Warn of an average over figures that may not be compared: name the conditions that the
     statement leaves open.
     """
-    if not (match := AVERAGE.search(statement)):
+    match = AVERAGE.search(statement)
+    if match is None:
         return []
-    test = next(
-        (names for column, names in TESTS.items() if column.startswith(match[2].lower())),
-        TESTS["throughput"],
-    )
-    held = dict.fromkeys(("model", "task", "chip_count", *reversed(test), "usable"))
-    missing = [
-        name
-        for name in held
-        if not re.search(rf"\b({name}|{SPELLINGS.get(name, name)})\b", statement, re.I)
-    ]
+    tests = [test for column, test in TESTS.items() if column.startswith(match[2].lower())]
+    test = tests[0] if tests else TESTS["throughput"]
+    missing = []
+    for name in dict.fromkeys(("model", "task", "chip_count", *reversed(test), "usable")):
+        if not re.search(rf"\b({name}|{SPELLINGS.get(name, name)})\b", statement, re.IGNORECASE):
+            missing.append(name)
     if not missing:
         return []
     return [
@@ -241,26 +229,6 @@ def _list_texts(value: Any) -> Iterator[str]:
             yield from _list_texts(own)
 
 
-def _list_remarks(rows: Sequence[Sequence[Row]], results: int, cited: int) -> list[str]:
-    """List what to know: `rows` are the results that each row of the answer names, `results` how
-    many in all.
-    """
-    remarks = [
-        (
-            "SQL is not checked for what may be compared. Null means that the source does not print"
-            " the figure."
-        ),
-        "Units go by the name of a column: an expression or an alias may have another.",
-    ]
-    if sparse := sum(any(result.get("sparsity") for result in row) for row in rows):
-        remarks.append(f"{sparse} of the rows are of sparse networks, which a ranking leaves out.")
-    if not results:
-        remarks.append("Select result_id to get citation, relationship, origin and usable.")
-    elif results > cited:
-        remarks.append(f"The citation names the first {cited} results.")
-    return remarks
-
-
 LIMITS: Mapping[str, str | int] = {"memory_limit": "1GB", "temp_directory": ""}
 # bytes of data of this process; DuckDB keeps below LIMITS where it counts them
 MAX_MEMORY = 3 * 2**30
@@ -277,28 +245,21 @@ def main() -> None:
     signal.signal(signal.SIGALRM, signal.SIG_DFL)
     # settings and errors of DuckDB name paths, and none of them is to be one of the machine
     os.environ["HOME"] = "."
+    is_served = False
     try:
         os.chdir(sys.argv[1])
         connection = connect_warehouse(Path(), LIMITS)
         build_id = read_build_id(Path())
-    except (IpuResultsError, OSError) as error:
-        reason = (
-            str(error)
-            if isinstance(error, IpuResultsError)
-            else "the folder of the dataset is gone"
-        )
-        _write({"code": "rebuilt", "reason": reason})
-        return
-    if build_id != sys.argv[2]:
-        _write(
-            {
-                "code": "rebuilt",
-                "reason": f"the dataset is now build {build_id[:12]}; start the server again",
-            }
-        )
-        return
-    _write({"ready": True})
+        reason = f"the dataset is now build {build_id[:12]}; start the server again"
+        is_served = build_id == sys.argv[2]
+    except IpuResultsError as error:
+        reason = str(error)
+    except OSError:
+        reason = "the folder of the dataset is gone"
     for line in sys.stdin:
+        if not is_served:
+            _write({"code": "rebuilt", "reason": reason})
+            return
         request = json.loads(line)
         signal.setitimer(signal.ITIMER_REAL, request["seconds"] + GRACE_S)
         _write(_answer(connection, request["sql"], request["max_rows"], request["seconds"]))
