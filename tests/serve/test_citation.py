@@ -9,10 +9,8 @@ import json
 import re
 import shutil
 from pathlib import Path
-from typing import Any
 
 import pyarrow as pa
-import pyarrow.compute as pc
 import pyarrow.parquet as pq
 import pytest
 from hypothesis import given
@@ -20,8 +18,7 @@ from hypothesis import strategies as st
 from ipu_results import cite
 from ipu_results.errors import QueryError, WarehouseError
 from ipu_results.serve.cite import FORMATS, REPOSITORY, escape_latex, escape_url
-from ipu_results.serve.facts import LEGEND, MAX_IDS, load_results
-from ipu_results.store.query import open_warehouse
+from ipu_results.serve.facts import LEGEND
 
 from tests.conftest import ROOT, Done, Query, run_cli
 
@@ -43,37 +40,25 @@ def printed(query: Query) -> str:
 
 
 @pytest.fixture(scope="session")
-def emulated(query: Query) -> str:
-    return find_id(query, "origin = 'emulated' AND batch_size = 8")
-
-
-@pytest.fixture(scope="session")
 def official(query: Query) -> str:
     return find_id(query, "origin = 'official' AND mlperf_id = '2.0-2047'")
 
 
 @pytest.fixture
 def hostile(tmp_path: Path, warehouse: Path, printed: str) -> Path:
-    """Write a warehouse in which variant, printed text, title and address of one row are hostile."""
+    """Write a warehouse in which variant, printed text and title of one row are hostile."""
     folder = tmp_path / "hostile"
     shutil.copytree(warehouse, folder, ignore=shutil.ignore_patterns("*.duckdb"))
-
-    def edit(name: str, column: str, mask: Any, text: str) -> None:
+    for name, column, key in (
+        ("results", "variant", {"result_id": printed}),
+        ("cells", "raw_text", {"result_id": printed, "column_name": "throughput"}),
+        ("documents", "title", {"document_id": "graphcore-performance-2023-07-04"}),
+    ):
         rows = pq.read_table(folder / f"{name}.parquet")
-        values = pc.if_else(mask(rows), text, rows[column])
+        values = [ATTACK if row.items() >= key.items() else row[column] for row in rows.to_pylist()]
         index = rows.column_names.index(column)
-        pq.write_table(
-            rows.set_column(index, rows.schema.field(index), pa.chunked_array(values)),
-            folder / f"{name}.parquet",
-        )
-
-    edit("results", "variant", lambda rows: pc.equal(rows["result_id"], printed), ATTACK)
-    throughput = lambda rows: pc.and_(  # noqa: E731
-        pc.equal(rows["result_id"], printed), pc.equal(rows["column_name"], "throughput")
-    )
-    edit("cells", "raw_text", throughput, ATTACK)
-    page = lambda rows: pc.equal(rows["document_id"], "graphcore-performance-2023-07-04")  # noqa: E731
-    edit("documents", "title", page, ATTACK)
+        changed = rows.set_column(index, rows.schema.field(index), pa.array(values))
+        pq.write_table(changed, folder / f"{name}.parquet")
     return folder
 
 
@@ -121,9 +106,7 @@ def test_dataset_is_cited_with_year_and_address(
 ) -> None:
     ((newest,),) = query("SELECT max(retrieved_on) FROM documents")
     dataset, *_ = cite(printed, format="bibtex", warehouse=warehouse).split("\n\n")
-    assert f"  year = {{{newest.year}}}," in dataset
-    assert f"  url = {{{REPOSITORY}}}," in dataset
-    assert json.loads(cite(printed, format="csl-json", warehouse=warehouse))[0]["URL"] == REPOSITORY
+    assert f"  year = {{{newest.year}}},\n  url = {{{REPOSITORY}}}," in dataset
     assert f'url: "{REPOSITORY}"' in (ROOT / "CITATION.cff").read_text(encoding="utf-8")
 
 
@@ -138,10 +121,9 @@ def test_release_of_another_build_is_not_cited(built: Path, printed: str) -> Non
         cite(printed, warehouse=built)
 
 
-@pytest.mark.parametrize("output", FORMATS)
-def test_emulated_figure_is_cited_as_emulated(output: str, emulated: str, warehouse: Path) -> None:
-    text = cite([emulated], format=output, warehouse=warehouse)
-    assert len(re.findall(r"items/s \(emulated, not measured\)", text)) >= 1
+def test_emulated_figure_is_cited_as_emulated(query: Query, warehouse: Path) -> None:
+    text = cite(find_id(query, "origin = 'emulated' AND batch_size = 8"), warehouse=warehouse)
+    assert "items/s (emulated, not measured)" in text
     assert not re.search(r"items/s(?! \(emulated|/W)", text)
     assert "Emulated by ipu-results, not measured, calibration c2-" in text.replace("\\", "")
 
@@ -152,16 +134,14 @@ def test_mlperf_figure_has_the_required_attribution(
 ) -> None:
     text = cite(official, format=output, warehouse=warehouse)
     plain = text.replace(r"\textregistered{}", "®").replace("\\", "")
-    assert "19.6351556 min (unverified)" in plain
-    for part in (
+    parts = (
+        "19.6351556 min (unverified)",
         "MLPerf® Training v2.0 closed resnet, Graphcore",
         "2.0-2047",
-        "retrieved 2026-11-21",
-        LEGEND,
-    ):
+    )
+    for part in (*parts, "retrieved 2026-11-21", LEGEND):
         assert part in plain
     assert plain.count("Result not verified by MLCommons Association.") == 1
-    assert "https://github.com/mlcommons/training_results_v2.0" in plain
     assert set(re.findall(r"MLPerf(.)", plain.replace(LEGEND, ""))) == {"®"}
 
 
@@ -171,13 +151,6 @@ def test_vendor_page_that_quotes_mlperf_has_it_too(query: Query, warehouse: Path
     assert "19.64 mins (unverified)" in text
     assert "MLPerf® Training v2.0 closed resnet, as printed by Graphcore" in text
     assert LEGEND in text
-
-
-def test_flag_of_the_row_is_disclosed(query: Query, warehouse: Path) -> None:
-    ((name, rule),) = query(
-        "SELECT result_id, rule FROM flags WHERE severity = 'error' AND rule = 'R01' LIMIT 1"
-    )
-    assert f"Quality rule {rule} of ipu-results flags an error" in cite(name, warehouse=warehouse)
 
 
 def test_microbenchmark_is_cited_as_printed(query: Query, warehouse: Path) -> None:
@@ -205,29 +178,9 @@ def test_unknown_id_and_format_are_one_line(warehouse: Path, printed: str) -> No
         cite([], warehouse=warehouse)
 
 
-def test_so_many_results_are_cited_at_once_and_not_one_more(query: Query, warehouse: Path) -> None:
-    ids = [
-        result_id
-        for (result_id,) in query(f"SELECT result_id FROM results ORDER BY 1 LIMIT {MAX_IDS + 1}")
-    ]
-    with open_warehouse(warehouse) as connection:
-        assert [result.result_id for result in load_results(connection, ids[:-1])] == ids[:-1]
-        with pytest.raises(
-            QueryError,
-            match=f"{MAX_IDS + 1} results are too many to cite at once, at most {MAX_IDS}",
-        ):
-            load_results(connection, ids)
-
-
 def test_results_of_one_source_share_a_footnote_and_an_entry(query: Query, warehouse: Path) -> None:
-    names = [
-        name
-        for (name,) in query(
-            "SELECT result_id FROM results WHERE publisher = 'Qwant' ORDER BY batch_size"
-        )
-    ]
-    assert cite(names, warehouse=warehouse).count("[^1]:") == 1
-    assert "[^2]" not in cite(names, warehouse=warehouse)
+    names = [name for (name,) in query("SELECT result_id FROM results WHERE publisher = 'Qwant'")]
+    assert re.findall(r"\[\^\d+\]:", cite(names, warehouse=warehouse)) == ["[^1]:"]
     assert cite(names, format="bibtex", warehouse=warehouse).count("@misc{") == 2
     assert len(json.loads(cite(names, format="csl-json", warehouse=warehouse))) == 2
 

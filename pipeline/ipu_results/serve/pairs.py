@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from decimal import ROUND_HALF_UP, Decimal
@@ -300,6 +300,15 @@ VARYING = (
 GENERIC = frozenset({"item", "sample"})  # of any network
 MIN_DIGITS = 2  # of a claimed time that may have another unit: one digit fits some row by chance
 NUMBER = re.compile(r"[0-9]+(?:\.[0-9]+)?")
+VERDICTS = {"exact": 0, "rounds-to": 1, "differs": 2}  # the best first
+
+
+class Judgement(NamedTuple):
+    """What a stated figure is to a row: its verdict, and by how much percent it is above."""
+
+    row: Row
+    verdict: str
+    gap: float
 
 
 def check_claimed_figure(
@@ -316,8 +325,9 @@ def check_claimed_figure(
     the stated digits, else `differs`. Raises RefusalError for a unit that does not fit, and where
     no measured row has such a figure.
     """
-    digits = _parse_value(value)
-    if (parsed := load_vocabulary().parse_stated_unit(figure, unit)) is None:
+    stated = _parse_value(value)
+    parsed = load_vocabulary().parse_stated_unit(figure, unit)
+    if parsed is None:
         step = f"figures of this kind are in {get_unit(figure, {'item': None})}"
         raise RefusalError("different-units", f"{figure} has no unit {unit!r}", step)
     factor, item = parsed
@@ -326,94 +336,95 @@ def check_claimed_figure(
     # a row that does not say what its latency times may fit
     rows = _keep_item(require_figure(record, selection, figure), item, unit)
     rows = _keep_latency(record, rows, latency_basis)
-    order = {"exact": 0, "rounds-to": 1, "differs": 2}
-    judged = sorted(
-        ((*_judge(digits, factor, row[figure]), row) for row in rows),
-        key=lambda entry: (order[entry[0]], abs(entry[1]), not entry[2]["usable"]),
-    )
-    verdict = judged[0][0]
-    shown = [entry for entry in judged if entry[0] == verdict][
-        : 1 if record.is_brief else MAX_NEAREST
-    ]
-    results, citation = record.load([row["result_id"] for _, _, row in shown], (figure,))
-    _, gap, row = judged[0]
+    judged = [Judgement(row, *_judge(stated, factor, row[figure])) for row in rows]
+    judged.sort(key=lambda own: (VERDICTS[own.verdict], abs(own.gap), not own.row["usable"]))
+    best = judged[0]
+    shown = [own for own in judged if own.verdict == best.verdict]
+    shown = shown[: 1 if record.is_brief else MAX_NEAREST]
+    results, citation = record.load([own.row["result_id"] for own in shown], (figure,))
     recorded = (
-        f"{_format_figure(row, figure, row[figure])} {write_unit(get_unit(figure, row))}"
-        f" ({row['result_id']})"
+        f"{_format_figure(best.row, figure, best.row[figure])}"
+        f" {write_unit(get_unit(figure, best.row))} ({best.row['result_id']})"
     )
-    words = {
-        "exact": f"the record has {recorded}",
-        "rounds-to": f"the record has {recorded}, which rounds to it",
-        "differs": (
+    words = f"the record has {recorded}"
+    if best.verdict == "rounds-to":
+        words += ", which rounds to it"
+    if best.verdict == "differs":
+        words = (
             f"no row that fits has this figure; the nearest has {recorded}, and the stated one is "
-            f"{gap:+.3g} % off"
-        ),
-    }
-    shown_values = MAX_BRIEF if record.is_brief else MAX_VALUES
-    if verdict == "differs" and (fitting := _find_unit(digits, figure, unit.strip(), rows)):
-        words["differs"] += f"; {fitting}: is the unit wrong?"
-    open_ = {
-        name: list(dict.fromkeys(row[name] for row in rows))
-        for name in VARYING
-        if conditions.get(name) is None
-    }
-    return {
-        "verdict": verdict,
-        "statement": f"{value} {unit}: {words[verdict]}",
-        "stated": (
-            None if record.is_brief else {"value": str(digits), "unit": unit, "figure": figure}
-        ),
+            f"{best.gap:+.3g} % off"
+        )
+        if fitting := _find_unit(stated, figure, unit.strip(), rows):
+            words += f"; {fitting}: is the unit wrong?"
+    answer = {
+        "verdict": best.verdict,
+        "statement": f"{value} {unit}: {words}",
+        "stated": {"value": str(stated), "unit": unit, "figure": figure},
         "rows_that_fit": len(rows),
         "rows_without_this_figure": len(selection.rows) - len(rows),
         "left_out": selection.left_out,
-        "not_stated_and_varies": {
-            name: [
-                *own[:shown_values],
-                *([f"{len(own) - shown_values} more"] if len(own) > shown_values else []),
-            ]
-            for name, own in open_.items()
-            if len(own) > 1
-        },
-        "not_usable": [row["result_id"] for _, _, row in shown if not row["usable"]],
+        "not_stated_and_varies": _list_open(
+            rows, conditions, MAX_BRIEF if record.is_brief else MAX_VALUES
+        ),
+        "not_usable": [own.row["result_id"] for own in shown if not own.row["usable"]],
         "nearest": [
             {
-                "result_id": row["result_id"],
-                "recorded": row[figure],
-                "unit": get_unit(figure, row),
-                "stated_minus_recorded_percent": round(gap, 3),
+                "result_id": own.row["result_id"],
+                "recorded": own.row[figure],
+                "unit": get_unit(figure, own.row),
+                "stated_minus_recorded_percent": round(own.gap, 3),
             }
-            for _, gap, row in shown
+            for own in shown
         ],
         "results": results,
         "citation": citation,
     }
+    if record.is_brief:
+        del answer["stated"]
+    return answer
+
+
+def _list_open(
+    rows: Sequence[Row], conditions: Mapping[str, Any], limit: int
+) -> dict[str, list[Any]]:
+    """List the values of the conditions that are not stated and in which the rows differ."""
+    varying = {}
+    for name in VARYING:
+        values = list(dict.fromkeys(row[name] for row in rows))
+        if conditions.get(name) is None and len(values) > 1:
+            varying[name] = values[:limit]
+            if len(values) > limit:
+                varying[name].append(f"{len(values) - limit} more")
+    return varying
 
 
 def _judge(stated: Decimal, factor: Fraction, figure: float) -> tuple[str, float]:
-    """Judge a stated value, which times `factor` has the unit of the recorded figure."""
+    """Judge a stated value, which times `factor` has the unit of the recorded figure.
+
+    The second value is how much percent it is above the figure.
+    """
     recorded = Fraction(repr(figure)) / factor
     gap = float((Fraction(stated) - recorded) / recorded * 100) if recorded else math.inf
     # as the record converts it
     if Fraction(stated) == recorded or float(Fraction(stated) * factor) == figure:
         return "exact", gap
     digit = Decimal((0, (1,), int(stated.as_tuple().exponent)))
-    rounded = (Decimal(recorded.numerator) / Decimal(recorded.denominator)).quantize(
-        digit, rounding=ROUND_HALF_UP
-    )
-    return ("rounds-to" if rounded == stated else "differs"), gap
+    exact = Decimal(recorded.numerator) / Decimal(recorded.denominator)
+    if exact.quantize(digit, rounding=ROUND_HALF_UP) == stated:
+        return "rounds-to", gap
+    return "differs", gap
 
 
 def _find_unit(stated: Decimal, figure: str, unit: str, rows: Sequence[Row]) -> str:
     """Say in which other unit of time a row has the stated figure; empty for none."""
-    own = get_unit(figure, {"item": None}) or ""
+    if len(stated.as_tuple().digits) < MIN_DIGITS:
+        return ""
     for other in ("ms", "s", "min"):
-        factor = (
-            convert_unit(other, own)
-            if other != unit and len(stated.as_tuple().digits) >= MIN_DIGITS
-            else None
-        )
+        factor = convert_unit(other, get_unit(figure, {"item": None}) or "")
+        if factor is None or other == unit:
+            continue
         for row in rows:
-            if factor and _judge(stated, factor, row[figure])[0] != "differs":
+            if _judge(stated, factor, row[figure])[0] != "differs":
                 return f"in {other} it is the figure of {row['result_id']}"
     return ""
 
@@ -421,9 +432,8 @@ def _find_unit(stated: Decimal, figure: str, unit: str, rows: Sequence[Row]) -> 
 def _parse_value(value: Any) -> Decimal:
     text = str(value).strip().replace(",", "")
     if not NUMBER.fullmatch(text):
-        raise RefusalError(
-            "wrong-input", f"{value!r} is not a number above zero", 'write digits, such as "20.66"'
-        )
+        reason = f"{value!r} is not a number above zero"
+        raise RefusalError("wrong-input", reason, 'write digits, such as "20.66"')
     return Decimal(text)
 
 

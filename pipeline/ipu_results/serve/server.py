@@ -347,13 +347,9 @@ def answer(
         code = "rebuilt" if is_damage(error) else "wrong-input"
         return {"status": "refused", **RefusalError(code, str(error)).to_record()}
     if is_brief and name not in ("overview", "sql"):  # where null is a value
-        short = drop_empty(result)
         kept = WORDS["returns"][name]
-        result = {
-            key: short.get(key, value)
-            for key, value in result.items()
-            if key in short or key in kept
-        }
+        short = {key: drop_empty(value) for key, value in result.items()}
+        result = {key: value for key, value in short.items() if value or key in kept}
     return {"status": "answered", **result}
 
 
