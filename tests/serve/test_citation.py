@@ -7,10 +7,8 @@ from __future__ import annotations
 import hashlib
 import json
 import re
-import shutil
 from pathlib import Path
 
-import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from hypothesis import given
@@ -21,6 +19,7 @@ from ipu_results.serve.cite import FORMATS, REPOSITORY, escape_latex, escape_url
 from ipu_results.serve.facts import LEGEND
 
 from tests.conftest import ROOT, Done, Query, run_cli
+from tests.serve.conftest import copy_warehouse, edit_rows
 
 ATTACK = r'}\input{/etc/passwd}%$^~#&_[2]*{"<script>alert(1)</script>"|`x`' + "\x1b[2J\n\u202e"
 UNESCAPED = re.compile(r"(?<!\\)[&%$#_^~]")
@@ -47,18 +46,12 @@ def official(query: Query) -> str:
 @pytest.fixture
 def hostile(tmp_path: Path, warehouse: Path, printed: str) -> Path:
     """Write a warehouse in which variant, printed text and title of one row are hostile."""
-    folder = tmp_path / "hostile"
-    shutil.copytree(warehouse, folder, ignore=shutil.ignore_patterns("*.duckdb"))
-    for name, column, key in (
-        ("results", "variant", {"result_id": printed}),
-        ("cells", "raw_text", {"result_id": printed, "column_name": "throughput"}),
-        ("documents", "title", {"document_id": "graphcore-performance-2023-07-04"}),
-    ):
-        rows = pq.read_table(folder / f"{name}.parquet")
-        values = [ATTACK if row.items() >= key.items() else row[column] for row in rows.to_pylist()]
-        index = rows.column_names.index(column)
-        changed = rows.set_column(index, rows.schema.field(index), pa.array(values))
-        pq.write_table(changed, folder / f"{name}.parquet")
+    folder = copy_warehouse(warehouse, tmp_path / "hostile")
+    edit_rows(folder, "results", {"result_id": printed}, variant=ATTACK)
+    cell = {"result_id": printed, "column_name": "throughput"}
+    edit_rows(folder, "cells", cell, raw_text=ATTACK)
+    page = {"document_id": "graphcore-performance-2023-07-04"}
+    edit_rows(folder, "documents", page, title=ATTACK)
     return folder
 
 

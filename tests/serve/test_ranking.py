@@ -2,17 +2,13 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 from tests.conftest import Query, run_cli
-
-pytest.importorskip("mcp", reason="the extra mcp is not installed")
-
-from ipu_results.serve.answers import Record
-from ipu_results.serve.server import answer
-from ipu_results.serve.sql import SqlWorker
+from tests.serve.conftest import Ask
 
 ORDER = {"order": "throughput"}
 MIXED = (
@@ -35,62 +31,56 @@ MIXED = (
 
 @pytest.mark.parametrize(("arguments", "named"), MIXED, ids=str)
 def test_a_ranking_names_all_that_it_mixes_and_what_would_pass(
-    record: Record, worker: SqlWorker, arguments: dict[str, Any], named: list[str]
+    ask: Ask, arguments: dict[str, Any], named: list[str]
 ) -> None:
-    actual = answer(record, worker, "find", arguments)
+    actual = ask("find", **arguments)
     assert actual["status"] == "refused"
     assert [name for name in named if name not in actual["reason"]] == []
     if "arguments" in actual:
-        passed = answer(record, worker, "find", arguments | actual["arguments"])
+        passed = ask("find", **(arguments | actual["arguments"]))
         assert passed["status"] == "answered", passed
         assert f": {passed['rows_that_fit']} rows" in actual["next_step"]
 
 
-def test_rows_of_an_unknown_chip_count_are_left_out_of_a_ranking_per_chip(
-    record: Record, worker: SqlWorker
-) -> None:
+def test_rows_of_an_unknown_chip_count_are_left_out_of_a_ranking_per_chip(ask: Ask) -> None:
     arguments = {"model": "ResNet-50", "task": "inference", "chips_basis": "per-chip", **ORDER}
-    actual = answer(record, worker, "find", arguments)
+    actual = ask("find", **arguments)
     assert actual["not_ranked"]["without chip_count"] > 0
     shares = [row["figures"]["throughput"]["per_chip"] for row in actual["results"]]
     assert shares == sorted(shares, reverse=True)
 
 
-def test_a_refusal_per_chip_does_not_ask_for_per_chip_again(
-    record: Record, worker: SqlWorker
-) -> None:
+def test_a_refusal_per_chip_does_not_ask_for_per_chip_again(ask: Ask) -> None:
     ids = {"first_result_id": "rf41aa72a62f05134", "second_result_id": "rd085f079129e31ab"}
-    actual = answer(record, worker, "compare", {**ids, "chips_basis": "per-chip"})
+    actual = ask("compare", **ids, chips_basis="per-chip")
     assert actual["code"] == "unknown-chip-count"
     assert "whole-machine" in actual["next_step"]
     assert "per-chip" not in actual["next_step"]
 
 
-def test_an_order_that_is_a_figure_shows_the_best_first(record: Record, worker: SqlWorker) -> None:
+def test_an_order_that_is_a_figure_shows_the_best_first(ask: Ask) -> None:
     same = {"model": "ResNet-50", "task": "inference", "chip_count": 4}
-    best = answer(record, worker, "find", {**same, **ORDER})
+    best = ask("find", **same, **ORDER)
     stated = {"figure": "throughput", "order": "highest"}
-    assert best["results"] == answer(record, worker, "find", {**same, **stated})["results"]
+    assert best["results"] == ask("find", **same, **stated)["results"]
     closed = {"model": "BERT", "division": "closed", "mlperf_round": "2.0", "chip_count": 16}
-    fastest = answer(record, worker, "find", {**closed, "order": "minutes"})
+    fastest = ask("find", **closed, order="minutes")
     values = [row["figures"]["minutes"]["value"] for row in fastest["results"]]
     assert values == sorted(values)
-    wrong = answer(record, worker, "find", {**same, **ORDER, "figure": "latency_ms"})
+    wrong = ask("find", **same, **ORDER, figure="latency_ms")
     assert wrong["code"] == "wrong-input"
 
 
-def test_an_answer_has_usable_rows_and_counts_the_others(
-    record: Record, worker: SqlWorker, query: Query
-) -> None:
+def test_an_answer_has_usable_rows_and_counts_the_others(ask: Ask, query: Query) -> None:
     where = "model = 'ResNet-50 v1.5' AND platform = 'IPU-M2000' AND task = 'inference'"
     [(rows, usable)] = query(
         f"SELECT count(*), count(*) FILTER (usable) FROM results WHERE {where}"
     )
     stated = {"model": "ResNet-50 v1.5", "platform": "IPU-M2000", "task": "inference"}
-    actual = answer(record, worker, "find", stated)
+    actual = ask("find", **stated)
     assert actual["rows_that_fit"] == usable
     assert actual["left_out"].startswith(f"{rows - usable} of {rows} rows are not usable: ")
-    others = answer(record, worker, "find", {**stated, "usable": False})
+    others = ask("find", **stated, usable=False)
     assert others["rows_that_fit"] == rows - usable
     assert all(row["usable"] is False for row in others["results"])
 
@@ -106,17 +96,17 @@ WITHOUT_IDS = "SELECT platform, throughput FROM results ORDER BY throughput DESC
 
 
 def test_a_ranking_by_sql_says_how_many_rows_are_not_usable(
-    record: Record, worker: SqlWorker, warehouse: Any, query: Query
+    ask: Ask, warehouse: Path, query: Query
 ) -> None:
     [(unusable,)] = query(
         f"SELECT count(*) FROM results JOIN ({RANKING}) USING (result_id) WHERE NOT usable"
     )
     words = f"{unusable} of 50 rows are not usable: "
-    remarks = answer(record, worker, "sql", {"statement": RANKING})["remarks"]
+    remarks = ask("sql", statement=RANKING)["remarks"]
     assert [remark for remark in remarks if remark.startswith(words)]
     assert words in run_cli("query", RANKING, "--warehouse", warehouse).stderr
     open_ = "of 3,723 rows of results are not usable, and the statement does not leave them out"
-    assert open_ in " ".join(answer(record, worker, "sql", {"statement": WITHOUT_IDS})["remarks"])
+    assert open_ in " ".join(ask("sql", statement=WITHOUT_IDS)["remarks"])
     assert open_ in run_cli("query", WITHOUT_IDS, "--warehouse", warehouse).stderr
 
 
@@ -128,7 +118,7 @@ def test_a_ranking_by_sql_says_how_many_rows_are_not_usable(
         "SELECT bow_platform, throughput_ratio FROM generations ORDER BY throughput_ratio LIMIT 5",
     ],
 )
-def test_a_statement_that_ranks_nothing_unusable_has_no_remark(warehouse: Any, sql: str) -> None:
+def test_a_statement_that_ranks_nothing_unusable_has_no_remark(warehouse: Path, sql: str) -> None:
     assert run_cli("query", sql, "--warehouse", warehouse, "--format", "csv").stderr == ""
 
 
@@ -140,13 +130,11 @@ def test_a_statement_that_ranks_nothing_unusable_has_no_remark(warehouse: Any, s
         ("SELECT model FROM training WHERE chip = 'A100'", "chip = 'A100' finds none of A100-80GB"),
     ],
 )
-def test_a_value_that_is_spelled_otherwise_is_named(warehouse: Any, sql: str, remark: str) -> None:
+def test_a_value_that_is_spelled_otherwise_is_named(warehouse: Path, sql: str, remark: str) -> None:
     assert remark in run_cli("query", sql, "--warehouse", warehouse).stderr
 
 
-def test_a_name_of_1x_in_sql_is_answered_with_its_new_one(
-    record: Record, worker: SqlWorker, warehouse: Any
-) -> None:
+def test_a_name_of_1x_in_sql_is_answered_with_its_new_one(ask: Ask, warehouse: Path) -> None:
     for sql, message in (
         ("SELECT network FROM results", "`network` is `model` in results since 2.0"),
         (
@@ -156,7 +144,7 @@ def test_a_name_of_1x_in_sql_is_answered_with_its_new_one(
         ("SELECT power_w FROM inference", "`power_w` is `figures.value` where metric = 'power_w'"),
         ("FROM detail.record", "`record` is `results where relationship"),
     ):
-        assert message in answer(record, worker, "sql", {"statement": sql})["reason"]
+        assert message in ask("sql", statement=sql)["reason"]
         assert message in run_cli("query", sql, "--warehouse", warehouse).stderr
     done = run_cli(
         "compare", "--set", "network=resnet50", "--set", "throughput=1", "--warehouse", warehouse
