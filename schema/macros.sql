@@ -102,3 +102,15 @@ CREATE OR REPLACE MACRO name_size(chip_count, nodes) AS
 -- A name without case, blanks, hyphens and underscores, the form in which names are compared.
 CREATE OR REPLACE MACRO normalise_name(name) AS
     lower(regexp_replace(name, '[\s\-_]+', '', 'g'));
+
+-- Why no verdict and no ranking rests on a row; `usable` says that one may.
+CREATE OR REPLACE MACRO name_unusable(usable, same_as, errors, origin, relationship) AS
+    CASE
+        WHEN usable THEN NULL
+        WHEN same_as IS NOT NULL THEN 'repeated'
+        WHEN errors > 0 THEN 'error'
+        WHEN origin = 'official' THEN 'repeated'  -- another entry of the round has the same logs
+        WHEN origin = 'emulated' THEN 'emulated'
+        WHEN relationship = 'submitted' THEN 'submitted'
+        ELSE 'suspect'
+    END;

@@ -39,15 +39,7 @@ SELECT
     coalesce(r.power_scope, setups.power) AS reported_power,
     nullif(regexp_extract(r.variant, '{input_size}'), '') AS input_size,
     e.comparable_rounds, e.minutes_low, e.minutes_high, e.attribution,
-    CASE  -- why no verdict rests on the row; `usable` says that one may
-        WHEN r.usable THEN NULL
-        WHEN r.same_as IS NOT NULL THEN 'repeated'
-        WHEN r.errors > 0 THEN 'error'
-        WHEN r.origin = 'official' THEN 'repeated'  -- another entry of the round has the same logs
-        WHEN r.origin = 'emulated' THEN 'emulated'
-        WHEN r.relationship = 'submitted' THEN 'submitted'
-        ELSE 'suspect'
-    END AS unusable
+    name_unusable(r.usable, r.same_as, r.errors, r.origin, r.relationship) AS unusable
 FROM results r
 LEFT JOIN few_figures USING (result_id)
 LEFT JOIN doubts USING (result_id)

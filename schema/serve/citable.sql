@@ -7,12 +7,13 @@ WITH flagged AS (
     WHERE severity = 'error'
     GROUP BY result_id
 )
+SELECT *, name_unusable(usable, same_as, errors, origin, relationship) AS unusable
 FROM results
 UNION ALL BY NAME
 SELECT
     m.*, microbenchmark_id AS result_id, 'published' AS origin, operation AS model,
     operation AS model_printed, concat_ws(', ', metric, statistic, shape, conditions) AS variant,
     'microbenchmark' AS task, chip AS platform, coalesce(errors, 0) AS errors,
-    errors IS NULL AS usable
+    errors IS NULL AS usable, if(errors > 0, 'error', NULL) AS unusable
 FROM microbenchmarks m
 LEFT JOIN flagged USING (microbenchmark_id)

@@ -18,7 +18,6 @@ from ipu_results.comparison.words import load_known_words
 from ipu_results.ground.files import load_schema_file
 from ipu_results.ground.text import to_json_value
 from ipu_results.schema.accelerators import find_accelerator
-from ipu_results.schema.usable import find_unusable
 from ipu_results.schema.vocabulary import load_vocabulary
 from ipu_results.site.data import build_own_run
 from ipu_results.store.query import open_warehouse
@@ -124,7 +123,7 @@ def load_rows(connection: duckdb.DuckDBPyConnection) -> list[dict[str, Any]]:
             for name, value in row.items()
         }
         for row in load_comparable_rows(connection)
-        if find_unusable(row) != "repeated"
+        if row["unusable"] != "repeated"
     ]
 
 

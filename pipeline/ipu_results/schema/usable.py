@@ -1,10 +1,9 @@
-"""Which rows may not be ranked, why, and the one sentence that says how many."""
+"""The one sentence that says how many rows may not be ranked, and why."""
 
 from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from typing import Any
 
 from ipu_results.ground.files import load_schema_file
 from ipu_results.ground.text import format_count
@@ -13,26 +12,10 @@ USABLE = "usable"
 REASONS: Mapping[str, str] = load_schema_file("comparison.toml")["run"]["unusable"]
 
 
-def find_unusable(row: Mapping[str, Any]) -> str | None:
-    """Return why a result is not usable, one of REASONS; None where it is."""
-    if row["usable"]:
-        return None
-    if row.get("same_as"):
-        return "repeated"
-    if row["errors"]:
-        return "error"
-    if row["origin"] == "official":  # another entry of the round has the same logs
-        return "repeated"
-    for column in ("origin", "relationship"):
-        if row[column] in REASONS:
-            return str(row[column])
-    return "suspect"
-
-
-def describe_unusable(rows: Sequence[Mapping[str, Any]]) -> str:
-    """Say how many rows are not usable and why, empty where all are."""
-    counts = Counter(reason for row in rows if (reason := find_unusable(row)))
+def describe_unusable(reasons: Sequence[str | None]) -> str:
+    """Say how many rows are not usable and why, empty where all are; a usable one has no reason."""
+    counts = Counter(reason for reason in reasons if reason is not None)
     if not counts:
         return ""
     why = ", ".join(f"{counts[name]} {words}" for name, words in REASONS.items() if counts[name])
-    return f"{counts.total():,} of {format_count(len(rows), 'row')} are not usable: {why}"
+    return f"{counts.total():,} of {format_count(len(reasons), 'row')} are not usable: {why}"

@@ -17,10 +17,10 @@ import duckdb
 from ipu_results.comparison.statements import load_rows
 from ipu_results.comparison.words import MAX_LISTED, KnownWords, load_known_words
 from ipu_results.ground.sql import run_query
-from ipu_results.ground.statements import run_statement
+from ipu_results.ground.statements import define_macros, run_statement
 from ipu_results.ground.text import find_nearest_words, has_in_a_row, to_json_value
 from ipu_results.schema import table
-from ipu_results.schema.usable import describe_unusable, find_unusable
+from ipu_results.schema.usable import describe_unusable
 from ipu_results.schema.vocabulary import load_vocabulary, normalise_name
 from ipu_results.serve import WORDS, RefusalError
 from ipu_results.serve.brief import SHOWN, shorten_row
@@ -133,6 +133,7 @@ def open_record(folder: Path) -> Record:
     """Open a warehouse. Raises WarehouseError if there is none."""
     connection = connect_warehouse(folder)
     version = read_dataset_version(folder, read_build_id(folder))
+    define_macros(connection, temporary=True)
     rows = load_rows(connection)
     scopes = {
         (figure["result_id"], figure["metric"]): figure["scope"]
@@ -254,7 +255,9 @@ class Selection:
     @property
     def left_out(self) -> str:
         """Say how many rows are left out, and why; empty for none."""
-        return describe_unusable([*self.rows, *self.hidden]) if self.hidden else ""
+        if not self.hidden:
+            return ""
+        return describe_unusable([row["unusable"] for row in self.rows + self.hidden])
 
 
 def select_rows(
@@ -282,7 +285,7 @@ def select_rows(
     kept: list[Row] = []
     hidden: list[Row] = []
     for row in rows:
-        reason = find_unusable(row)
+        reason = row["unusable"]
         if reason is not None and is_usable and reason not in requested:
             hidden.append(row)
         elif is_usable or reason is not None:
@@ -295,10 +298,10 @@ def select_rows(
 
 def _refuse_hidden(rows: Sequence[Row], what: str) -> None:
     """Refuse if there are rows, none of them usable: predictions and users' figures first."""
-    reasons = {find_unusable(row) for row in rows}
+    reasons = [row["unusable"] for row in rows]
     for reason, code in HIDDEN.items():
         if reason in reasons:
-            words = f"no usable row {what}: {describe_unusable(rows)}"
+            words = f"no usable row {what}: {describe_unusable(reasons)}"
             step = "state usable false to see them" if code == "no-match" else ""
             raise RefusalError(code, words, step)
 

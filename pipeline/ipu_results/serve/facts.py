@@ -11,7 +11,7 @@ from typing import Any
 import duckdb
 
 from ipu_results.errors import QueryError
-from ipu_results.ground.statements import run_script, run_statement
+from ipu_results.ground.statements import define_macros, run_script, run_statement
 from ipu_results.schema import table
 
 AUTHOR = "The ipu-results authors"
@@ -92,6 +92,7 @@ def open_citable(connection: duckdb.DuckDBPyConnection) -> Iterator[duckdb.DuckD
     Raises GateError where one of the tables is not there.
     """
     with connection.cursor() as session:
+        define_macros(session, temporary=True)
         run_script(session, "serve/citable.sql")
         yield session
 

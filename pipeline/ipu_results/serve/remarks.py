@@ -112,7 +112,7 @@ def _is_ranking(sql: str, names: Sequence[str]) -> bool:
 def remark_on_rows(named: Sequence[Sequence[Mapping[str, Any]]]) -> list[str]:
     """Say how many rows are not usable; `named` are the results that each row names."""
     first = [min(row, key=lambda result: result[USABLE]) for row in named if row]
-    words = describe_unusable(first)
+    words = describe_unusable([row["unusable"] for row in first])
     return [words] if words else []
 
 

@@ -78,7 +78,7 @@ def overview(record: Record, part: str = "summary") -> dict[str, Any]:
         answer["origins"] = ORIGINS
         answer["figures"] = {name: get_unit(name, {"item": None}) for name in FIGURES}
         answer["parts"] = {name: len(value) for name, value in parts.items() if name != "rules"}
-        answer["not_usable"] = describe_unusable(record.rows)
+        answer["not_usable"] = describe_unusable([row["unusable"] for row in record.rows])
         answer["platforms_with_official_entries_only"] = len(platforms - known)
         answer["next"] = (
             "overview with part lists names; find with conditions gives rows; provenance gives the"
