@@ -54,15 +54,12 @@ ORIGINS = {
 MINUTES = "minutes"  # the time to train as MLPerf prints it
 VALUE = "value"  # the figure of a microbenchmark
 ALL_FIGURES = (*FIGURES, VALUE)
-SCOPED = ("run_energy_j", "quality_value")  # figures of one part of a run, or of one metric
 BUILD_DIGITS = 12  # of a build, as commands print it
 
 
 @dataclass(frozen=True)
 class Record:
     """The warehouse, open for reading, with the rows of `results` and the words that it knows.
-
-    `scopes` of a row says what its figures of SCOPED cover.
 
     `microbenchmarks` are the rows of that table, with `result_id`, `origin`, `errors` and `usable`
     as results have.
@@ -135,12 +132,6 @@ def open_record(folder: Path) -> Record:
     version = read_dataset_version(folder, read_build_id(folder))
     define_macros(connection, temporary=True)
     rows = load_rows(connection)
-    scopes = {
-        (figure["result_id"], figure["metric"]): figure["scope"]
-        for figure in run_query(connection, "FROM figures WHERE scope IS NOT NULL").to_pylist()
-    }
-    for row in rows:
-        row["scopes"] = {name: scopes.get((row["result_id"], name)) for name in SCOPED}
     with open_citable(connection) as session:
         citable = run_query(session, "FROM citable WHERE microbenchmark_id IS NOT NULL")
     words = load_known_words(connection)

@@ -59,6 +59,13 @@ KEPT = """
     CREATE OR REPLACE TEMP TABLE candidates AS
     FROM ranked WHERE list_contains($ids, result_id)
 """
+# What a figure covers: a part of a run, or one metric. That of a power is a column of results.
+SCOPES = """
+    SELECT DISTINCT f.scope
+    FROM candidates c
+    LEFT JOIN figures f
+        ON f.result_id = c.result_id AND f.metric = $1 AND f.metric <> 'power_w'
+"""
 # The rules on these columns let a blank pass, or a range: one row of each is held against all rows.
 # On other columns rows that agree with one agree with each other.
 REPRESENTATIVES = """
@@ -176,7 +183,7 @@ def find_conflicts(
     for column, code in _list_columns(session, rows, figure):
         read = get_latency_basis if column == "latency_basis" else itemgetter(column)
         yield Conflict(column, code, tuple(dict.fromkeys(map(read, rows))))
-    scopes = tuple(dict.fromkeys(row["scopes"].get(figure) for row in rows))
+    scopes = tuple(scope for (scope,) in session.execute(SCOPES, [figure]).fetchall())
     if len(scopes) > 1:
         yield Conflict("scope", "different-figures", scopes)
     chips = tuple(dict.fromkeys(row[CHIPS] for row in rows))
