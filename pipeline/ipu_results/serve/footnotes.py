@@ -57,8 +57,8 @@ def _cite_rows(folder: Path, sql: str, in_cells: bool) -> CitedRows:
     with open_warehouse(folder) as connection:
         answer = run_query(connection, sql)
         names = _find_ids(sql, answer)
-        columns = [answer[name].to_pylist() for name in names]
-        ids = [result_id for column in columns for result_id in column]
+        named = list(zip(*(answer[name].to_pylist() for name in names), strict=True))
+        ids = [result_id for sides in named for result_id in sides]
         if not all(isinstance(result_id, str) for result_id in ids):
             raise QueryError(
                 f"{' and '.join(names)} is null in some row: a row without a result cannot be cited"
@@ -75,7 +75,7 @@ def _cite_rows(folder: Path, sql: str, in_cells: bool) -> CitedRows:
             # The words that must stand at each figure: emulated, or unverified.
             marks[result.result_id] = f"{mark} {result.status}" if result.status else mark
     rows = []
-    for record, sides in zip(answer.to_pylist(), zip(*columns, strict=True), strict=True):
+    for record, sides in zip(answer.to_pylist(), named, strict=True):
         sources = dict.fromkeys(marks[result_id] for result_id in sides)
         rows.append([*record.values(), " ".join(sources)])
     below = [] if in_cells else notes
