@@ -20,7 +20,7 @@ const withoutModuleAddress = {
     id.includes("parquet_wasm.js") ? code.replace(/new URL\([^)]*import\.meta\.url\)/g, "undefined") : null,
 };
 
-// The palette and the rules of comparisons are shared with the pipeline. A script holds the tables that it names.
+// The palette is shared with the pipeline. A script holds the tables that it names.
 const formatModule = (tables) => Object.entries(tables).map(([name, table]) => `export const ${name} = ${JSON.stringify(table)};`).join("\n");
 const tomlImports = {
   name: "toml-imports",

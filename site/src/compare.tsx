@@ -1,9 +1,9 @@
 // Two machines, or two SDKs, side by side on the tests that they share; where they share none, the condition that fails.
-import { useMemo, useState } from "preact/hooks";
+import { useState } from "preact/hooks";
+import { useAnswer } from "./comparison";
 import type { Dataset } from "./dataset";
 import { formatCount, formatUnit } from "./format";
 import { FlagMark, Origin } from "./marks";
-import { CONDITIONS, Index, MEASURES, type Pair, SIDES } from "./pairs";
 import { Choice, LeftOut, PlainTable } from "./parts";
 import { formatHash, setParameters, openPanel } from "./route";
 
@@ -11,41 +11,66 @@ const ASKED = { a: "Bow-2000", b: "1x A100-40GB", model: "BERT-Large" }; // the 
 const USUAL = 20; // names that are offered before all others
 const ALL = "";
 
+/** What can be compared, and the word for one of it. */
+const SIDES: Record<string, { title: string; noun: string }> = {
+  platform: { title: "Machines", noun: "machine" },
+  sdk_version: { title: "SDKs", noun: "SDK" },
+};
+
+/** Two figures of one test; `ratio` is how many times as fast the left one is. */
+interface Pair {
+  measure: string;
+  title: string;
+  higher_is_better: boolean;
+  left: string; // result_id
+  right: string;
+  differences: { name: string; words: string; left: string | null; right: string | null }[];
+  ratio: number;
+  ratio_per_chip: number | null;
+}
+
+/** A pair with the rows of its results on the page. */
+type ShownPair = Omit<Pair, "left" | "right"> & { left: number; right: number };
+
+interface OfficialTime {
+  left_name: string;
+  right_name: string;
+  ratio: number;
+  round: string;
+}
+
+/** What schema/side_by_side/answer.sql says of two names. */
+interface SideBySide {
+  a: string | null;
+  b: string | null;
+  names: string[];
+  partners: { name: string; tests: number }[];
+  models: string[] | null;
+  pairs: Pair[] | null;
+  official: OfficialTime[] | null;
+  siblings: string[] | null;
+  gaps: { model: string; reason: string }[] | null;
+  unusable: number;
+}
+
 export function Compare({ data, query }: { data: Dataset; query: URLSearchParams }) {
-  const asked = query.get("by") ?? "platform";
-  const by = Object.hasOwn(SIDES, asked) ? asked : "platform";
+  const requested = query.get("by") ?? "platform";
+  const by = Object.hasOwn(SIDES, requested) ? requested : "platform";
   const { noun } = SIDES[by]!;
-  const index = useMemo(() => new Index(data, by), [data, by]);
-  const names = useMemo(() => index.listNames(), [index]);
-  const first = by === "platform" && !query.has("a") && !query.has("b") && names.includes(ASKED.a) && names.includes(ASKED.b);
-  const left = query.get("a") ?? (first ? ASKED.a : names[0] ?? "");
-  const partners = useMemo(() => index.listPartners(left), [index, left]);
-  const right = query.get("b") ?? (first ? ASKED.b : partners[0]?.name ?? "");
-  const models = useMemo(() => index.listModels(left, right), [index, left, right]);
-  const model = query.get("model") ?? (first ? ASKED.model : ALL);
-  const pairs = useMemo(() => index.listPairs(left, right, model), [index, left, right, model]);
+  const isFirst = by === "platform" && !query.has("a") && !query.has("b");
+  const asked = isFirst ? ASKED : { a: query.get("a"), b: query.get("b"), model: ALL };
+  const model = query.get("model") ?? asked.model;
+  const { answer, latest, note } = useAnswer<SideBySide>("side_by_side", { compared: by, a: asked.a, b: asked.b, model: model || null });
+  const [left, right] = [asked.a ?? answer?.a ?? "", asked.b ?? answer?.b ?? ""];
   const say = (name: string) => (noun === "SDK" ? `SDK ${name}` : name);
-  const title = `${say(left)} against ${say(right)}${model && ` on ${model}`}`;
+  const title = left && right ? `${say(left)} against ${say(right)}${model && ` on ${model}`}` : `Compare two ${noun}s`;
   document.title = `${title} · ipu-results`;
   return (
     <div class="compare">
       <h2>{title}</h2>
-      <div class="predict">
-        <Choice label="Compare" value={by} options={Object.entries(SIDES).map(([name, { title }]) => [name, title])} onChange={(side) => setParameters({ by: side, a: null, b: null, model: null })} />
-        <Picker label={`First ${noun}`} value={left} usual={names.map((name) => ({ name }))} all={names} onChange={(a) => setParameters({ a, b: right, model: null })} />
-        <Picker label={`Second ${noun}, by tests shared`} value={right} usual={partners} all={names} onChange={(b) => setParameters({ a: left, b, model: null })} />
-        <Choice label="Model" value={model} options={[[ALL, "all that both ran"], ...models.map((name): [string, string] => [name, name])]} onChange={(name) => setParameters({ a: left, b: right, model: name })} />
-        <button type="button" class="swap" onClick={() => setParameters({ a: right, b: left, model })}>
-          Swap
-        </button>
-      </div>
-      {pairs.length > 0 && <Answer data={data} left={say(left)} right={say(right)} pairs={pairs} official={by === "platform" && model && pairs.every(({ measure }) => measure.name !== "minutes") ? index.listOfficial(left, right, model) : []} model={model} />}
-      {MEASURES.map(({ name, title }) => {
-        const shown = pairs.filter(({ measure }) => measure.name === name);
-        return shown.length > 0 && <Pairs key={name} data={data} title={title} left={left} right={right} pairs={shown} by={by} ordered={model !== ALL} />;
-      })}
-      <LeftOut count={index.countUnusable([left, right], model)} />
-      {pairs.length === 0 && <Gaps index={index} left={left} right={right} model={model} models={model ? [model] : models} />}
+      {latest && <Choices by={by} left={left} right={right} model={model} answer={latest} />}
+      {note}
+      {answer && <Answer data={data} by={by} left={left} right={right} model={model} answer={answer} />}
       <details>
         <summary>What is compared, and what is not</summary>
         <ul>
@@ -62,11 +87,58 @@ export function Compare({ data, query }: { data: Dataset; query: URLSearchParams
   );
 }
 
-const WHO: Record<string, string> = { vendor: "by the makers of the chips", independent: "by others", official: "from MLPerf logs", own: "measured here" };
-const MAX_OFFICIAL = 3;
+interface ChoicesProps {
+  by: string;
+  left: string;
+  right: string;
+  model: string;
+  answer: SideBySide;
+}
 
-/** Who is faster in a sentence, what speaks against it, and the MLPerf times of like machines where these two have none. */
-function Answer({ data, left, right, pairs, official, model }: { data: Dataset; left: string; right: string; pairs: Pair[]; official: Pair[]; model: string }) {
+/** What is compared: the side, the two names, and the model. */
+function Choices({ by, left, right, model, answer }: ChoicesProps) {
+  const { noun } = SIDES[by]!;
+  const { names, partners } = answer;
+  const sides = Object.entries(SIDES).map(([name, { title }]): [string, string] => [name, title]);
+  const models = (answer.models ?? []).map((name): [string, string] => [name, name]);
+  return (
+    <div class="predict">
+      <Choice label="Compare" value={by} options={sides} onChange={(side) => setParameters({ by: side, a: null, b: null, model: null })} />
+      <Picker label={`First ${noun}`} value={left} usual={names.map((name) => ({ name }))} all={names} onChange={(a) => setParameters({ a, b: right, model: null })} />
+      <Picker label={`Second ${noun}, by tests shared`} value={right} usual={partners} all={names} onChange={(b) => setParameters({ a: left, b, model: null })} />
+      <Choice label="Model" value={model} options={[[ALL, "all that both ran"], ...models]} onChange={(name) => setParameters({ a: left, b: right, model: name })} />
+      <button type="button" class="swap" onClick={() => setParameters({ a: right, b: left, model })}>
+        Swap
+      </button>
+    </div>
+  );
+}
+
+interface AnswerProps extends ChoicesProps {
+  data: Dataset;
+}
+
+function Answer({ data, by, left, right, model, answer }: AnswerProps) {
+  const pairs = (answer.pairs ?? []).map((pair): ShownPair => ({ ...pair, left: data.findRow(pair.left), right: data.findRow(pair.right) }));
+  const titles = [...new Set(pairs.map(({ title }) => title))];
+  const hasMinutes = pairs.some(({ measure }) => measure === "minutes");
+  return (
+    <>
+      {pairs.length > 0 && <Summary data={data} left={left} right={right} pairs={pairs} />}
+      {pairs.length > 0 && !hasMinutes && answer.official && <Official model={model} times={answer.official} />}
+      {titles.map((title) => (
+        <Pairs key={title} data={data} title={title} left={left} right={right} pairs={pairs.filter((pair) => pair.title === title)} by={by} ordered={model !== ALL} />
+      ))}
+      <LeftOut count={answer.unusable} />
+      {pairs.length === 0 && <Gaps left={left} right={right} model={model} gaps={answer.gaps ?? []} siblings={answer.siblings ?? []} />}
+    </>
+  );
+}
+
+const WHO: Record<string, string> = { vendor: "by the makers of the chips", independent: "by others", official: "from MLPerf logs", own: "measured here" };
+
+/** Who is faster in a sentence, and what speaks against it. */
+function Summary({ data, left, right, pairs }: { data: Dataset; left: string; right: string; pairs: ShownPair[] }) {
   const ratios = pairs.map(({ ratio }) => ratio).sort((one, other) => one - other);
   const faster = ratios.filter((ratio) => ratio > 1).length;
   const slower = ratios.filter((ratio) => ratio < 1).length;
@@ -75,36 +147,35 @@ function Answer({ data, left, right, pairs, official, model }: { data: Dataset; 
   const counts = pairs.map(({ differences }) => differences.length);
   const range = (values: string[]) => [...new Set([values[0]!, values.at(-1)!])].join(" to ");
   return (
-    <>
-      <p>
-        <strong>
-          {faster >= slower ? left : right} is faster in {Math.max(faster, slower)} of {formatCount(pairs.length, "test")}
-        </strong>
-        : {left} is {range([ratios[0]!, ratios.at(-1)!].map(formatRatio))} as fast as {right}. Of the {rows.length} figures,{" "}
-        {who.filter(([count]) => count > 0).map(([count, words]) => `${count} are ${words}`).join(", ")}. Besides the machine, {range([Math.min(...counts), Math.max(...counts)].map(String))} conditions differ in a
-        test, and any of them can be the reason.
-      </p>
-      {official.length > 0 && (
-        <p>
-          MLPerf, with rules and logs, has these times of as many of the same chips:{" "}
-          {official.slice(0, MAX_OFFICIAL).map((pair) => {
-            const [a, b] = [pair.left, pair.right].map((row) => data.getText(row, "platform"));
-            return (
-              <a key={`${a} ${b}`} class="result" href={formatHash("compare", "", { a: a!, b: b!, model })}>
-                {a} is {formatRatio(pair.ratio)} as fast as {b}, round {data.getText(pair.left, "mlperf_round")}
-              </a>
-            );
-          })}
-        </p>
-      )}
-    </>
+    <p>
+      <strong>
+        {faster >= slower ? left : right} is faster in {Math.max(faster, slower)} of {formatCount(pairs.length, "test")}
+      </strong>
+      : {left} is {range([ratios[0]!, ratios.at(-1)!].map(formatRatio))} as fast as {right}. Of the {rows.length} figures,{" "}
+      {who.filter(([count]) => count > 0).map(([count, words]) => `${count} are ${words}`).join(", ")}. Besides the machine, {range([Math.min(...counts), Math.max(...counts)].map(String))} conditions differ in a
+      test, and any of them can be the reason.
+    </p>
+  );
+}
+
+/** The MLPerf times of like machines, where the two have none themselves. */
+function Official({ model, times }: { model: string; times: OfficialTime[] }) {
+  return (
+    <p>
+      MLPerf, with rules and logs, has these times of as many of the same chips:{" "}
+      {times.map(({ left_name, right_name, ratio, round }) => (
+        <a key={left_name + right_name} class="result" href={formatHash("compare", "", { a: left_name, b: right_name, model })}>
+          {left_name} is {formatRatio(ratio)} as fast as {right_name}, round {round}
+        </a>
+      ))}
+    </p>
   );
 }
 
 interface PickerProps {
   label: string;
   value: string;
-  usual: { name: string; shared?: number }[];
+  usual: { name: string; tests?: number }[];
   all: string[];
   onChange: (name: string) => void;
 }
@@ -136,25 +207,32 @@ function Picker({ label, value, usual, all, onChange }: PickerProps) {
         </datalist>
       </label>
     );
-  const options = usual.slice(0, USUAL).map(({ name, shared }): [string, string] => [name, shared ? `${name} (${shared})` : name]);
+  const options = usual.slice(0, USUAL).map(({ name, tests }): [string, string] => [name, tests ? `${name} (${tests})` : name]);
   return <Choice label={label} value={value} options={[...options, [SEARCH, `Search all ${all.length} …`]]} onChange={(name) => (name === SEARCH ? setSearching(true) : onChange(name))} />;
 }
 
+interface GapsProps {
+  left: string;
+  right: string;
+  model: string;
+  gaps: { model: string; reason: string }[];
+  siblings: string[];
+}
+
 /** Names the condition that fails, for each model that both ran. */
-function Gaps({ index, left, right, model, models }: { index: Index; left: string; right: string; model: string; models: string[] }) {
-  const siblings = index.listSiblings(left, right, model);
+function Gaps({ left, right, model, gaps, siblings }: GapsProps) {
   return (
     <div role="status">
       <p>
-        {left} and {right || "nothing else"} share no test that may be compared{models.length === 0 && ": no model has rows of both"}.
+        {left} and {right || "nothing else"} share no test that may be compared{gaps.length === 0 && ": no model has rows of both"}.
       </p>
-      {models.length > 0 && (
+      {gaps.length > 0 && (
         <>
           <p>What is missing, {left} / {right}:</p>
           <ul>
-            {models.map((model) => (
+            {gaps.map(({ model, reason }) => (
               <li key={model}>
-                <strong>{model}</strong>: {index.explainGap(left, right, model)}.
+                <strong>{model}</strong>: {reason}.
               </li>
             ))}
           </ul>
@@ -179,24 +257,24 @@ interface PairsProps {
   title: string;
   left: string;
   right: string;
-  pairs: Pair[];
+  pairs: ShownPair[];
   by: string;
   ordered: boolean; // by test, not by ratio
 }
 
 function Pairs({ data, title, left, right, pairs, by, ordered }: PairsProps) {
-  const { higherIsBetter, name } = pairs[0]!.measure;
-  const number = (pair: Pair, column: string) => Number(data.getValue(pair.left, column) ?? 0);
-  const byTest = (first: Pair, second: Pair) => number(first, "sequence_length") - number(second, "sequence_length") || number(first, "batch_size") - number(second, "batch_size");
+  const { higher_is_better, measure } = pairs[0]!;
+  const number = (pair: ShownPair, column: string) => Number(data.getValue(pair.left, column) ?? 0);
+  const byTest = (first: ShownPair, second: ShownPair) => number(first, "sequence_length") - number(second, "sequence_length") || number(first, "batch_size") - number(second, "batch_size");
   const sorted = [...pairs].sort((first, second) => (ordered && byTest(first, second)) || second.ratio - first.ratio);
-  const perChip = sorted.some((pair) => pair.perChip !== null && differs(pair, "chip_count"));
+  const perChip = sorted.some((pair) => pair.ratio_per_chip !== null && differs(pair, "chip_count"));
   const headings = ["Test", "Batch", left, right, "Times as fast", ...(perChip ? ["Per chip"] : []), "What differs"];
   return (
     <section>
       <h3>
-        {title} <small>{formatCount(sorted.length, "test")}, {higherIsBetter ? "higher is better" : "lower is better"}</small>
+        {capitalise(title)} <small>{formatCount(sorted.length, "test")}, {higher_is_better ? "higher is better" : "lower is better"}</small>
       </h3>
-      <PlainTable label={`${title} of both`} headings={headings} right={headings.slice(1, -1)}>
+      <PlainTable label={`${capitalise(title)} of both`} headings={headings} right={headings.slice(1, -1)}>
         {sorted.map((pair) => (
           <tr key={`${pair.left} ${pair.right}`}>
             <td>{describeTest(data, pair, by)}</td>
@@ -204,15 +282,15 @@ function Pairs({ data, title, left, right, pairs, by, ordered }: PairsProps) {
               {describeBatch(data, pair)}
             </td>
             <td class="right" data-label={left}>
-              <Figure data={data} row={pair.left} name={name} />
+              <Figure data={data} row={pair.left} name={measure} />
             </td>
             <td class="right" data-label={right}>
-              <Figure data={data} row={pair.right} name={name} />
+              <Figure data={data} row={pair.right} name={measure} />
             </td>
             <td class="right" data-label="Times as fast">
               <strong>{formatRatio(pair.ratio)}</strong>
             </td>
-            {perChip && <td class="right" data-label="Per chip">{differs(pair, "chip_count") && pair.perChip !== null ? formatRatio(pair.perChip) : ""}</td>}
+            {perChip && <td class="right" data-label="Per chip">{differs(pair, "chip_count") && pair.ratio_per_chip !== null ? formatRatio(pair.ratio_per_chip) : ""}</td>}
             <td data-label="What differs">{describeDifferences(data, pair)}</td>
           </tr>
         ))}
@@ -224,19 +302,20 @@ function Pairs({ data, title, left, right, pairs, by, ordered }: PairsProps) {
   );
 }
 
-const differs = (pair: Pair, name: string) => pair.differences.some((difference) => difference.name === name);
+const capitalise = (text: string) => text.charAt(0).toUpperCase() + text.slice(1);
+const differs = (pair: ShownPair, name: string) => pair.differences.some((difference) => difference.name === name);
 const formatRatio = (ratio: number) => `${ratio < 100 ? ratio.toPrecision(3) : Math.round(ratio).toLocaleString("en")}×`;
 
-function describeBatch(data: Dataset, { left, right }: Pair): string {
+function describeBatch(data: Dataset, { left, right }: ShownPair): string {
   const [own, other] = [left, right].map((row) => data.formatFigure(row, "batch_size", 15) || "not stated");
   return own === other ? own! : `${own} / ${other}`;
 }
 
-function describeTest(data: Dataset, { left, measure }: Pair, by: string) {
+function describeTest(data: Dataset, { left, measure }: ShownPair, by: string) {
   const text = (name: string) => data.getText(left, name);
   const details = [text("task"), text("phase"), text("sequence_length") && `${text("sequence_length")} tokens`];
-  if (measure.name === "latency_ms") details.push(text("latency_basis").replace("-", " "));
-  if (measure.name === "minutes") details.push(text("division"));
+  if (measure === "latency_ms") details.push(text("latency_basis").replace("-", " "));
+  if (measure === "minutes") details.push(text("division"));
   if (by !== "platform") details.push(text("platform"));
   return (
     <>
@@ -248,15 +327,15 @@ function describeTest(data: Dataset, { left, measure }: Pair, by: string) {
 }
 
 /** What differs in a pair, but for the batch, which has a column, and the flags of its two figures. */
-function describeDifferences(data: Dataset, { differences, left, right, measure }: Pair) {
+function describeDifferences(data: Dataset, { differences, left, right, measure }: ShownPair) {
   const shown = differences.filter(({ name }) => name !== "batch_size");
-  const flags = [left, right].flatMap((row) => data.findDoubts(row, measure.name));
+  const flags = [left, right].flatMap((row) => data.findDoubts(row, measure));
   if (shown.length + flags.length === 0) return <small>nothing that is known</small>;
   return (
     <ul class="differences">
-      {shown.map(({ name, left, right }) => (
+      {shown.map(({ name, words, left, right }) => (
         <li key={name}>
-          <small>{CONDITIONS[name]}</small> {left || "unknown"} / {right || "unknown"}
+          <small>{words}</small> {left || "unknown"} / {right || "unknown"}
         </li>
       ))}
       {flags.map((flag, index) => (

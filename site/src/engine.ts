@@ -1,6 +1,6 @@
-// The SQL engine, a script of its own: DuckDB-WASM over the Parquet files next to the page.
+// The SQL engine, a script of its own: DuckDB-WASM over the files next to the page.
 import { AsyncDuckDB, type AsyncDuckDBConnection, VoidLogger } from "@duckdb/duckdb-wasm";
-import { DataType, type Table, tableToIPC } from "apache-arrow";
+import { DataType, StructRow, type Table, tableToIPC, Vector } from "apache-arrow";
 import initParquet, { readParquet, Table as ParquetTable, writeParquet } from "parquet-wasm/esm";
 import { makeFormatter } from "./sql-text";
 
@@ -29,29 +29,36 @@ const LOCK = [
   "SET lock_configuration = true",
 ];
 
-async function start(files: Record<string, string>, views: string[]): Promise<Engine> {
-  const resolveUrl = (path: string) => new URL(path, location.href).href;
+const resolveUrl = (path: string) => new URL(path, location.href).href;
+
+/** Starts DuckDB in a worker, which is ended if it does not start or `prepare` fails. */
+async function startDatabase<Kind>(prepare: (database: AsyncDuckDB) => Promise<Kind>): Promise<Kind> {
   const worker = new Worker(resolveUrl("vendor/duckdb-browser-eh.worker.js"));
   const failure = new Promise<never>((_, reject) => {
     worker.addEventListener("error", () => reject(new Error("the worker of DuckDB could not be started")));
   });
   const database = new AsyncDuckDB(new VoidLogger(), worker);
-  const prepare = async () => {
+  try {
+    return await Promise.race([prepare(database), failure]);
+  } catch (error) {
+    worker.terminate();
+    throw error;
+  }
+}
+
+const instantiate = (database: AsyncDuckDB) => database.instantiate(resolveUrl("vendor/duckdb-eh.wasm"));
+
+function start(files: Record<string, string>, views: string[]): Promise<Engine> {
+  return startDatabase(async (database) => {
     const wasm = { module_or_path: resolveUrl("vendor/parquet_wasm_bg.wasm") };
-    await Promise.all([database.instantiate(resolveUrl("vendor/duckdb-eh.wasm")), initParquet(wasm)]);
+    await Promise.all([instantiate(database), initParquet(wasm)]);
     const connection = await database.connect();
     for (const schema of new Set(Object.keys(files).map(readSchema))) await connection.query(`CREATE SCHEMA IF NOT EXISTS ${schema}`);
     await Promise.all(Object.entries(files).map(([name, file]) => loadTable(connection, name, resolveUrl(`data/parquet/${file}`))));
     for (const statement of [...views, ...LOCK]) await connection.query(statement);
     await connection.close();
-  };
-  try {
-    await Promise.race([prepare(), failure]);
-  } catch (error) {
-    worker.terminate();
-    throw error;
-  }
-  return { query: (sql) => query(database, sql) };
+    return { query: (sql) => query(database, sql) };
+  });
 }
 
 const MAIN = "main";
@@ -59,10 +66,14 @@ const MAIN = "main";
 /** The schema of a table's name, such as `detail` of `detail.facts`. */
 const readSchema = (name: string) => (name.includes(".") ? name.split(".")[0]! : MAIN);
 
-async function loadTable(connection: AsyncDuckDBConnection, name: string, url: string): Promise<void> {
+async function download(url: string): Promise<Uint8Array> {
   const response = await fetch(url);
   if (!response.ok) throw new Error(`${url}: ${response.status}`);
-  const stream = readParquet(new Uint8Array(await response.arrayBuffer())).intoIPCStream();
+  return new Uint8Array(await response.arrayBuffer());
+}
+
+async function loadTable(connection: AsyncDuckDBConnection, name: string, url: string): Promise<void> {
+  const stream = readParquet(await download(url)).intoIPCStream();
   await connection.insertArrowFromIPCStream(stream, { schema: readSchema(name), name: name.split(".").at(-1)!, create: true });
 }
 
@@ -106,9 +117,81 @@ function formatCsv(names: string[], rows: number, formatRow: (row: number) => Te
   return table.map((values) => `${values.map(formatCell).join(",")}\r\n`).join("");
 }
 
+/** What a question of the views that compare is put with: a value for each column that is stated. */
+export type Stated = Record<string, string | number | null>;
+
+export interface Comparison {
+  answer: (question: string, stated: Stated) => Promise<object>;
+}
+
+/** A statement of `schema/`, of which a temporary table is made. */
+interface Statement {
+  question: string;
+  name: string;
+  path: string;
+  sql: string;
+}
+
+const COMPARISON = "comparison.duckdb";
+const MACROS = "macros"; // in place of a question: definitions
+
+/** Opens the file of the views that compare: rows of the record, lookups, macros and statements. */
+function openComparison(): Promise<Comparison> {
+  return startDatabase(async (database) => {
+    const [content] = await Promise.all([download(resolveUrl(`data/${COMPARISON}`)), instantiate(database)]);
+    await database.registerFileBuffer(COMPARISON, content);
+    const connection = await database.connect();
+    await connection.query(`ATTACH '${COMPARISON}' AS record (READ_ONLY)`);
+    const statements = (await readRows(connection, "FROM record.statements ORDER BY position")) as Statement[];
+    const macros = statements.filter(({ question }) => question === MACROS).map(({ sql }) => sql);
+    for (const statement of [...macros, "SET search_path = 'record,memory'", ...LOCK]) await connection.query(statement);
+    let previous: Promise<unknown> = Promise.resolve(); // the temporary tables are those of one question
+    return {
+      answer: (question, stated) => {
+        const own = statements.filter((statement) => statement.question === question);
+        const answer = previous.then(() => runStatements(connection, own, stated));
+        previous = answer.catch(() => null);
+        return answer;
+      },
+    };
+  });
+}
+
+/** Makes the tables of the statements; what is stated is a row of the first, and the last is the answer. */
+async function runStatements(connection: AsyncDuckDBConnection, statements: Statement[], stated: Stated): Promise<object> {
+  const [question, ...others] = statements as [Statement, ...Statement[]];
+  const columns = Object.keys(stated);
+  const create = async ({ name, path, sql }: Statement) => {
+    try {
+      await connection.query(`CREATE OR REPLACE TEMP TABLE ${name} AS ${sql}`);
+    } catch (error) {
+      throw new Error(`schema/${path}: ${(error as Error).message}`);
+    }
+  };
+  await create(question);
+  const insert = await connection.prepare(`INSERT INTO ${question.name} (${columns.join(", ")}) VALUES (${columns.map(() => "?").join(", ")})`);
+  await insert.query(...Object.values(stated));
+  await insert.close();
+  for (const statement of others) await create(statement);
+  const [answer] = await readRows(connection, `FROM ${statements.at(-1)!.name}`);
+  return answer!;
+}
+
+async function readRows(connection: AsyncDuckDBConnection, sql: string): Promise<object[]> {
+  return Array.from(await connection.query(sql), toPlain) as object[];
+}
+
+/** Turns values of Arrow into objects, lists and numbers. */
+function toPlain(value: unknown): unknown {
+  if (typeof value === "bigint") return Number(value);
+  if (value instanceof StructRow) return Object.fromEntries([...value].map(([name, own]) => [name, toPlain(own)]));
+  if (value instanceof Vector) return Array.from(value, toPlain);
+  return value;
+}
+
 declare global {
   interface Window {
-    __engine?: { start: typeof start };
+    __engine?: { start: typeof start; openComparison: typeof openComparison };
   }
 }
-window.__engine = { start };
+window.__engine = { start, openComparison };

@@ -1,6 +1,5 @@
 // Scripts next to the page, each loaded once. A page opened from disk can load scripts, but neither modules nor JSON.
 import { expand, type Frame, isFrame } from "./frame";
-import type { Known } from "./nearest";
 
 export type Severity = "error" | "warn" | "info";
 
@@ -84,6 +83,7 @@ export interface RowFlag {
   column_name: string;
   message: string;
   suggested: string | null;
+  statement: string; // the SQL of the rule, with what it flags and why in front
 }
 
 export interface Use {
@@ -94,7 +94,7 @@ export interface Use {
 export interface Data {
   start: StartData;
   results: ResultsData;
-  provenance: Record<"cells" | "documents" | "flags" | "configurations" | "runs", Frame>;
+  provenance: Record<"cells" | "documents" | "flags" | "rules" | "configurations" | "runs", Frame>;
   mlperf: Record<"entries" | "logs", Frame>;
   claims: Record<"claims" | "recomputations" | "contradictions", Frame> & { uses: Use[] };
   charts: ChartData[];
@@ -105,11 +105,20 @@ export interface Data {
   emulator: Prediction[];
   sql: {
     files: Record<string, string>;
-    views: string[];
+    views: string[]; // and the macros that they use
     relations: { schema_name: string; table_name: string; type: string; description: string }[];
     columns: Frame;
     examples: { title: string; sql: string }[];
   };
+}
+
+/** What the form of a run offers, and what follows from its choices. */
+export interface Known {
+  machines: Record<string, [chip: string | null, chips: number | null]>;
+  items: Record<string, string>; // by model
+  accelerators: string[]; // chips that a visitor may have, also those of no machine here
+  precision_names: string[];
+  precisions: Record<string, string>; // the name that spellings share, by spelling without case, blanks, hyphens and underscores
 }
 
 declare global {

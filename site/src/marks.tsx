@@ -3,6 +3,7 @@ import type { ComponentChildren } from "preact";
 import type { Flag } from "./dataset";
 import type { RowFlag, Severity } from "./load";
 import { Section } from "./parts";
+import { formatHash } from "./route";
 
 const SHAPES: Record<string, string> = {
   published: "M8 2a6 6 0 1 0 0 12A6 6 0 0 0 8 2z",
@@ -84,13 +85,18 @@ export function FlagList({ flags }: { flags: RowFlag[] }) {
             <FlagMark flag={flag} title={flag.title} /> <strong>{flag.title.replaceAll("-", " ")}</strong>, {flag.severity}, on{" "}
             {flag.column_name.replaceAll("_", " ")}
             <br />
-            {flag.message} <a href={`rules.html#${flag.rule}`}>The rule</a>
+            {flag.message}
             {flag.suggested && (
               <>
                 <br />
                 Suggested, not applied: <strong>{flag.suggested}</strong>
               </>
             )}
+            <details>
+              <summary>How {flag.rule} finds it</summary>
+              <pre>{flag.statement}</pre>
+              <a href={formatHash("sql", "", { q: flag.statement })}>Run it in the SQL box</a> · <a href="rules.html">All rules</a>
+            </details>
           </li>
         ))}
       </ul>

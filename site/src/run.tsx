@@ -1,27 +1,63 @@
 // Compare my run: a verdict, the nearest published rows, the ratio and what differs. It runs in the browser; nothing is sent.
-import * as comparison from "../../schema/comparison.toml";
+import { useEffect } from "preact/hooks";
+import { FROM_DISK, FromDisk, startComparison, useAnswer } from "./comparison";
 import { WithData } from "./data";
-import { type Dataset, SUBMITTED } from "./dataset";
-import { formatFigure, formatUnit, TITLES } from "./format";
-import { getRows, getText, normaliseName, type Row, type TextColumn } from "./frame";
+import type { Dataset } from "./dataset";
+import { formatFigure, TITLES } from "./format";
+import { normaliseName, type TextColumn } from "./frame";
+import type { Known } from "./load";
 import { Origin } from "./marks";
-import type { Known, Match, Run } from "./nearest";
-import { LeftOut, PlainTable } from "./parts";
+import { PlainTable } from "./parts";
 import { formatHash, navigate, openPanel } from "./route";
-import { judgeRun } from "./verdict";
 
-const RULES = comparison.run;
 const TASKS = ["inference", "training"];
 const BASES = ["per-batch", "per-item", "several-in-flight"];
-const SHOWN = [
-  "result_id", "origin", "run_id", "relationship", "publisher", "published_on", "document_id", "table_name", "row_number", "model", "variant",
-  "task", "phase", "sequence_length", "packed", "platform", "chip", "chip_count", "family", "framework", "sdk_version", "precision",
-  "batch_size", "throughput", "item", "latency_ms", "latency_basis", "minutes", "efficiency", "power_w", "dataset",
-  "conditions", "benchmark", "usable", "errors", "latency_ms_low", "latency_ms_high",
-];
-// A column that a rule looks at and a row lacks would count as blank, and the row as comparable.
-const COLUMNS = [...new Set([...SHOWN, ...[...RULES.rules, ...RULES.figure_rules].map((rule) => rule.column)])];
 const DIGITS = 3;
+
+/** A run as the form states it, in the columns of `results`; null is not stated. */
+interface Run {
+  model: string;
+  task: string;
+  platform: string | null;
+  chip: string | null; // of a machine that the record does not have
+  chip_count: number | null; // null: all of the machine
+  batch_size: number | null;
+  precision: string | null;
+  framework: string | null;
+  phase: string | null;
+  sequence_length: number | null;
+  latency_basis: string | null;
+  throughput: number | null;
+  latency_ms: number | null;
+}
+
+interface Ratio {
+  figure: string;
+  ours: number;
+  theirs: number;
+  ratio: number;
+  unit: string;
+}
+
+/** A row of the record that is near, with its figures next to those of the run. */
+interface Match {
+  group_name: string;
+  row: { result_id: string };
+  ratios: Ratio[];
+  not_compared: { figure: string; reason: string }[];
+  differences: { what: string; ours: string | null; theirs: string | null; known: boolean }[];
+  ratio_per_chip: number | null;
+}
+
+/** What schema/comparison/answer.sql says of a run. */
+interface Verdict {
+  status: string;
+  verdict: string;
+  matches: Match[];
+  refusals: { reason: string; rows: number }[];
+  checks: { name: string; outcome: string; message: string }[];
+  unusable: string;
+}
 
 export function OwnRun({ data, query }: { data: Dataset; query: URLSearchParams }) {
   return (
@@ -67,9 +103,17 @@ function parseRun(known: Known, query: URLSearchParams): { run: Run; problems: s
   return { run, problems };
 }
 
+/** Starts DuckDB and has it compile the statements, while the visitor fills in the form; a failure is reported with the run. */
+function warmUp(): void {
+  if (!FROM_DISK) startComparison().then((comparison) => comparison.answer("comparison", { run: 0 })).catch(() => null);
+}
+
 function Content({ data, known, query }: { data: Dataset; known: Known; query: URLSearchParams }) {
   const words = (name: string) => [...(data.getColumn(name) as TextColumn).words].sort((left, right) => left.localeCompare(right, "en", { numeric: true }));
   const { run, problems } = parseRun(known, query);
+  useEffect(() => {
+    if (query.size === 0) warmUp();
+  }, []);
   const select = (name: string, title: string, values: string[], blank: string, stated = query.get(name)) => (
     <label>
       {title}
@@ -115,7 +159,7 @@ function Content({ data, known, query }: { data: Dataset; known: Known; query: U
         <details open={["precision", "framework", "latency_basis", "sequence_length", "phase"].some((name) => query.has(name))}>
           <summary>More conditions</summary>
           <div class="choices">
-            {select("precision", "Precision", Object.keys(known.types), "not stated", run.precision)}
+            {select("precision", "Precision", known.precision_names, "not stated", run.precision)}
             {select("framework", "Framework", words("framework"), "not stated")}
             {select("latency_basis", "The latency times", BASES, "not stated")}
             {input("sequence_length", "Tokens a sequence")}
@@ -126,43 +170,35 @@ function Content({ data, known, query }: { data: Dataset; known: Known; query: U
           Compare
         </button>
       </form>
+      {FROM_DISK && query.size === 0 && <FromDisk />}
       {query.size > 0 && (problems.length > 0 ? <p role="alert">{problems.join("; ")}.</p> : <Answer data={data} known={known} run={run} />)}
     </div>
   );
 }
 
-/** The rows of a model as records, each measurement once; rows that contributors submitted are left to the command. */
-function collectRows(data: Dataset, known: Known, model: string): Row[] {
-  const rows: Row[] = [];
-  const columns = COLUMNS.filter((name) => data.has(name));
-  const doubts = new Map(getRows(known.doubts).map((row) => [row["result_id"], row["doubt"]]));
-  for (let row = 0; row < data.rows; row += 1) {
-    if (data.getText(row, "model") !== model || data.getText(row, "relationship") === SUBMITTED || data.isRepetition(row)) continue;
-    const record: Row = Object.fromEntries(columns.map((name) => [name, data.getValue(row, name)]));
-    record["doubt"] = doubts.get(data.getText(row, "result_id")) ?? null;
-    record["suspect"] = data.isSuspect(row) ? record["doubt"] : null;
-    rows.push(record);
-  }
-  return rows;
-}
+const WARNED = ["implausible", "doubtful"];
+const POWER = "power rating"; // a check that needs what the form does not ask
 
 function Answer({ data, known, run }: { data: Dataset; known: Known; run: Run }) {
-  const rows = collectRows(data, known, run.model);
-  const answer = judgeRun({ rows, rules: RULES, known }, run);
-  const item = known.items[run.model] ?? "item";
+  const [chip, chips] = (run.platform !== null && known.machines[run.platform]) || [null, null];
+  const item = known.items[run.model] ?? null;
+  const stated = { ...run, run: 1, origin: "measured", item, chip: run.chip ?? chip, chip_count: run.chip_count ?? chips };
+  const { answer, note } = useAnswer<Verdict>("comparison", stated);
+  if (!answer) return <>{note}</>;
+  const lines = answer.matches.flatMap((match) => match.ratios.map((ratio) => ({ match, ratio })));
   return (
     <section aria-live="polite">
-      <p class={WARNED.includes(answer.status) ? "judged warning" : "judged"}>
-        {nameFields(answer.verdict)}.
-      </p>
+      <p class={WARNED.includes(answer.status) ? "judged warning" : "judged"}>{endSentence(nameFields(answer.verdict))}</p>
       <h3>The nearest rows</h3>
-      {answer.matches.length === 0 ? (
+      {lines.length === 0 ? (
         <p>
           <strong>No row may be compared.</strong> The reasons are below.
         </p>
       ) : (
         <PlainTable label="Nearest rows" headings={["Nearest row", "Yours / theirs", "Yours", "Theirs", "What differs"]} right={["Yours / theirs", "Yours", "Theirs"]}>
-          {answer.matches.flatMap((match) => match.ratios.map((ratio) => <Line key={String(match.row["result_id"]) + ratio.figure} match={match} ratio={ratio} run={run} known={known} />))}
+          {lines.map(({ match, ratio }) => (
+            <Line key={match.row.result_id + ratio.figure} data={data} match={match} ratio={ratio} />
+          ))}
         </PlainTable>
       )}
       {run.latency_ms !== null && run.latency_basis === null && (
@@ -171,18 +207,22 @@ function Answer({ data, known, run }: { data: Dataset; known: Known; run: Run })
         </p>
       )}
       <h3>Checks</h3>
-      <ul>
-        {answer.checks.map(({ name, outcome, message }) => (
+      <ul class="checks">
+        {answer.checks.filter(({ name }) => name !== POWER).map(({ name, outcome, message }) => (
           <li key={name}>
             <strong>{name}</strong>, {outcome}: {nameFields(message)}
           </li>
         ))}
       </ul>
-      <LeftOut count={rows.filter((row) => row["task"] === run.task && row["usable"] !== "true").length} />
+      {answer.unusable && (
+        <p class="note">
+          Of {run.model} {run.task}, {answer.unusable}; no verdict rests on them.
+        </p>
+      )}
       {answer.refusals.length > 0 && (
         <>
           <h3>Not compared</h3>
-          <ul>
+          <ul class="refusals">
             {answer.refusals.map(({ reason, rows }) => (
               <li key={reason}>
                 {rows.toLocaleString("en")} × {reason}
@@ -193,7 +233,7 @@ function Answer({ data, known, run }: { data: Dataset; known: Known; run: Run })
       )}
       <h3>The full comparison</h3>
       <p>
-        <code>ipu-results compare</code> also checks power, the longest latency, minutes and stated intervals. Assumed here: one item is one {item}
+        <code>ipu-results compare</code> also checks power, the longest latency, minutes and stated intervals. Assumed here: one item is one {item ?? "item"}
         {run.platform && run.chip_count === null && `, and all chips of ${run.platform} took part`}
         {run.chip && `, on ${run.chip_count} × ${run.chip}`}.
       </p>
@@ -202,22 +242,21 @@ function Answer({ data, known, run }: { data: Dataset; known: Known; run: Run })
 }
 
 interface LineProps {
+  data: Dataset;
   match: Match;
-  ratio: Match["ratios"][number];
-  run: Run;
-  known: Known;
+  ratio: Ratio;
 }
 
-function Line({ match, ratio, run, known }: LineProps) {
-  const { row, group } = match;
-  const unit = formatUnit(ratio.figure, getText(row, "item"));
+function Line({ data, match, ratio }: LineProps) {
+  const id = match.row.result_id;
+  const row = data.findRow(id);
+  const origin = data.getText(row, "origin");
   const isFirst = match.ratios[0] === ratio;
-  const details = [getText(row, "publisher"), getText(row, "platform"), getText(row, "published_on")].filter(Boolean);
-  const digits = row["origin"] === "published" ? undefined : 5;
+  const details = ["publisher", "platform", "published_on"].map((name) => data.getText(row, name)).filter(Boolean);
   return (
     <tr>
       <td>
-        <Origin origin={getText(row, "origin")} brief={row["origin"] !== "emulated"} /> {RULES.groups[group]}
+        <Origin origin={origin} brief={origin !== "emulated"} /> {match.group_name}
         <br />
         <small>{details.join(", ")}</small>
       </td>
@@ -231,44 +270,31 @@ function Line({ match, ratio, run, known }: LineProps) {
         )}
       </td>
       <td class="right">
-        {TITLES[ratio.figure]}: {formatFigure(ratio.ours)} <small>{unit}</small>
+        {TITLES[ratio.figure]}: {formatFigure(ratio.ours)} <small>{ratio.unit}</small>
       </td>
       <td class="right">
-        <button type="button" class="figure link" aria-haspopup="dialog" onClick={() => openPanel(`${getText(row, "result_id")}.${ratio.figure}`)}>
-          {row["origin"] === "emulated" && "≈ "}
-          {formatFigure(ratio.theirs, digits)} <small>{unit}</small>
+        <button type="button" class="figure link" aria-haspopup="dialog" onClick={() => openPanel(`${id}.${ratio.figure}`)}>
+          {origin === "emulated" && "≈ "}
+          {formatFigure(ratio.theirs, origin === "published" ? undefined : 5)} <small>{ratio.unit}</small>
         </button>
       </td>
-      <td>{listDifferences(match, run, known).join("; ") || "nothing that is known"}</td>
+      <td>{describeDifferences(match) || "nothing that is known"}</td>
     </tr>
   );
 }
 
+const endSentence = (text: string) => (text.endsWith("?") ? text : `${text}.`);
 const formatRatio = (ratio: number) => formatFigure(Number(ratio.toPrecision(DIGITS)));
 
-/** What differs, yours / theirs, then what only the row states. */
-function listDifferences({ row, not_compared }: Match, run: Run, known: Known): string[] {
-  const ours: Record<string, string | number | null> = {
-    platform: run.platform,
-    chip_count: run.chip_count ?? (run.platform === null ? null : (known.machines[run.platform]?.[2] ?? null)),
-    batch_size: run.batch_size,
-    precision: run.precision,
-    framework: run.framework,
-    latency_basis: run.latency_basis,
-  };
-  const names: Record<string, string> = { platform: "machine", latency_basis: "latency times", ...comparison.conditions, conditions: "conditions" };
-  const texts = { differs: [] as string[], theirs: [] as string[] };
-  for (const name of [...Object.keys(ours), "variant", "sdk_version", "dataset", "conditions"]) {
-    const [own, theirs] = [ours[name] ?? null, row[name] ?? null];
-    if (theirs === null || own === theirs) continue;
-    if (own === null) texts.theirs.push(`${names[name] ?? name} ${theirs}`);
-    else texts.differs.push(`${names[name] ?? name} ${own} / ${theirs}`);
-  }
-  const stated = texts.theirs.length ? [`theirs states: ${texts.theirs.join(", ")}`] : [];
-  return [...texts.differs, ...stated, ...Object.entries(not_compared).map(([figure, reason]) => `${TITLES[figure] ?? figure} not compared: ${reason}`)];
+/** What differs, yours / theirs, then what only one side states, and the figures that are not compared. */
+function describeDifferences({ differences, not_compared }: Match): string {
+  const differing = differences.filter(({ known }) => known).map(({ what, ours, theirs }) => `${what} ${ours} / ${theirs}`);
+  const open = differences.filter(({ ours, theirs }) => ours === null && theirs !== null).map(({ what, theirs }) => `${what} ${theirs}`);
+  const stated = open.length > 0 ? [`theirs states: ${open.join(", ")}`] : [];
+  const refused = not_compared.map(({ figure, reason }) => `${TITLES[figure] ?? figure} not compared: ${reason}`);
+  return [...differing, ...stated, ...refused].join("; ");
 }
 
-const WARNED = ["implausible", "doubtful"];
 const FIELDS: Record<string, string> = { latency_ms: "Latency", latency_basis: "The latency times", sequence_length: "Tokens a sequence" };
 
 /** Names the fields of the form in the place of columns. */

@@ -33,7 +33,7 @@ export function Sources({ data, row, id, name, tables }: Props) {
           </>
         )}
       </Section>
-      <FlagList flags={sortFlags(filterRows(tables.flags, "result_id", id), data.data.rules, name)} />
+      <FlagList flags={sortFlags(filterRows(tables.flags, "result_id", id), getRows(tables.rules), data.data.rules, name)} />
       {filterRows(tables.runs, "run_id", data.getText(row, "run_id")).map((run) => (
         <Section key={getText(run, "run_id")} title="The run of this project that produced it">
           <dl>
@@ -108,11 +108,14 @@ function Document({ document, address = "" }: { document: Row | undefined; addre
   );
 }
 
-/** The flags of a row, those of the figure first. */
-function sortFlags(flags: Row[], rules: Record<string, string>, name: string): RowFlag[] {
+/** The flags of a row with their rules, those of the figure first. */
+function sortFlags(flags: Row[], rules: Row[], titles: Record<string, string>, name: string): RowFlag[] {
   const isOwn = (flag: Row) => Number(flag["column_name"] === name);
   const sorted = [...flags].sort((left, right) => isOwn(right) - isOwn(left));
-  return sorted.map((flag) => ({ ...(flag as unknown as RowFlag), title: rules[getText(flag, "rule")] ?? "" }));
+  return sorted.map((flag) => {
+    const rule = rules.find((each) => each["rule"] === flag["rule"]);
+    return { ...rule, ...flag, title: titles[getText(flag, "rule")] ?? "" } as unknown as RowFlag;
+  });
 }
 
 function Configuration({ row }: { row: Row }) {

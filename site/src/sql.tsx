@@ -1,17 +1,12 @@
 import { useEffect, useRef, useState } from "preact/hooks";
 import { WithData } from "./data";
+import { ENGINE_SIZE, FROM_DISK, FromDisk } from "./comparison";
 import type { Engine, QueryResult } from "./engine";
 import { formatCount, formatError } from "./format";
 import { getRows, groupBy } from "./frame";
 import { type Data, loadScript } from "./load";
 import { PlainTable, saveFile } from "./parts";
 import { setParameter } from "./route";
-
-declare const ENGINE_MB: number; // both are set by build.mjs
-declare const ENGINE_PACKED_MB: number;
-const ENGINE_SIZE = `${ENGINE_MB} MB (${ENGINE_PACKED_MB} MB packed)`;
-
-const FROM_DISK = location.protocol === "file:";
 
 export function Sql({ query }: { query: URLSearchParams }) {
   return (
@@ -72,12 +67,7 @@ function QueryBox({ data, requested }: { data: Data["sql"]; requested: string })
           DuckDB runs in this page over the Parquet files of the release. No query leaves the browser, and none can change the data.
           The first query loads the engine: <strong>{ENGINE_SIZE}</strong>. Nothing is loaded before you press Run.
         </p>
-        {FROM_DISK && (
-          <p class="warning" role="note">
-            This page was opened from disk, and browsers do not let such a page start DuckDB. Serve the folder over http, for example
-            with <code>python3 -m http.server</code>, and open it there. Table, charts, claims and provenance work from disk.
-          </p>
-        )}
+        {FROM_DISK && <FromDisk />}
         <label class="unseen" for="query">
           SQL
         </label>

@@ -3,9 +3,3 @@ declare module "*/palette.toml" {
   type Colors = Record<string, string>;
   export const dark: Colors, dark_theme: Colors;
 }
-
-declare module "*/comparison.toml" {
-  export const measures: { column: string; title: string; higher_is_better: boolean; test: string[]; excluded?: Record<string, string> }[];
-  export const conditions: Record<string, string>;
-  export const run: import("./nearest").Rules;
-}

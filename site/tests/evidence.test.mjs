@@ -78,48 +78,24 @@ test("a run is compared by keyboard alone, with ratio, source and refusals", () 
     await page.getByText("sparsity: dense / 0.9375").waitFor();
   }));
 
-const M2000 = { platform: "IPU-M2000", batch_size: 16, precision: "16.16" };
-const BOW = { platform: "Bow-2000", batch_size: 4, precision: "16.16" };
-const H200 = { chip: "H200 SXM", batch_size: 16, precision: "FP16" };
-const MISTAKES = [
-  [{ ...BOW, latency_ms: 0.00058 }, /seconds\? State “Latency” in milliseconds/],
-  [{ ...M2000, throughput: 1012.9 }, /1\/16 of the nearest row, and the batch is 16: is it batches per second\?/],
-  [{ ...M2000, throughput: 4051 }, /1\/4 of the nearest row, and IPU-M2000 has 4 chips: is it the figure of one chip\?/],
-  [{ ...M2000, throughput: 14321, latency_ms: 0.17 }, /the latency that of an item\?/],
-  [{ ...M2000, throughput: 16207, precision: "FP32" }, /is it a figure at fp16 called FP32\? State precision/i],
-  [{ ...M2000, chip_count: 1, batch_size: 4, throughput: 160000 }, /is it the figure of more chips\? State chip_count/],
-  [{ ...H200, latency_ms: 0.0018 }, /latency floor.*is the latency in seconds\?/],
-  [{ ...H200, throughput: 562 }, /the batch is 16: is it batches per second\?/],
-  [{ ...H200, chip_count: 8, batch_size: 128, throughput: 9000 }, /is it the figure of one chip/],
-  [{ ...H200, throughput: 9000, latency_ms: 0.111 }, /Little's law.*the latency that of an item\?/],
-  [{ ...H200, throughput: 99000, precision: "FP32" }, /peak of the chips.*called FP32\?/],
-  [{ ...H200, throughput: 171000 }, /peak of the chips.*is it the figure of more chips\?/],
-];
-const HONEST = [
-  { ...BOW, throughput: 9100, latency_ms: 0.59, latency_basis: "per-batch" },
-  { ...M2000, throughput: 16400 },
-  { platform: "1x A100-40GB (DGX A100)", batch_size: 16, precision: "mixed", throughput: 2500 },
-  { ...H200, throughput: 9400, latency_ms: 1.7, latency_basis: "per-batch" },
-  { ...H200, throughput: 3100, latency_ms: 5.2 },
-];
-
-test("mistakes in a run are named by the page, and honest runs are not doubted", () =>
-  onPage("#/run", async (page) => {
-    const judge = async (run) => {
-      const query = new URLSearchParams({ model: "ResNet-50 v1.5", task: "inference", ...run }).toString();
-      await page.evaluate((to) => (location.hash = to), `#/run?${query}`);
-      await page.waitForFunction((chosen) => location.hash.includes(chosen) && document.querySelector(".judged") !== null, query);
-      await page.evaluate(() => new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done))));
-      return page.locator(".judged").textContent();
-    };
-    for (const [run, sentence] of MISTAKES) {
-      const verdict = await judge(run);
-      assert.match(verdict, /^(doubtful|implausible): /, JSON.stringify(run));
-      assert.match(verdict, sentence);
-    }
-    for (const run of HONEST) assert.match(await judge(run), /^(plausible|other conditions): /, JSON.stringify(run));
-    await page.getByText(/^peak of the chips, ok: /).waitFor();
-  }));
+test("a comparison says how far it is, and what to do where it fails", async () => {
+  const broken = await serve(DIST, { "/data/comparison.duckdb": "none" });
+  try {
+    await onPage(RUN, async (page) => {
+      await page.getByRole("alert").getByText(/^The comparison failed: .*Reload the page to try again/).waitFor();
+      assert.equal(page.workers().length, 0);
+    }, { address: broken.address });
+  } finally {
+    await broken.close();
+  }
+  await onPage("", async (page) => {
+    await page.route("**/duckdb-eh.wasm", (route) => setTimeout(() => route.continue(), 500));
+    await page.evaluate((to) => (location.hash = to), RUN);
+    await page.getByRole("status").filter({ hasText: /^Loading DuckDB, \d+ MB \(\d+ MB packed\), once/ }).waitFor();
+    await page.locator(".judged").waitFor();
+    assert.equal(await page.getByRole("status").count(), 0);
+  });
+});
 
 test("a figure of a static page leads to its page and table in one click", async () => {
   for (const path of ["replications.html", "energy.html", "peak/gc200.html"])

@@ -772,6 +772,12 @@ test("a flag is shown with its evidence and suggestion", () =>
     await panel.getByText("Suggested, not applied").first().waitFor();
     assert.match(await panel.textContent(), /batches in flight/);
     assert.match(await panel.textContent(), /Public configuration/);
+    await panel.getByText("How R01 finds it").first().click();
+    await panel.getByRole("link", { name: "Run it in the SQL box" }).first().click();
+    await page.keyboard.press("Escape");
+    await click(page, "Run");
+    await waitForResult(page);
+    assert.deepEqual([await readCount(page), await page.locator(".problem").count()], [93, 0]);
   }));
 
 test("an MLPerf row shows its conversion, its official entry and the log files", () =>
@@ -984,7 +990,7 @@ test("a failed start of DuckDB leaves no worker behind", () =>
     }
   }));
 
-test("opened from disk, all views work but SQL, which says what it needs", () =>
+test("opened from disk, all views work but comparisons and SQL, which say what they need", () =>
   onPage("#/results?q=qwant", async (page) => {
     assert.equal(await readCount(page), 6);
     await page.locator("button.figure").nth(1).click();
@@ -994,8 +1000,11 @@ test("opened from disk, all views work but SQL, which says what it needs", () =>
       await page.getByRole("link", { name: view, exact: true }).click();
       await page.locator(content).first().waitFor();
     }
-    await page.getByText("Serve the folder over http").waitFor();
     assert.ok(await page.getByRole("button", { name: "Run" }).isDisabled());
+    for (const view of ["SQL", "Compare", "Your run"]) {
+      await page.getByRole("link", { name: view, exact: true }).click();
+      await page.getByText("Serve the folder over http").waitFor();
+    }
   }, { address: pathToFileURL(join(DIST, "index.html")).href }));
 
 test("markup in a model name is shown as text, and the policy refuses inline script", async () => {

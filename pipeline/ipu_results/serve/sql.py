@@ -17,14 +17,15 @@ import sys
 import threading
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
+from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import duckdb
 
 from ipu_results.errors import IpuResultsError, QueryError
-from ipu_results.ground.files import load_schema_file
 from ipu_results.ground.sql import DEFECT, WriteRefusedError, limit_time, run_query
+from ipu_results.ground.statements import run_statement
 from ipu_results.ground.text import to_json_value
 from ipu_results.schema import TABLES, VIEWS, Table, View
 from ipu_results.serve import RefusalError
@@ -46,11 +47,7 @@ AVERAGE = re.compile(
     r"(throughput|latency|minutes|efficiency|power|energy|time_to|quality|\bvalue|\bratio\b)",
     re.IGNORECASE,
 )
-# What figures of a measure must have in common, and other names for it in a statement.
-TESTS = {
-    measure["column"]: measure["test"]
-    for measure in load_schema_file("comparison.toml")["measures"]
-}
+# Other names for a column in a statement.
 SPELLINGS = {
     "model": "work",
     "phase": "work",
@@ -197,6 +194,14 @@ def _list_units(name: str) -> list[str]:
     return sorted({column.unit for column in columns if column.name == name and column.unit})
 
 
+@cache
+def _load_tests() -> Mapping[str, Sequence[str]]:
+    """Load what figures of a measure must have in common, by measure."""
+    with duckdb.connect() as connection:
+        measures = run_statement(connection, "side_by_side/measures.sql").to_pylist()
+    return {measure["measure"]: measure["test"] for measure in measures}
+
+
 def _warn_of_averages(statement: str) -> list[str]:
     """Warn of an average over figures that may not be compared: name the conditions that the
     statement leaves open.
@@ -204,8 +209,9 @@ def _warn_of_averages(statement: str) -> list[str]:
     match = AVERAGE.search(statement)
     if match is None:
         return []
-    tests = [test for column, test in TESTS.items() if column.startswith(match[2].lower())]
-    test = tests[0] if tests else TESTS["throughput"]
+    tests = _load_tests()
+    matching = [test for column, test in tests.items() if column.startswith(match[2].lower())]
+    test = matching[0] if matching else tests["throughput"]
     missing = []
     for name in dict.fromkeys(("model", "task", "chip_count", *reversed(test), "usable")):
         if not re.search(rf"\b({name}|{SPELLINGS.get(name, name)})\b", statement, re.IGNORECASE):

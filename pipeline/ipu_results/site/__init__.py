@@ -18,9 +18,9 @@ from ipu_results.release.files import RELEASE
 from ipu_results.schema import TABLES
 from ipu_results.site.charts import build_charts, build_predictions
 from ipu_results.site.citations import build_citations, build_mlperf, build_provenance
+from ipu_results.site.comparison import DATABASE, build_comparison, build_run_form
 from ipu_results.site.data import (
     build_claims,
-    build_own_run,
     build_rankings,
     build_replications,
     build_results,
@@ -44,7 +44,7 @@ SCRIPTS: Mapping[str, Callable[[duckdb.DuckDBPyConnection], Any]] = {
     "rankings": build_rankings,
     "replications": build_replications,
     "emulator": build_predictions,
-    "run": build_own_run,
+    "run": build_run_form,
     "sql": build_sql,
 }
 
@@ -125,6 +125,7 @@ def build_site(
         data = {name: build(connection) for name, build in SCRIPTS.items()}
         data["start"] = build_start(connection, release)
         data["citations"] = build_citations(connection, release)
+        comparison = build_comparison(connection)
         if pages:
             # needs Jinja2, which comes with the charts
             from ipu_results.site.pages import build_pages  # noqa: PLC0415
@@ -133,6 +134,7 @@ def build_site(
                 connection, data["charts"], data["start"], base_url, downloads=downloads
             )
     files = {out / f"{name}.js": format_script(name, data[name]).encode() for name in sorted(data)}
+    files[out / DATABASE] = comparison
     files |= {
         out / each.path.removeprefix("data/"): each.content for each in downloads if each.path
     }

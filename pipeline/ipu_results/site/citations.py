@@ -55,11 +55,12 @@ LOGS = (
 
 
 def build_provenance(connection: duckdb.DuckDBPyConnection) -> dict[str, Any]:
-    """Collect cells, documents, flags, configurations and runs."""
+    """Collect cells, documents, flags with their rules, configurations and runs."""
     queries = {
         "cells": CELLS,
         "documents": "FROM documents ORDER BY document_id",
         "flags": FLAGS,
+        "rules": "SELECT rule, statement FROM detail.rules ORDER BY rule",
         "configurations": CONFIGURATIONS,
         "runs": RUNS,
     }

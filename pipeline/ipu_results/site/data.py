@@ -1,7 +1,6 @@
 """The data of the views, encoded so that a page opened from disk can load and filter them quickly.
 
-They are results with figures, flags and search names, rankings, claims, what the form of a run needs, and
-what the SQL box shows.
+They are results with figures, flags and search names, rankings, claims, and what the SQL box shows.
 """
 
 from __future__ import annotations
@@ -17,16 +16,10 @@ import pyarrow as pa
 
 from ipu_results.analyses import ANALYSES, Analysis
 from ipu_results.check.rules import RULES
-from ipu_results.comparison.lookups import build_lookups, list_peaks
-from ipu_results.comparison.measurement import COMPARISON, FIGURES
-from ipu_results.comparison.statements import read_comparison
-from ipu_results.comparison.words import load_known_words
-from ipu_results.ground import physics
 from ipu_results.ground.sql import run_query
 from ipu_results.ground.statements import MACROS, read_statement
 from ipu_results.schema import RULES as RULES_SCHEMA
 from ipu_results.schema import SHARED, TABLES, VIEWS, fill_rules, sql_view
-from ipu_results.schema.accelerators import find_accelerator, load_accelerators
 from ipu_results.schema.vocabulary import load_vocabulary, normalise_name
 from ipu_results.store.files import get_parquet_name
 
@@ -340,61 +333,3 @@ MICROBENCHMARKS = """
     LEFT JOIN cells c ON c.result_id = m.microbenchmark_id AND c.column_name = 'value'
     ORDER BY operation, chip, document_id, row_number, microbenchmark_id
 """
-DOUBTS = f"""
-    SELECT result_id, doubt
-    FROM ({read_comparison("candidates")})
-    WHERE doubt IS NOT NULL
-    ORDER BY doubt, result_id
-"""
-PRECISIONS = "SELECT DISTINCT precision FROM results WHERE precision IS NOT NULL ORDER BY 1"
-
-
-CONSTANTS = (
-    *(
-        "min_batches_in_flight",
-        "max_batches_in_flight",
-        "doubtful_batches_in_flight",
-        "wrong_batches_in_flight",
-    ),
-    *("flop_per_mac", "training_passes"),
-)
-
-
-def build_own_run(connection: duckdb.DuckDBPyConnection) -> dict[str, Any]:
-    """Collect what `ipu-results compare` knows besides the rows and the rules of
-    schema/comparison.toml.
-    """
-    words = load_known_words(connection)
-    vocabulary = load_vocabulary()
-    precisions = run_query(connection, PRECISIONS)["precision"].to_pylist()
-    accelerators = sorted(str(vocabulary.name_chip(own.chip)) for own in load_accelerators())
-    used = {facts["chip"] for facts in words.machines.values() if facts["chip"]}
-    chips = {
-        chip: {"peaks": peaks, "is_accelerator": find_accelerator(chip) is not None}
-        for chip in sorted({*used, *accelerators})
-        if (peaks := list_peaks(chip))
-    }
-    types = {row["word"]: row["type"] for row in build_lookups(())["types"].to_pylist()}
-    operations: dict[str, dict[str, tuple[int, bool]]] = {}
-    for entry in vocabulary.operation_counts:
-        own = operations.setdefault(str(entry["model"]), {})
-        own[str(entry["variant"])] = int(entry["macs"]), bool(entry["training"])
-    return {
-        "machines": {
-            name: [facts["family"], facts["chip"], facts["chip_count"]]
-            for name, facts in sorted(words.machines.items())
-        },
-        "items": dict(sorted(words.items.items())),
-        "precisions": vocabulary.precision_names,
-        "types": {
-            name: types.get(normalise_name(name), normalise_name(name)) for name in precisions
-        },
-        "chips": chips,
-        "accelerators": accelerators,
-        "doubts": encode_query(connection, DOUBTS),
-        "operations": operations,
-        "figures": FIGURES,
-        "per_item": physics.PER_ITEM,
-        **COMPARISON["variant"],
-        "physics": {name: getattr(physics, name.upper()) for name in CONSTANTS},
-    }
