@@ -13,8 +13,8 @@ import pandas as pd
 import pytest
 from ipu_results import build
 from ipu_results.build import check_documents
-from ipu_results.check.gate import check_tables
-from ipu_results.errors import DamagedDocumentError, IpuResultsError
+from ipu_results.check.gate import GateFailure, check_tables
+from ipu_results.errors import DamagedDocumentError, GateError, IpuResultsError
 from ipu_results.normalise import NormalisedDocument
 from ipu_results.schema import table
 from ipu_results.schema.frames import build_frame
@@ -30,7 +30,6 @@ from tests.conftest import (
     check_raw,
     copy_documents,
     edit,
-    find_error,
     load_documents,
     reseal,
 )
@@ -275,12 +274,6 @@ def swap(raw: Path) -> None:
     rewrite(raw, lines)
 
 
-def drop(name: str) -> Callable[[Path], None]:
-    return lambda raw: rewrite(
-        raw, [{key: text for key, text in line.items() if key != name} for line in read_lines()]
-    )
-
-
 def truncate(raw: Path) -> None:
     (raw / FILE).write_text((raw / FILE).read_text(encoding="utf-8")[:-40], encoding="utf-8")
     reseal(raw, FILE)
@@ -340,31 +333,6 @@ def test_wrong_configuration_is_refused(
     assert message in str(caught.value)
 
 
-@pytest.mark.parametrize(
-    ("damage", "message"),
-    [
-        (change(*CLIP, result_row="65"), "bow_training 65: there is no such row"),
-        (drop("note"), "the header lacks 'note'"),
-        (
-            lambda raw: edit(raw, FILE, "result_row,", "row,"),
-            "the header lacks 'result_row' and has unknown 'row'",
-        ),
-        (
-            lambda raw: rewrite(raw, read_lines()[:-1]),
-            "configurations: has 245 rows, the sidecar expects 246",
-        ),
-    ],
-)
-def test_wrong_configuration_stops_the_build_in_one_line(
-    raw: Path, damage: Callable[[Path], None], message: str
-) -> None:
-    copy_documents(raw, PAGE)
-    damage(raw)
-    line = find_error(raw)
-    assert line.startswith(f"error: {ID}: ")
-    assert message in line
-
-
 @pytest.mark.usefixtures("without_rules")
 def test_columns_in_another_order_and_spelling_are_read_the_same(
     raw: Path, loaded_page: NormalisedDocument
@@ -401,6 +369,15 @@ def test_micro_batch_of_the_rows_own_document_is_kept(raw: Path) -> None:
         "records"
     )
     assert (first["batch_size"], first["micro_batch_size"]) == (2, 1)
+
+
+def test_value_that_a_link_makes_invalid_is_refused(
+    raw: Path, loaded_page: NormalisedDocument, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    failure = GateFailure(0, "reason", "is wrong")
+    monkeypatch.setattr(build, "find_failures", lambda *_: [failure])
+    with pytest.raises(GateError, match="what other documents add: is wrong"):
+        build_configurations(raw, loaded_page)
 
 
 @pytest.mark.usefixtures("without_rules")

@@ -24,7 +24,6 @@ from ipu_results.check.conservation import (
 from ipu_results.check.gate import (
     CHANGES,
     GOOD,
-    GateFailure,
     check_gate,
     check_tables,
     gate_results,
@@ -39,19 +38,17 @@ from ipu_results.schema.vocabulary import load_vocabulary
 from tests.conftest import (
     PAGE,
     copy_documents,
-    edit,
-    find_error,
     load_documents,
 )
 
-MLPERF = ("mlperf/training-v1.0-entries.csv", "mlperf/training-v2.0-entries.csv", "mlperf/ids.csv")
+ENTRIES = "mlperf/training-v2.0-entries.csv"
 CONFIGURATIONS = "graphcore/public-configurations.csv"
 Documents = Sequence[NormalisedDocument]
 
 
 @pytest.fixture(scope="module")
 def documents(tmp_path_factory: pytest.TempPathFactory) -> Documents:
-    raw = copy_documents(tmp_path_factory.mktemp("link") / "raw", PAGE, CONFIGURATIONS, *MLPERF)
+    raw = copy_documents(tmp_path_factory.mktemp("gate") / "raw", PAGE, CONFIGURATIONS, ENTRIES)
     return load_documents(raw)
 
 
@@ -71,20 +68,6 @@ def change_result(document: NormalisedDocument, number: int, **values: Any) -> N
         column[number] = value
         results = set_column(results, name, pa.array(column, results.schema.field(name).type))
     return dataclasses.replace(document, results=results)
-
-
-def test_system_with_two_ids_is_refused(tmp_path: Path) -> None:
-    raw = copy_documents(tmp_path / "raw", *MLPERF)
-    edit(raw, MLPERF[-1], "ipu-pod256-POPART-closed", "ipu-pod16-POPART-closed")
-    assert "ipu-pod16-POPART-closed has two ids, 2.0-2045 and 2.0-2053" in find_error(raw)
-
-
-def test_value_that_a_link_makes_invalid_is_refused(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    raw = copy_documents(tmp_path / "raw", PAGE, CONFIGURATIONS)
-    monkeypatch.setattr(build, "find_failures", lambda *_: [GateFailure(0, "reason", "is wrong")])
-    assert "what other documents add: is wrong" in find_error(raw)
 
 
 def test_gate_is_trusted_only_if_it_refuses_every_invalid_row() -> None:
