@@ -1,24 +1,10 @@
 -- The mistakes that explain how far a run is from a nearest row: those whose factor is near the
 -- ratio, the nearest two. `elsewhere` is seen from another machine or precision: there a factor may
 -- be further off, and from what the peaks of both lead to expect. The limits are conventions.
-WITH of_chips AS (
-    SELECT
-        x.run, x.match, x.figure, x.ratio / CASE
-            WHEN x.figure = 'throughput' THEN coalesce(m.chip_count / r.chip_count, 1)
-            ELSE 1
-        END AS factor
-    FROM ratios x
-    JOIN ours m USING (run)
-    JOIN nearest n ON n.run = x.run AND n.position = x.match
-    JOIN theirs r ON r.result_id = n.result_id
-),
-compared AS (
-    SELECT run, match, figure, FALSE AS elsewhere, factor, 1.35 AS near FROM of_chips
+WITH compared AS (
+    SELECT run, match, figure, FALSE AS elsewhere, factor, 1.35 AS near FROM ratios
     UNION ALL
-    SELECT run, match, figure, TRUE, factor / expected, near
-    FROM of_chips
-    JOIN speeds USING (run, match, figure)
-    WHERE speed < slowest
+    SELECT run, match, figure, TRUE, factor, near FROM speeds WHERE speed < slowest
 ),
 near AS (
     SELECT

@@ -1,6 +1,6 @@
 -- Little's law: throughput × latency is what is in flight. Less than one batch is impossible, but
--- for the rounding of printed figures (0.95). More than 16 are twice the most that a row of the
--- record implies (8.04, STC P920). Where a latency is stated to be that of one batch there can be
+-- for the rounding of printed figures. More than 16 are twice the most that a row of the record
+-- implies (8.04, STC P920). Where a latency is stated to be that of one batch there can be
 -- time outside the batches, but not nearly all of it. A factor that fits asks about the mistake.
 WITH flights AS (
     SELECT
@@ -13,7 +13,7 @@ depths AS (
         *, throughput * latency_ms / 1000 / batch AS depth,
         is_of_item OR coalesce(latency_basis = 'per-batch' OR latency_kind = 'isolated', FALSE)
             AS is_stated,
-        16 * if(is_of_item, coalesce(batch_size, 1), 1) AS deepest
+        {MAX_BATCHES_IN_FLIGHT} * if(is_of_item, coalesce(batch_size, 1), 1) AS deepest
     FROM flights
 ),
 repairs AS (
@@ -27,7 +27,9 @@ repairs AS (
                     'is the throughput in batches per second, or the latency that of an item?'},
             {'off': abs(ln(depth * chip_count)), 'times': if(chip_count > 1, chip_count, NULL),
                 'question': 'is the throughput that of one chip?'}
-        ], lambda own: depth * own.times BETWEEN 0.475 AND 16))[:2] AS fits
+        ], lambda own: depth * own.times
+            BETWEEN {MIN_BATCHES_IN_FLIGHT} / 2 AND {MAX_BATCHES_IN_FLIGHT}
+        ))[:2] AS fits
     FROM depths
 ),
 judged AS (
@@ -39,10 +41,10 @@ judged AS (
         CASE
             WHEN depth IS NULL THEN 'missing'
             WHEN depth > deepest THEN 'too many'
-            WHEN is_stated AND depth < 0.01 THEN 'no batch'
-            WHEN is_stated AND depth < 0.1 THEN 'idle'
-            WHEN is_stated AND depth < 0.95 THEN 'outside'
-            WHEN depth >= 0.95 THEN 'ok'
+            WHEN is_stated AND depth < {WRONG_BATCHES_IN_FLIGHT} THEN 'no batch'
+            WHEN is_stated AND depth < {DOUBTFUL_BATCHES_IN_FLIGHT} THEN 'idle'
+            WHEN is_stated AND depth < {MIN_BATCHES_IN_FLIGHT} THEN 'outside'
+            WHEN depth >= {MIN_BATCHES_IN_FLIGHT} THEN 'ok'
             ELSE 'short'
         END AS kind
     FROM repairs
@@ -65,7 +67,8 @@ SELECT
             if(latency_ms IS NULL, 'latency_ms', NULL), if(batch_size IS NULL, 'batch_size', NULL)
         )
         WHEN 'ok' THEN ''
-        WHEN 'too many' THEN '; more than 16; is the latency in ms, and that of one batch?'
+        WHEN 'too many' THEN
+            '; more than {MAX_BATCHES_IN_FLIGHT}; is the latency in ms, and that of one batch?'
         WHEN 'outside' THEN '; the throughput counts time outside the batches'
         WHEN 'short' THEN format(
             '; a batch takes at least {} ms at this throughput{}{}',
@@ -78,5 +81,8 @@ SELECT
         )
     END AS message,
     depth AS value,
-    CASE WHEN kind = 'too many' THEN 16 WHEN kind <> 'missing' THEN 0.95 END AS "limit"
+    CASE
+        WHEN kind = 'too many' THEN {MAX_BATCHES_IN_FLIGHT}
+        WHEN kind <> 'missing' THEN {MIN_BATCHES_IN_FLIGHT}
+    END AS "limit"
 FROM judged

@@ -1,5 +1,6 @@
 -- The mistakes that everybody makes, by the factor that they put on a figure of a run: seconds for
--- milliseconds, batches for items, one chip for the system. One whose factor comes to 1 is left out.
+-- milliseconds, batches for items, one chip for the system. One whose factor comes to 1 is no
+-- mistake.
 WITH conditions AS (
     SELECT
         run, coalesce(batch_size, 1) AS batch, coalesce(chip_count, 1) AS chips,

@@ -1,7 +1,7 @@
 -- Why no row may be compared with a run, for programs that get no answer then: each reason with the
--- number of rows that print a figure of the run, of the code that most rows have first. A row counts
--- for each of its reasons: a latency of another kind at another batch size is both. Rows of another
--- task count where there are no others.
+-- number of rows that print a figure of the run. The code that most rows have comes first. A row
+-- counts for each of its reasons: a latency of another kind at another batch size is both. Rows of
+-- another task count where there are no others.
 WITH printing AS (
     SELECT DISTINCT result_id, o.obstacles[1] AS first
     FROM shared_figures

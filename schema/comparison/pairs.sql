@@ -11,7 +11,8 @@ WITH figures AS (
 ),
 judged AS (
     SELECT
-        o.run, o.result_id, o.obstacles, r.party, r.doubt, r.packed AND m.packed IS NULL AS is_packed,
+        o.run, o.result_id, o.obstacles, r.party, r.doubt,
+        r.packed AND m.packed IS NULL AS is_packed,
         CASE
             WHEN f.any_compares THEN NULL
             WHEN f.run IS NULL THEN
@@ -45,7 +46,7 @@ SELECT
     coalesce(obstacles[1], missing_figure) AS obstacle,
     -- only an error or a doubt keeps it from a comparison
     is_same AND doubt <> '' AND missing_figure IS NULL AND party NOT IN ('emulated', 'submitted')
-        AND NOT list_bool_or(list_transform(obstacles, lambda own: own.code <> 'flagged')) AS is_doubted,
+        AND len(list_filter(obstacles, lambda own: own.code <> 'flagged')) = 0 AS is_doubted,
     -- only that its sequences are packed, of which the user says nothing
     is_same AND is_packed AND missing_figure IS NULL AND len(obstacles) = 1
         AND obstacles[1].column_name = 'packed' AS is_only_packed

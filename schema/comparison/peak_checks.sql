@@ -14,10 +14,9 @@ runs AS (
     SELECT
         m.*, count_passes(m.task) AS passes,
         if(m.latency_basis = 'per-item', 1, m.batch_size) AS batch,
-        format(
-            'the operations of {}{}', m.model,
-            coalesce(format(' ({})', coalesce('SL' || m.sequence_length, nullif(m.variant, ''))), '')
-        ) AS what,
+        coalesce('SL' || m.sequence_length, nullif(m.variant, '')) AS of_variant,
+        format('the operations of {}{}', m.model, coalesce(format(' ({})', of_variant), ''))
+            AS what,
         CASE
             WHEN m.gmacs IS NOT NULL THEN NULL
             WHEN c.model IS NULL THEN what || ', which are not counted here'
@@ -121,7 +120,8 @@ SELECT
     CASE kind
         WHEN 'missing' THEN 'needs ' || missing
         WHEN 'no peak' THEN format(
-            'no source gives the peak of {} at {}', coalesce(platform, chip, 'the machine'), precision
+            'no source gives the peak of {} at {}',
+            coalesce(platform, chip, 'the machine'), precision
         )
         WHEN 'above any' THEN format(
             '{} TFLOP/s, above {}, {}', work_text, format_plain(top, digits := 4), top_text

@@ -10,23 +10,16 @@ latencies AS (
     FROM same
     WHERE latency_ms > 0
     GROUP BY ALL
-),
-by_run AS (
-    SELECT
-        run,
-        list({'basis': basis, 'rows': rows, 'low': low, 'high': high} ORDER BY basis) AS latencies
-    FROM latencies
-    GROUP BY run
-),
-throughputs AS (
-    SELECT run, count(*) AS rows, min(throughput) AS low, max(throughput) AS high
-    FROM same
-    WHERE throughput > 0
-    GROUP BY run
 )
 SELECT
-    run, coalesce(t.rows, 0) AS rows, t.low AS throughput_low, t.high AS throughput_high,
-    if(m.latency_ms IS NULL, NULL, coalesce(l.latencies, [])) AS latency_ms
+    m.run, {
+        'rows': count(s.throughput), 'throughput_low': min(s.throughput),
+        'throughput_high': max(s.throughput),
+        'latency_ms': if(m.latency_ms IS NULL, NULL, ARRAY(
+            SELECT {'basis': basis, 'rows': rows, 'low': low, 'high': high}
+            FROM latencies l WHERE l.run = m.run ORDER BY basis
+        ))
+    } AS peers
 FROM ours m
-LEFT JOIN throughputs t USING (run)
-LEFT JOIN by_run l USING (run)
+LEFT JOIN same s USING (run)
+GROUP BY m.run, m.latency_ms

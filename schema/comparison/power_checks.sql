@@ -1,7 +1,7 @@
--- The power of a run by the rating of its machine or chips, its efficiency by throughput over power,
--- and its longest latency by the stated one. A whole machine may draw 4 times the rating of its
--- chips: hosts, network and supplies; a convention. No row of the record without an error flag draws
--- less than 1/30 of the rating of one chip.
+-- The power of a run by the rating of its machine or chips, its efficiency by throughput over
+-- power, and its longest latency by the stated one. A whole machine may draw 4 times the rating of
+-- its chips: hosts, network and supplies; a convention. No row of the record without an error flag
+-- draws less than 1/30 of the rating of one chip.
 WITH warm_ups AS (  -- the first runs compile and load; a tail of 20 times is a convention
     SELECT
         run, 4 AS position, 'warm-up' AS name, latency_max_ms / latency_ms AS value,
@@ -14,10 +14,10 @@ WITH warm_ups AS (  -- the first runs compile and load; a tail of 20 times is a 
     FROM ours
     WHERE value IS NOT NULL
 ),
-efficiencies AS (  -- each figure is rounded on its own: 5 %
+efficiencies AS (  -- each figure is rounded on its own
     SELECT
         run, 6 AS position, 'efficiency' AS name, throughput / power_w / efficiency AS value,
-        1.0 AS limit_, if(abs(value - 1) > 0.05, 'impossible', 'ok') AS outcome,
+        1.0 AS limit_, if(abs(value - 1) > {EFFICIENCY_TOLERANCE}, 'impossible', 'ok') AS outcome,
         format(
             'throughput / power is {} item/s/W, the stated efficiency {:.12g}',
             format_plain(throughput / power_w, digits := 4), efficiency
@@ -41,15 +41,18 @@ powers AS (
 ),
 ratings_of_powers AS (
     SELECT
-        p.*, format('no source gives the power rating of {}', coalesce(platform, chip, 'the machine'))
-            AS no_rating,
+        p.*, format(
+            'no source gives the power rating of {}', coalesce(platform, chip, 'the machine')
+        ) AS no_rating,
         CASE rated
             WHEN 'machine' THEN rated_power_w
             WHEN 'chips' THEN of_chips
             ELSE highest * coalesce(chip_count, 'inf'::DOUBLE)
         END AS rating,
-        if(rated = 'unknown' OR rated = 'chips' AND NOT is_of_chips AND power_scope IS NOT NULL, 4, 1)
-            AS factor,
+        if(
+            rated = 'unknown' OR rated = 'chips' AND NOT is_of_chips AND power_scope IS NOT NULL,
+            4, 1
+        ) AS factor,
         if(rated = 'unknown', lowest, coalesce(of_chip, rated_power_w)) / 30 AS least_w,
         CASE rated
             WHEN 'machine' THEN

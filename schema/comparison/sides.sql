@@ -16,9 +16,9 @@ rows AS (
 SELECT
     rows.*,
     concat_ws(
-        ', ', if(throughput IS NULL, NULL, 'throughput'), if(latency_ms IS NULL, NULL, 'latency_ms'),
-        if(minutes IS NULL, NULL, 'minutes'), if(efficiency IS NULL, NULL, 'efficiency'),
-        if(power_w IS NULL, NULL, 'power_w')
+        ', ', if(throughput IS NULL, NULL, 'throughput'),
+        if(latency_ms IS NULL, NULL, 'latency_ms'), if(minutes IS NULL, NULL, 'minutes'),
+        if(efficiency IS NULL, NULL, 'efficiency'), if(power_w IS NULL, NULL, 'power_w')
     ) AS printed,
     if(origin = 'emulated', 'emulated', coalesce(relationship, 'unknown')) AS party,
     coalesce(latency_basis, latency_kind) AS basis,

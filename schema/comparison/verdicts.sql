@@ -1,6 +1,6 @@
--- One status and one sentence for each run: what is impossible first, then what the nearest measured
--- row of the same set-up says, then those of other conditions. No verdict rests on a row that is
--- emulated, or submitted by a user.
+-- One status and one sentence for each run: what is impossible first, then what the nearest
+-- measured row of the same set-up says, then those of other conditions. No verdict rests on a row
+-- that is emulated, or submitted by a user.
 WITH firsts AS (  -- the first figure of each nearest row that a verdict may rest on
     SELECT *, row_number() OVER (PARTITION BY run ORDER BY round(distance, 9), match) AS place
     FROM ratios
@@ -43,7 +43,7 @@ by_basis AS (
     -- What only the basis can explain settles nothing: without two bases to choose from, as many
     -- batches may be in flight as Little's law lets pass.
     SELECT
-        b.run, 2 * if(count(DISTINCT b.their_basis) > 1, 1, 16) AS furthest,
+        b.run, 2 * if(count(DISTINCT b.their_basis) > 1, 1, {MAX_BATCHES_IN_FLIGHT}) AS furthest,
         CASE
             WHEN max(b.gap) <= 2 THEN 'plausible'
             WHEN min(b.gap) > furthest THEN 'doubtful'
@@ -89,9 +89,12 @@ doubts AS (  -- what is wrong, seen from a row of another machine or precision
 elsewhere AS (
     SELECT
         f.run, if(any_value(d.run) IS NULL, 'other-conditions', 'doubtful') AS status,
-        coalesce(arg_min(d.text, d.place), arg_min(f.sentence, f.place) || ': ' || any_value(coalesce(
-            t.text, 'no row of the same machine, batch size and precision'
-        ))) AS text
+        coalesce(
+            arg_min(d.text, d.place),
+            format('{}: {}', arg_min(f.sentence, f.place), coalesce(
+                any_value(t.text), 'no row of the same machine, batch size and precision'
+            ))
+        ) AS text
     FROM firsts f
     LEFT JOIN doubts d ON d.run = f.run AND d.text IS NOT NULL
     LEFT JOIN doubted t ON t.run = f.run
@@ -176,8 +179,8 @@ shares AS (
                 ' State precision', words, precision
             )
             WHEN chip_count >= 4 AND share < highest / chip_count / 4 THEN format(
-                'doubtful: {}, far less than 1/{} of it: is it the figure of one chip of {}?', words,
-                chip_count, chip_count
+                'doubtful: {}, far less than 1/{} of it: is it the figure of one chip of {}?',
+                words, chip_count, chip_count
             )
         END AS text
     FROM best

@@ -7,9 +7,9 @@ The statements of `schema/comparison/` judge; here their answer gets its public 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import asdict, dataclass, field, fields, replace
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, TypeVar
 
 import duckdb
 
@@ -82,6 +82,7 @@ Status = Literal[
     "only-emulated",
     "no-comparable-row",
 ]
+T = TypeVar("T")
 Outcome = Literal["ok", "impossible", "doubtful", "not checked"]
 
 
@@ -157,7 +158,7 @@ class Refusal:
     reason: str
     code: str
     rows: int
-    examples: tuple[str, ...]
+    examples: Sequence[str]
 
 
 @dataclass(frozen=True, slots=True)
@@ -282,26 +283,30 @@ def _build_comparison(ours: Measurement, answer: Mapping[str, Any]) -> Compariso
         peers["latency_ms"] = {own.pop("basis"): own for own in latencies}
     return Comparison(
         measurement=ours,
-        description=f"{ours.label}: {answer['description']}",
         status=answer["status"],
         verdict=answer["verdict"],
-        matches=tuple(map(_build_match, answer["matches"])),
-        refusals=tuple(
-            Refusal(**{**own, "examples": tuple(own["examples"])}) for own in answer["refusals"]
-        ),
-        checks=tuple(Check(**own) for own in answer["checks"]),
+        matches=tuple(_build_match(own) for own in answer["matches"]),
+        refusals=tuple(_pick(Refusal, own) for own in answer["refusals"]),
+        checks=tuple(_pick(Check, own) for own in answer["checks"]),
         peers=peers,
         unusable=answer["unusable"],
+        description=f"{ours.label}: {answer['description']}",
     )
 
 
 def _build_match(match: Mapping[str, Any]) -> Match:
-    typed = {
-        "ratios": tuple(Ratio(**own) for own in match["ratios"]),
-        "not_compared": {own["figure"]: own["reason"] for own in match["not_compared"]},
-        "differences": tuple(Difference(**own) for own in match["differences"]),
-    }
-    return Match(**{**match, **typed})
+    return replace(
+        _pick(Match, match),
+        ratios=tuple(_pick(Ratio, own) for own in match["ratios"]),
+        not_compared={own["figure"]: own["reason"] for own in match["not_compared"]},
+        differences=tuple(_pick(Difference, own) for own in match["differences"]),
+    )
+
+
+def _pick(kind: type[T], row: Mapping[str, Any]) -> T:
+    """Return an instance of a dataclass with the columns of a row that it has as fields."""
+    values = {own.name: row[own.name] for own in fields(kind)}  # type: ignore[arg-type]
+    return kind(**values)
 
 
 def _remark_on_variant(session: duckdb.DuckDBPyConnection, ours: Measurement) -> Measurement:
