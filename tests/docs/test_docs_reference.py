@@ -153,7 +153,7 @@ def test_list_of_rules_is_that_of_the_code(query: Query) -> None:
             )
         numbers += [str(review[rule.id]["hits"] - doubtful), str(doubtful)]
         lines.append(
-            f"| [{rule.id}](#{rule.id.lower()}-{rule.title.lower()}) | {rule.title} |"
+            f"| [{rule.id}](#{rule.id.lower()}-{rule.title.lower().replace("'", "")}) | {rule.title} |"
             f" {' | '.join(numbers)} | {rule.scope} | {rule.description} |\n"
         )
     check_part(REFERENCE / "rules.md", "rules", "".join(lines))

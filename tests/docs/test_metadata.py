@@ -144,7 +144,6 @@ INDIRECT = {
     "markupsafe",
     "mcp_types",
     "pdfminer",
-    "pydantic",
     "pypdfium2",
     "soupsieve",
     "urllib3",

@@ -252,13 +252,15 @@ def test_report_leads_with_the_changed_figures_and_names_their_rows(
     }
     new = alter_warehouse(small, tmp_path / "new", **changes)
     diff = diff_releases(small, new, limit=3)
-    row = pq.read_table(small / "results.parquet").to_pylist()[0]
+    rows = pq.read_table(small / "results.parquet").to_pylist()
+    row = rows[0]
+    cited = pq.read_table(small / "cells.parquet").to_pylist()[0]["result_id"]
+    (cited_row,) = (row for row in rows if row["result_id"] == cited)
     _, _, count, figure, cell, *_ = format_diff_text(diff).splitlines()
     assert count == "2 figures changed:"
-    label = f"{row['publisher']}, {row['model']}, "
-    assert figure.startswith(f"  {label}")
+    assert figure.startswith(f"  {row['publisher']}, {row['model']}, ")
     assert figure.endswith(f"(results): throughput {row['throughput']} -> 17.5 item/s")
-    assert cell.startswith(f"  {label}")
+    assert cell.startswith(f"  {cited_row['publisher']}, {cited_row['model']}, ")
     assert cell.endswith(" -> 17.5")
     record = json.loads(format_diff_json(diff))
     assert [table["table"] for table in record["tables_changed"]] == [
