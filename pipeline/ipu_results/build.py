@@ -41,8 +41,10 @@ from ipu_results.errors import (
     DocumentTooLargeError,
     GateError,
 )
+from ipu_results.ground.files import SCHEMA
 from ipu_results.ground.limits import pause_garbage_collection
 from ipu_results.ground.sql import create_table, get_first_line, open_engine
+from ipu_results.ground.statements import MACROS
 from ipu_results.link import link, stage
 from ipu_results.normalise import NormalisedDocument, normalise
 from ipu_results.normalise.values import UnknownWord, describe_unknown_words
@@ -50,7 +52,7 @@ from ipu_results.read import ParsedDocument
 from ipu_results.read.dispatch import read_document
 from ipu_results.recompute.evaluate import evaluate_claims
 from ipu_results.recompute.verdict import NO_ROW
-from ipu_results.schema import DETAIL, SHARED, TABLES, VIEWS, sql_table, sql_view, table
+from ipu_results.schema import DETAIL, TABLES, VIEWS, fill_placeholders, sql_table, sql_view, table
 from ipu_results.schema.frames import (
     build_frame,
     build_frame_from_columns,
@@ -74,6 +76,7 @@ Progress = Callable[[str, str], None]
 Tables = Mapping[str, pd.DataFrame | pa.Table]
 SEVERITIES = ("error", "warn", "info")
 CELLS = "cells"
+RUN_FOLDERS = ("derived", "links", "rules")  # of schema/, whose statements a build runs
 # bounds the Python objects in memory at once: `python -m benchmarks stages` shows the peak
 BATCH_RESULTS = 50_000
 
@@ -368,8 +371,8 @@ def parse_document(document: Document, vocabulary: Vocabulary) -> ParsedDocument
 
 
 def digest_inputs(documents: Sequence[Document], register: Mapping[str, object]) -> str:
-    """Return the sha256 of what a build is made from: documents, sidecars, register, vocabulary and
-    schema.
+    """Return the sha256 of what a build is made from: documents, sidecars, register, vocabulary,
+    schema, and the statements that it runs.
     """
     lines = [repr(register)]
     for document in documents:
@@ -382,7 +385,10 @@ def digest_inputs(documents: Sequence[Document], register: Mapping[str, object])
         f"{name} {hashlib.sha256(data).hexdigest()}" for name, data in read_vocabulary_files()
     ]
     lines += [statement for published in TABLES for statement in sql_table(published)]
-    lines += [statement for view in (*VIEWS, *SHARED) for statement in sql_view(view)]
+    lines += [statement for view in VIEWS for statement in sql_view(view)]
+    paths = [path for folder in RUN_FOLDERS for path in (SCHEMA / folder).rglob("*.sql")]
+    for path in sorted([SCHEMA / MACROS, *paths]):
+        lines.append(fill_placeholders(path.read_text(encoding="utf-8")))
     return hashlib.sha256("\n".join(lines).encode()).hexdigest()
 
 

@@ -14,7 +14,7 @@ from ipu_results.check.gate import find_failures
 from ipu_results.errors import GateError
 from ipu_results.ground.sql import open_engine
 from ipu_results.ground.statements import define_macros, read_statement, run_statement, run_text
-from ipu_results.schema import DETAIL, TABLES, Column, Table, fill_rules, table
+from ipu_results.schema import DETAIL, TABLES, Column, Table, fill_placeholders, table
 from ipu_results.schema.frames import (
     arrow_schema,
     build_frame_from_columns,
@@ -64,7 +64,7 @@ def derive_results(
     inputs = collect_inputs(definition)
     results = frames[RESULTS]
     sql = sql or read_statement(STATEMENT)
-    rows = _run_over_inputs(fill_rules(sql), frames, inputs)
+    rows = _run_over_inputs(fill_placeholders(sql), frames, inputs)
     derived = _to_frame(rows, definition)
     ids = derived["result_id"]
     if len(derived) != len(results) or ids.duplicated().any():

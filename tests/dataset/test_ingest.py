@@ -356,3 +356,18 @@ def test_document_too_large_for_the_memory_is_named_with_the_stage(
         get_error(tmp_path / "raw")
         == f"error: {place}: MemoryError: free memory, or divide the document"
     )
+
+
+def test_build_id_covers_the_statements_that_a_build_runs(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    schema = tmp_path / "schema"
+    shutil.copytree(ROOT / "schema", schema)
+    monkeypatch.setattr(build, "SCHEMA", schema)
+    ids = {build.digest_inputs([], {})}
+    changed = ("macros.sql", "derived/results.sql", "links/added.sql", "rules/R47-suspect.sql")
+    for path in changed:
+        with (schema / path).open("a", encoding="utf-8") as file:
+            file.write("-- changed\n")
+        ids.add(build.digest_inputs([], {}))
+    assert len(ids) == 1 + len(changed)

@@ -20,7 +20,7 @@ import duckdb
 import numpy as np
 
 from ipu_results.ground.sql import run_query
-from ipu_results.schema import fill_rules
+from ipu_results.schema import fill_placeholders
 
 COVERAGES = (0.8, 0.95)
 GROUPS = ("model", "first_result_id")
@@ -45,7 +45,7 @@ PAIRS = """
     WHERE r.counts AND r.parties = 'vendor and independent'
     ORDER BY r.first_result_id, r.second_result_id
 """
-FIGURES = fill_rules("""
+FIGURES = fill_placeholders("""
     SELECT
         r.result_id, r.relationship, r.publisher, r.model, r.task, r.platform, r.chip, r.chip_count,
         r.batch_size, r.precision, r.errors, r.item, r.mlperf_round, r.published_on, r.throughput,

@@ -17,7 +17,7 @@ import pyarrow as pa
 from ipu_results.comparison.lookups import build_lookups
 from ipu_results.ground.files import load_schema_file
 from ipu_results.ground.statements import define_macros, execute_text, read_statement, run_text
-from ipu_results.schema import fill_rules
+from ipu_results.schema import fill_placeholders
 
 STATEMENTS: Sequence[str] = load_schema_file("order.toml")["comparison"]
 ORDER = "document_id, table_name, row_number, result_id"  # of the sources
@@ -31,7 +31,7 @@ CHIPS = "SELECT chip FROM candidates UNION SELECT chip FROM mine"
 
 def read_comparison(name: str) -> str:
     """Return the text of a statement of a comparison, with the values that it shares with views."""
-    return fill_rules(read_statement(f"comparison/{name}.sql"))
+    return fill_placeholders(read_statement(f"comparison/{name}.sql"))
 
 
 @contextmanager

@@ -19,7 +19,7 @@ from ipu_results.ground.statements import define_macros, execute_text, read_stat
 from ipu_results.link.functions import COMPUTED, define_functions
 from ipu_results.normalise import NormalisedDocument
 from ipu_results.normalise.rows import PLACE, passthrough_schema
-from ipu_results.schema import LINKS, SQL, TABLES, fill_rules, table
+from ipu_results.schema import LINKS, SQL, TABLES, fill_placeholders, table
 from ipu_results.schema.frames import arrow_schema, build_frame_from_columns
 from ipu_results.schema.vocabulary import KINDS, Vocabulary, normalise_header
 
@@ -125,7 +125,7 @@ def link(
             create_table(connection, name, pa.table(COMPUTED[name](connection)))
             continue
         path = f"links/{name}.sql"
-        sql = fill_rules(read_statement(path))
+        sql = fill_placeholders(read_statement(path))
         if name.startswith(WRONG):
             _raise_first(run_text(connection, path, sql))
         elif name in PUBLISHED:

@@ -189,7 +189,7 @@ class View:
     @property
     def sql(self) -> str:
         """The SELECT statement behind the view."""
-        return fill_rules((SCHEMA / self.path).read_text(encoding="utf-8"))
+        return fill_placeholders((SCHEMA / self.path).read_text(encoding="utf-8"))
 
     @property
     def source(self) -> str:
@@ -396,14 +396,14 @@ CONSTANT = re.compile(r"\{([A-Z_]+)\}")
 VALUES = re.compile(r"\{(\w+)\.(\w+): ([\w, ]+)\}")
 
 
-def fill_rules(sql: str) -> str:
+def fill_placeholders(sql: str) -> str:
     """Return a statement with values in the place of names in braces.
 
     `{max_batch_factor}` is one of schema/comparison.toml, `{work}` one of schema/expressions.toml,
     `{MIN_BATCHES_IN_FLIGHT}` a constant of `physics`, and `{precisions.peaks: name, value}` the
     rows of a part of the vocabulary.
     """
-    for name, value in _load_rules().items():
+    for name, value in _load_placeholders().items():
         sql = sql.replace(f"{{{name}}}", value)
     sql = CONSTANT.sub(lambda match: str(getattr(physics, match[1])), sql)
     return VALUES.sub(lambda match: _format_rows(match[1], match[2], match[3].split(", ")), sql)
@@ -440,7 +440,7 @@ def _quote_value(value: str | float | Mapping[str, Any] | None) -> str:
 
 
 @cache
-def _load_rules() -> dict[str, str]:
+def _load_placeholders() -> dict[str, str]:
     rules = load_schema_file("comparison.toml")
     families = ", ".join(map(quote, rules["machines"]["ipu_families"]))
     return {

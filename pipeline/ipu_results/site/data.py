@@ -19,7 +19,7 @@ from ipu_results.check.rules import RULES
 from ipu_results.ground.sql import run_query
 from ipu_results.ground.statements import MACROS, read_statement
 from ipu_results.schema import RULES as RULES_SCHEMA
-from ipu_results.schema import SHARED, TABLES, VIEWS, fill_rules, sql_view
+from ipu_results.schema import SHARED, TABLES, VIEWS, fill_placeholders, sql_view
 from ipu_results.schema.vocabulary import load_vocabulary, normalise_name
 from ipu_results.store.files import get_parquet_name
 
@@ -179,7 +179,7 @@ PRICES = (
     " ORDER BY platform"
 )
 # With the kind of processor, so that a search for "GPU" finds it.
-RESULTS = fill_rules(f"""
+RESULTS = fill_placeholders(f"""
     SELECT r.*, p.family, CASE
         WHEN p.family IN ({{ipu_families}}) THEN 'IPU'
         WHEN regexp_matches(p.family, '^(NVIDIA|AMD)') THEN 'GPU'
