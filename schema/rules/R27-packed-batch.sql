@@ -4,10 +4,9 @@
 -- sequences, so the batch is not a number of the items that the throughput counts.
 SELECT
     result_id, 'batch_size' AS column_name, 'info' AS severity,
-    format(
-        'batch {} counts packs, which hold several sequences each; throughput {} counts sequences',
-        batch_size, coalesce(format_figure(throughput), 'nan')
-    ) AS message
+    format('batch {} counts packs, which hold several sequences each', batch_size)
+    || coalesce(format('; throughput {} counts sequences', format_figure(throughput)), '')
+        AS message
 FROM rules.published
 WHERE batch_size IS NOT NULL
     AND (

@@ -355,7 +355,7 @@ def test_changed_release_is_refused(tmp_path: Path) -> None:
     build = parse_script(script)["build"]
     assert (build["version"], build["as_of"]) == ("1.0.0", "2026-01-02")
     with duckdb.connect(str(release / DATABASE)) as connection:
-        connection.execute("UPDATE results SET throughput = 1")
+        connection.execute("UPDATE microbenchmarks SET value = 1")
     assert_refused(release, tmp_path / "other", f"{DATABASE}: sha256 differs")
 
 
