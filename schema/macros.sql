@@ -34,6 +34,9 @@ CREATE OR REPLACE MACRO half_digit(printed) AS
 CREATE OR REPLACE MACRO grade_gap(ratio) AS
     CASE WHEN abs(ratio - 1) >= 0.01 THEN 'warn' ELSE 'info' END;
 
+-- Whether batches in flight, of which one is this ratio of the other, contradict each other.
+CREATE OR REPLACE MACRO is_unlike_depth(ratio) AS ratio NOT BETWEEN 1 / 1.5 AND 1.5;
+
 -- A number in a shape, such as 1472 for `tiles` in `n=512 tiles=1472`.
 CREATE OR REPLACE MACRO size_in(shape, name) AS
     try_cast(regexp_extract(' ' || shape || ' ', '\s' || name || '=(\d+)\s', 1) AS DOUBLE);
@@ -42,7 +45,7 @@ CREATE OR REPLACE MACRO size_in(shape, name) AS
 CREATE OR REPLACE MACRO parent_folder(path) AS regexp_extract(path, '^(.*)/', 1);
 
 -- What MLPerf rounds are ordered by: 2.0 before 2.1 before 10.0.
-CREATE OR REPLACE MACRO order_round(round) AS CAST(string_split(round, '.') AS INTEGER[]);
+CREATE OR REPLACE MACRO order_round(round) AS TRY_CAST(string_split(round, '.') AS INTEGER[]);
 
 -- Forward, and in training twice as much backward.
 CREATE OR REPLACE MACRO count_passes(task) AS CASE task WHEN 'training' THEN 3 ELSE 1 END;

@@ -15,7 +15,6 @@ from ipu_results.emulator.settings import Protocol
 from ipu_results.emulator.split import DIMENSIONS, ConvolutionShape, SplitPlan
 from ipu_results.emulator.target import Calibration, Target, load_calibration, load_target
 from ipu_results.emulator.training import TrainingPrediction, extend_target, predict_training
-from ipu_results.ground.physics import TRAINING_PASSES
 
 from benchmarks.emulator import scoring
 from benchmarks.emulator.rows import (
@@ -27,6 +26,7 @@ from benchmarks.emulator.rows import (
     TrainingRow,
 )
 
+PASSES = 3  # of training: forward, and twice as much backward
 FIT, EXCLUDED = "c2 in sample", "c2 leave one out"
 SECOND = "honest, second reading"  # doubtful rows by the batch that their figures suggest
 LATENCY, LATENCY_SECOND = "latency", "latency, second reading"  # every row but those of the fit
@@ -295,9 +295,7 @@ def _score(row: TrainingRow, superstep: float | None) -> TrainingScore:
     target = extend_target(load_target(row.target))
     prediction = predict_training(row.network, target, row.setup)
     setup = row.setup
-    macs = (
-        TRAINING_PASSES * row.network(setup.micro_batch).macs * setup.replicas * setup.accumulation
-    )
+    macs = PASSES * row.network(setup.micro_batch).macs * setup.replicas * setup.accumulation
     baselines = {scoring.ROOFLINE: macs / (prediction.chips * scoring.compute_peak(target))}
     if superstep is not None:
         slower = target.with_constants({"superstep.cycles": superstep})

@@ -25,7 +25,7 @@ from ipu_results.schema.frames import (
 RESULTS = "results"
 DEFINITIONS = f"schema/tables/{RESULTS}.toml"
 STATEMENT = f"derived/{RESULTS}.sql"
-PLACE = f"schema/{STATEMENT}"
+STATEMENT_FILE = f"schema/{STATEMENT}"
 FIGURES = "figures"
 SCOPES = ("power_scope", "quality_metric", "conditions")  # they say what a figure covers
 
@@ -74,7 +74,7 @@ def derive_results(
             if len(repeated)
             else f"{len(results) - len(derived)} rows are lost"
         )
-        raise GateError(what, place=PLACE)
+        raise GateError(what, place=STATEMENT_FILE)
     complete = results.merge(derived, on="result_id", how="left", validate="1:1")[
         list(definition.names)
     ]
@@ -82,7 +82,9 @@ def derive_results(
         _check_inputs_of(column, complete)
     if failures := find_failures(_select_derived(definition), derived):
         row = ids.iloc[failures[0].row]
-        raise GateError(f"{row}: {failures[0].message} ({len(failures)} failures)", place=PLACE)
+        raise GateError(
+            f"{row}: {failures[0].message} ({len(failures)} failures)", place=STATEMENT_FILE
+        )
     return complete
 
 
@@ -145,9 +147,11 @@ def _to_frame(rows: pa.Table, definition: Table) -> pd.DataFrame:
     actual = {field.name: field.type for field in rows.schema}
     for field in expected:
         if actual.pop(field.name, None) != field.type:
-            raise GateError(f"returns no {field.name} of type {field.type}", place=PLACE)
+            raise GateError(f"returns no {field.name} of type {field.type}", place=STATEMENT_FILE)
     if actual:
-        raise GateError(f"returns {', '.join(actual)}, which is not a derived column", place=PLACE)
+        raise GateError(
+            f"returns {', '.join(actual)}, which is not a derived column", place=STATEMENT_FILE
+        )
     frame = rows.select(expected.names).to_pandas(types_mapper=pd.ArrowDtype)
     return frame.astype(frame_dtypes(selected))
 
@@ -164,5 +168,5 @@ def _check_inputs_of(column: Column, results: pd.DataFrame) -> None:
         if (lacking := results[column.name].notna() & results[field].isna()).any():
             row = results.loc[lacking, "result_id"].iloc[0]
             raise GateError(
-                f"{row}: {column.name} has a value without its input {field}", place=PLACE
+                f"{row}: {column.name} has a value without its input {field}", place=STATEMENT_FILE
             )

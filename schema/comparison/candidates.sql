@@ -1,12 +1,7 @@
 -- The rows of the record that a run may be compared with: results, with what a comparison needs of
 -- their figures, flags and official entry. `mine` has the same columns for the runs of a user.
 WITH few_figures AS (  -- that few results have
-    PIVOT figures ON metric IN (
-        'latency_ms_low', 'latency_ms_high', 'interval_confidence', 'latency_isolated_ms',
-        'latency_p90_ms', 'latency_p99_ms', 'latency_min_ms', 'latency_median_ms',
-        'latency_max_ms', 'latency_std_ms', 'power_w', 'energy_per_item_j', 'run_energy_j',
-        'time_to_result_s', 'quality_value'
-    ) USING any_value(value) GROUP BY result_id
+    PIVOT figures ON metric IN ({few_figures}) USING any_value(value) GROUP BY result_id
 ),
 doubts AS (  -- R47 flags a row that its own source calls suspect
     SELECT

@@ -1,9 +1,9 @@
 -- The conditions in which a run and its nearest rows differ, in the order of a report: those that
 -- both sides state first. Where a side states nothing, they may be the same or not.
-WITH conditions AS (
+WITH compared AS (
     SELECT
         n.run, n.position AS match,
-        unnest([
+        [
             {'what': 'figures', 'ours': name_origin(m.origin), 'theirs': name_origin(r.origin)},
             {'what': 'batch size', 'ours': m.batch_size::VARCHAR, 'theirs': r.batch_size::VARCHAR},
             {'what': 'variant', 'ours': m.variant, 'theirs': r.variant},
@@ -32,24 +32,31 @@ WITH conditions AS (
             CASE WHEN m.power_w > 0 AND (r.power_w > 0 OR r.efficiency > 0) THEN
                 {'what': 'power scope', 'ours': m.reported_power, 'theirs': r.reported_power}
             END
-        ], recursive := TRUE),
-        generate_subscripts(range(19), 1) AS position
+        ] AS conditions
     FROM nearest n
     JOIN ours m USING (run)
     JOIN theirs r USING (result_id)
 ),
-stated AS (
+conditions AS (
     SELECT
-        run, match, position, what, nullif(ours, '') AS ours, nullif(theirs, '') AS theirs,
-        ours IS NOT NULL AND theirs IS NOT NULL AS known
+        run, match, unnest(conditions, recursive := TRUE),
+        generate_subscripts(conditions, 1) AS position
+    FROM compared
+),
+stated AS (
+    SELECT run, match, position, what, nullif(ours, '') AS ours, nullif(theirs, '') AS theirs
     FROM conditions
+),
+judged AS (
+    SELECT *, ours IS NOT NULL AND theirs IS NOT NULL AS known
+    FROM stated
+    WHERE ours IS NOT NULL OR theirs IS NOT NULL
 )
 SELECT
     run, match, list(
         {'what': what, 'ours': ours, 'theirs': theirs, 'known': known}
         ORDER BY NOT known, position
     ) AS differences
-FROM stated
-WHERE (ours IS NOT NULL OR theirs IS NOT NULL)
-    AND coalesce(normalise_name(ours) <> normalise_name(theirs), TRUE)
+FROM judged
+WHERE coalesce(normalise_name(ours) <> normalise_name(theirs), TRUE)
 GROUP BY run, match

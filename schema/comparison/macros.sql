@@ -1,8 +1,5 @@
 -- What the statements of this folder share.
 
--- A name without case, blanks, hyphens and underscores, the form in which names are compared.
-CREATE OR REPLACE MACRO normalise_name(name) AS lower(regexp_replace(name, '[\s\-_]+', '', 'g'));
-
 -- FP16 and BF16 have one peak on every chip that states both: what the products take in is as wide.
 CREATE OR REPLACE MACRO name_width(type) AS
     CASE WHEN type IN ('fp16', 'bf16') THEN '16 bits' ELSE type END;
@@ -44,8 +41,8 @@ CREATE OR REPLACE MACRO is_mlperf(ours, theirs) AS
 -- Whether a round is within a span such as 1.0-2.1, both ends included.
 CREATE OR REPLACE MACRO is_round_within(round, span) AS
     coalesce(
-        TRY_CAST(round AS DOUBLE) BETWEEN TRY_CAST(split_part(span, '-', 1) AS DOUBLE)
-            AND TRY_CAST(string_split(span, '-')[-1] AS DOUBLE),
+        order_round(round) BETWEEN order_round(split_part(span, '-', 1))
+            AND order_round(string_split(span, '-')[-1]),
         FALSE
     );
 
@@ -71,8 +68,6 @@ CREATE OR REPLACE MACRO of_several_chips(several, chips) AS
 -- All but the emulated are measured, by whoever.
 CREATE OR REPLACE MACRO name_origin(origin) AS
     if(origin = 'emulated', 'emulated, not measured', 'measured');
-
-CREATE OR REPLACE MACRO format_rows(n) AS if(n = 1, '1 row', format('{} rows', n));
 
 CREATE OR REPLACE MACRO write_figure(name, value, item) AS
     format('{} {:.12g} {}', name, value, name_unit(name, item));

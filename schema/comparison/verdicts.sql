@@ -4,7 +4,7 @@
 WITH firsts AS (  -- the first figure of each nearest row that a verdict may rest on
     SELECT *, row_number() OVER (PARTITION BY run ORDER BY round(distance, 9), match) AS place
     FROM ratios
-    WHERE is_first AND party NOT IN ('emulated', 'submitted')
+    WHERE is_first AND is_ground
 ),
 settled AS (  -- of the nearest row of the same set-up, the figure that is furthest off
     SELECT r.*, f.sentence AS first_sentence
@@ -13,11 +13,11 @@ settled AS (  -- of the nearest row of the same set-up, the figure that is furth
     WHERE f.is_same AND f.settles AND r.settles
     QUALIFY row_number() OVER (PARTITION BY run ORDER BY f.place, r.gap DESC, r.position) = 1
 ),
-by_row AS (  -- figures of one machine and batch are no more than a factor of 2 apart
+by_row AS (
     SELECT
-        s.run, if(s.gap > 2, 'doubtful', 'plausible') AS status,
-        if(s.gap > 2, format(
-            '{}: more than a factor of 2 apart on the same machine{}{}', s.sentence,
+        s.run, if(s.gap > {doubtful_factor}, 'doubtful', 'plausible') AS status,
+        if(s.gap > {doubtful_factor}, format(
+            '{}: more than a factor of {doubtful_factor} apart on the same machine{}{}', s.sentence,
             if(m.benchmark IS NULL, ' at the same batch size', ''), coalesce('; ' || e.text, '')
         ), s.first_sentence) AS text
     FROM settled s
@@ -43,15 +43,15 @@ by_basis AS (
     -- What only the basis can explain settles nothing: without two bases to choose from, as many
     -- batches may be in flight as Little's law lets pass.
     SELECT
-        b.run, 2 * if(count(DISTINCT b.their_basis) > 1, 1, {MAX_BATCHES_IN_FLIGHT}) AS furthest,
+        b.run, {doubtful_factor} * if(count(DISTINCT b.their_basis) > 1, 1, {MAX_BATCHES_IN_FLIGHT}) AS furthest,
         CASE
-            WHEN max(b.gap) <= 2 THEN 'plausible'
+            WHEN max(b.gap) <= {doubtful_factor} THEN 'plausible'
             WHEN min(b.gap) > furthest THEN 'doubtful'
             ELSE 'depends'
         END AS status,
         string_agg(b.text, '; ' ORDER BY b.place) || CASE status
             WHEN 'doubtful' THEN
-                ': more than a factor of 2 apart, whatever the latency times'
+                ': more than a factor of {doubtful_factor} apart, whatever the latency times'
                 || coalesce('; ' || arg_min(b.explanation, b.place), '')
             WHEN 'depends' THEN format(
                 ': what the latency times decides; {}', if(any_value(m.basis) IS NULL,
@@ -67,7 +67,7 @@ doubted AS (  -- rows of the same set-up that an error or a doubt keeps from a c
     SELECT
         p.run, format(
             '{} of the same machine, batch size and precision {} not compared with{} {} ({})',
-            format_rows(count(*)), if(count(*) = 1, 'is', 'are'),
+            format_count(count(*), 'row'), if(count(*) = 1, 'is', 'are'),
             if(count(*) = 1, ':', ', such as'), arg_min(r.result_id, r.place),
             arg_min(r.doubt, r.place)
         ) AS text
@@ -116,7 +116,7 @@ refused AS (
     SELECT
         f.run, 'no-comparable-row' AS status,
         format(
-            '{} of {} may not be compared, {} because: {}{}', format_rows(sum(f.rows)::BIGINT),
+            '{} of {} may not be compared, {} because: {}{}', format_count(sum(f.rows), 'row'),
             any_value(m.model), arg_min(f.rows, f.position), arg_min(f.reason, f.position),
             coalesce('; ' || any_value(d.text), '')
         ) AS text
@@ -188,7 +188,7 @@ shares AS (
 packed AS (
     SELECT run, format(
         '; {} of packed sequences {} this machine, batch size and precision: state packed if yours'
-        ' are packed', format_rows(count(*)), if(count(*) = 1, 'has', 'have')
+        ' are packed', format_count(count(*), 'row'), if(count(*) = 1, 'has', 'have')
     ) AS text
     FROM pairs
     ANTI JOIN (FROM nearest WHERE is_same) same USING (run)

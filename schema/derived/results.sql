@@ -35,7 +35,7 @@ entries AS (  -- official entries with a result
     SELECT e.*, c.dataset
     FROM mlperf_entries e
     LEFT JOIN detail.mlperf_comparability c ON c.benchmark = e.benchmark
-        AND e.round::DOUBLE BETWEEN c.first_round::DOUBLE AND c.last_round::DOUBLE
+        AND order_round(e.round) BETWEEN order_round(c.first_round) AND order_round(c.last_round)
     WHERE e.result_id IS NOT NULL
 ),
 phases AS (

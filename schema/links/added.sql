@@ -56,6 +56,10 @@ renamable AS (
 )
 SELECT 'results' AS relation, result_id AS id, * EXCLUDE (result_id)
 FROM filled
+-- a result that is printed twice may have two configurations: the first one fills it
+QUALIFY row_number() OVER (
+        PARTITION BY result_id, column_name ORDER BY document_id, table_name, row_number
+    ) = 1
 UNION ALL BY NAME
 SELECT relation, id, column_name, value
 FROM renamable

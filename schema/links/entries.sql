@@ -8,6 +8,7 @@
 -- the one that others repeat; what repeats an entry of its round may not be ranked in it.
 -- From v2.1 on the closed division multiplies the minutes of an entry that converges faster than the
 -- reference. A submitted factor has all digits or is rounded by hand: 1e-6 is no difference.
+-- Minutes that several documents print for an entry are those of the last document by its id.
 WITH entered AS (
     SELECT
         e.*,
@@ -74,6 +75,10 @@ measurements AS (
     JOIN summaries USING (round, path)
     WHERE result_id IS NOT NULL
     WINDOW same AS (PARTITION BY benchmark, run_minutes ORDER BY order_round(round), path)
+),
+published AS (
+    FROM read.mlperf_published
+    QUALIFY row_number() OVER (PARTITION BY round, path ORDER BY document_id DESC) = 1
 )
 SELECT
     e.* EXCLUDE (table_name, row_number, locator, unit, reference),
@@ -122,7 +127,7 @@ FROM entered e
 LEFT JOIN summaries s USING (round, path)
 JOIN documents d USING (document_id)
 LEFT JOIN measurements m USING (round, path)
-LEFT JOIN read.mlperf_published p USING (round, path)
+LEFT JOIN published p USING (round, path)
 LEFT JOIN read.mlperf_rcp rcp USING (round, benchmark, global_batch_size)
 LEFT JOIN (VALUES {mlperf.companies: name, value}) AS c (company, submitter) USING (submitter)
 LEFT JOIN read.mlperf_ids i

@@ -7,7 +7,9 @@ WITH own AS (
 )
 SELECT
     a.id AS result_id,
-    o.last_number + row_number() OVER (PARTITION BY a.id ORDER BY a.column_name DESC) AS cell_number,
+    o.last_number
+    + row_number() OVER (PARTITION BY a.id ORDER BY a.column_name DESC)  -- the micro-batch first
+        AS cell_number,
     a.column_name,
     c.header,
     c.raw_text,

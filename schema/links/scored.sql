@@ -61,9 +61,8 @@ SELECT
     [fastest, fastest - (e.n_runs - e.n_success)] AS dropped,
     CASE
         WHEN e.scaling_factor > 1 THEN e.scaling_factor
-        WHEN e.normalised AND e.reference_to_converge > e.to_converge THEN 1
-        WHEN e.normalised AND e.to_converge > 0
-            THEN coalesce(e.reference_to_converge / e.to_converge, 0)
+        WHEN e.normalised AND e.to_converge > 0 AND e.reference_to_converge IS NOT NULL
+            THEN least(1, e.reference_to_converge / e.to_converge)
         ELSE 0
     END AS reference,
     [

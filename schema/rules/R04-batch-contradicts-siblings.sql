@@ -29,7 +29,7 @@ WITH depths AS (
 ), judged AS (
     SELECT
         d.*, v.usual,
-        coalesce(in_flight / usual NOT BETWEEN 1 / 1.5 AND 1.5, FALSE) AS is_unlike
+        coalesce(is_unlike_depth(in_flight / usual), FALSE) AS is_unlike
     FROM depths d
     JOIN variants v ON v.set_up = d.set_up AND v.variant IS NOT DISTINCT FROM d.variant
 ), machines AS (
@@ -64,7 +64,7 @@ WITH depths AS (
             other_batch, format_rounded(items / other_batch), other_batch
         ) AS message
     FROM nearest
-    WHERE in_flight / other_depth NOT BETWEEN 1 / 1.5 AND 1.5
+    WHERE is_unlike_depth(in_flight / other_depth)
         AND abs(items / other_batch / other_depth - 1) < 0.15
         AND NOT is_other_unlike
 ), printed AS (

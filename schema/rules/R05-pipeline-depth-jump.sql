@@ -9,4 +9,4 @@ SELECT
         format_rounded(value), batch_size, format_rounded(previous), previous_batch
     ) AS message
 FROM rules.curves
-WHERE figure = 'in_flight' AND value / previous NOT BETWEEN 1 / 1.5 AND 1.5
+WHERE figure = 'in_flight' AND is_unlike_depth(value / previous)

@@ -17,7 +17,8 @@ WITH named AS (
     SELECT
         n.result_id, n.mlperf_id, n.model_printed, c.value, c.unit, c.factor, s.path,
         s.minutes * 60 / c.factor AS official,
-        round(official, CAST(len(split_part(c.raw_text, '.', 2)) AS INTEGER)) AS rounded,
+        CAST(len(split_part(c.raw_text, '.', 2)) AS INTEGER) AS decimals,
+        CAST(format('{:.{}f}', official, decimals) AS DOUBLE) AS rounded,
         abs(c.value - official) * c.factor / 60 AS minutes_off
     FROM named n
     JOIN cells c ON c.result_id = n.result_id AND c.column_name = 'time_to_train_s'
@@ -39,7 +40,7 @@ SELECT
     result_id, 'mlperf_id', 'warn',
     format('no official entry of {} bears the id {}', model_printed, mlperf_id), NULL
 FROM times
-WHERE official IS NULL
+WHERE path IS NULL
 UNION ALL
 SELECT
     result_id, 'chip_count', 'error',

@@ -5,4 +5,4 @@ SELECT
     format('prints {}; {} feeds: {}', dataset_printed, command, data_fed) AS message,
     data_fed AS suggested
 FROM rules.configured
-WHERE dataset_printed IS NOT NULL AND NOT dataset_agrees
+WHERE dataset_printed IS NOT NULL AND data_fed IS NOT NULL AND NOT dataset_agrees

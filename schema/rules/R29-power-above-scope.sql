@@ -33,8 +33,9 @@ WITH scopes AS (
 SELECT
     result_id, column_name, 'error' AS severity,
     format(
-        '{} W: {}; {} × {} (power of {}{}) are rated {} W', format_rounded(power), origin,
-        rated_chips, coalesce(chip, platform), power_scope, dies, format_figure(limit_w)
+        '{} W: {}; {} (power of {}{}) are rated {} W', format_rounded(power), origin,
+        if(is_of_chips, format('{} × {}', rated_chips, chip), platform),
+        power_scope, dies, format_figure(limit_w)
     ) AS message
 FROM limits
 WHERE power > limit_w

@@ -8,4 +8,4 @@ FROM rules.microbenchmark_figures a
 JOIN rules.microbenchmark_figures b
     ON b.work = a.work AND b.statistic IS NOT DISTINCT FROM a.statistic
     AND (a.high < b.low OR b.high < a.low)
-ORDER BY b.row_number
+ORDER BY b.row_number, b.result_id

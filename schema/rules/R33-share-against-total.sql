@@ -24,7 +24,7 @@ WITH figures AS (
     JOIN figures t
         ON t.work = s.work AND t.printed_table = s.printed_table AND t.part IS NULL
         AND (s.high * parts < t.low OR t.high < s.low * parts)
-    ORDER BY t.row_number
+    ORDER BY t.row_number, t.result_id
 )
 SELECT
     result_id, 'value' AS column_name, grade_gap(ratio) AS severity,

@@ -19,7 +19,7 @@ WITH figures AS (
     SELECT DISTINCT ON (series) *
     FROM series
     WHERE NOT is_peak AND parts.batch <> ''
-    ORDER BY canonical_value DESC, row_number
+    ORDER BY canonical_value DESC, row_number, result_id
 )
 SELECT
     peak.result_id, 'value' AS column_name,

@@ -67,7 +67,7 @@ WITH products AS (  -- whose work is known, so that their rate is a time
 ), columns_tried AS (
     SELECT
         kind, document_id, column_name, title, statistic, unit, size,
-        arg_min(result_id, place) AS result_id,
+        first(result_id ORDER BY place, result_id) AS result_id,
         max(grain) AS tiles,
         count(*) FILTER (chance < 0.5) AS figures,
         count(*) FILTER (chance < 0.5 AND is_multiple) AS multiples,

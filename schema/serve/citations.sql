@@ -120,9 +120,9 @@ SELECT
             -- where it ends in the status, which follows
             THEN regexp_replace(attribution, ', result not verified by MLCommons Association$', '')
         WHEN is_score THEN format(
-            'MLPerf Training v{} {} {}, as printed by {}, {}; entry {}; {}',
+            'MLPerf Training v{} {} {}, as printed by {}; entry {}; {}',
             coalesce(mlperf_round, ' unknown'), coalesce(division, 'division unknown'),
-            coalesce(entered, model_printed), author, coalesce(url, 'None'),
+            coalesce(entered, model_printed), concat_ws(', ', author, url),
             coalesce(mlperf_id, 'not known'),
             coalesce('retrieved ' || retrieved_on, 'day of retrieval not known')
         )

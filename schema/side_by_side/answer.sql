@@ -10,7 +10,7 @@ WITH official AS (  -- of one round: those of the same publishers, then the late
     JOIN machines a ON a.name = c.a
     JOIN machines b ON b.name = c.b
     WHERE p.left_conditions['mlperf_round'] = p.right_conditions['mlperf_round']
-    ORDER BY own DESC, round DESC, p.right_speed DESC
+    ORDER BY own DESC, order_round(round) DESC, p.right_speed DESC, p.left_name, p.right_name
     LIMIT 3
 ),
 models AS (
@@ -32,7 +32,7 @@ siblings AS (
         AND other.comparable AND NOT other.is_a AND NOT other.is_b
 )
 SELECT
-    (SELECT list(name) FROM names) AS names,
+    (SELECT list(name ORDER BY tests DESC, name) FROM names) AS names,
     c.a, c.b, coalesce(c.partners, []) AS partners,
     (SELECT list(model ORDER BY model) FROM models) AS models,
     (

@@ -1,7 +1,10 @@
 -- The two names that are compared, and those that share a test with the first, the most tests
 -- first.
 WITH first_name AS (
-    SELECT compared, model, b, coalesce(a, (SELECT name FROM names LIMIT 1)) AS a FROM asked
+    SELECT
+        compared, model, b,
+        coalesce(a, (SELECT name FROM names ORDER BY tests DESC, name LIMIT 1)) AS a
+    FROM asked
 ),
 partners AS (
     SELECT other.name, count(DISTINCT (other.measure, other.test)) AS tests

@@ -1,4 +1,4 @@
--- The names that share a test with any other, those with the most such tests first.
+-- The names that share a test with any other, with the number of such tests.
 WITH tests AS (
     SELECT DISTINCT name, measure, test
     FROM tested
@@ -13,4 +13,3 @@ shared AS (
 SELECT name, count(*) AS tests
 FROM shared
 GROUP BY name
-ORDER BY tests DESC, name

@@ -12,15 +12,22 @@ WITH sides AS (
     WHERE c.compared = 'platform' AND c.model IS NOT NULL
 ),
 conditions AS (  -- that may differ between two figures of a test, with the words for them
-    SELECT list({'name': name, 'words': words}) AS conditions
+    SELECT list({'name': name, 'words': words} ORDER BY position) AS conditions
     FROM (
         VALUES
-            ('precision', 'precision'), ('framework', 'framework'), ('sdk_version', 'SDK'),
-            ('batch_size', 'batch'), ('chip_count', 'chips'),
-            ('latency_scope', 'latency timed on'), ('variant', 'variant'), ('dataset', 'dataset'),
-            ('conditions', 'conditions'), ('mlperf_round', 'MLPerf round'),
-            ('publisher', 'publisher'), ('origin', 'origin')
-    ) AS conditions(name, words)
+            (1, 'precision', 'precision'),
+            (2, 'framework', 'framework'),
+            (3, 'sdk_version', 'SDK'),
+            (4, 'batch_size', 'batch'),
+            (5, 'chip_count', 'chips'),
+            (6, 'latency_scope', 'latency timed on'),
+            (7, 'variant', 'variant'),
+            (8, 'dataset', 'dataset'),
+            (9, 'conditions', 'conditions'),
+            (10, 'mlperf_round', 'MLPerf round'),
+            (11, 'publisher', 'publisher'),
+            (12, 'origin', 'origin')
+    ) AS conditions(position, name, words)
 ),
 candidates AS (
     SELECT

@@ -23,7 +23,7 @@ SELECT
     figure IS NOT NULL AND r.usable
         AND NOT (m.measure = 'latency_ms' AND r.latency_basis IS NOT DISTINCT FROM 'per-item')
         AS comparable,
-    row_number() OVER (  -- in the order of the page: the vendor's rows, then the newest
+    row_number() OVER (  -- the vendor's rows, then the newest
         ORDER BY r.publisher <> 'Graphcore', r.published_on DESC NULLS LAST, r.document_id,
             r.table_name, r.row_number, r.result_id
     ) AS place

@@ -584,3 +584,9 @@ def test_chip_without_a_peak_has_a_remark(chip: str, known: bool, warehouse: Pat
         warehouse, model="resnet50", chip=chip, batch_size=4, throughput=7800
     ).measurement
     assert any(f"chip {chip}: unknown here" in remark for remark in own.remarks) != known
+
+
+@pytest.mark.parametrize("text", ["\udcff", "\ud800x"])
+def test_text_that_is_not_unicode_is_named(warehouse: Path, text: str) -> None:
+    with pytest.raises(ComparisonError, match=r"variant '.*' is not Unicode text; write it"):
+        compare_one(warehouse, **RESNET, throughput=100, variant=text)

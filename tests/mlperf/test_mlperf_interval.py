@@ -9,12 +9,13 @@ from typing import Any
 
 import numpy as np
 import pytest
+from ipu_results.ground.sql import open_engine
+from ipu_results.ground.statements import define_macros, run_statement
 from ipu_results.mlperf.interval import (
     ALONE,
     GROUP,
     OWN,
     Runs,
-    adjust_for_many,
     compute_t_quantile,
     compute_two_sided_p,
     estimate_errors,
@@ -157,8 +158,26 @@ def test_equal_scores_of_unequal_speed_are_separable_below_the_reference_only() 
 
 
 def test_correction_is_that_of_benjamini_and_hochberg() -> None:
-    adjusted = adjust_for_many([0.04, 0.01, 0.03, 0.9])
-    assert adjusted.tolist() == pytest.approx([0.04 * 4 / 3, 0.04, 0.04 * 4 / 3, 0.9])
+    """Within one ranking; a pair of none has no correction."""
+    tests = [(1, "a", 0.04), (2, "a", 0.01), (3, "a", 0.03), (4, "a", 0.9), (5, None, 0.01)]
+    corrected = [0.0533, 0.04, 0.0533, 0.9, None]
+    with open_engine() as connection:
+        define_macros(connection)
+        connection.execute("""
+            CREATE TABLE pairs (
+                first INTEGER, second INTEGER, family VARCHAR, is_tested BOOLEAN,
+                has_speeds BOOLEAN, shares_logs BOOLEAN
+            );
+            CREATE TABLE p_values (first INTEGER, second INTEGER, p DOUBLE, wrong_order DOUBLE);
+            CREATE TABLE speed_p_values (first INTEGER, second INTEGER, p DOUBLE)
+        """)
+        for first, family, p in tests:
+            connection.execute(
+                "INSERT INTO pairs (first, second, family) VALUES (?, 0, ?)", [first, family]
+            )
+            connection.execute("INSERT INTO p_values VALUES (?, 0, ?, 0)", [first, p])
+        rows = run_statement(connection, "links/mlperf_pair_tests.sql").sort_by("first")
+    assert rows["p_value_corrected"].to_pylist() == corrected
 
 
 def make_rows(path: str, minutes: Values, digests: str = "", round_: str = "2.0") -> list[Row]:

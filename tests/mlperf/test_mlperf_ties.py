@@ -360,19 +360,26 @@ def test_every_entry_has_comparable_rounds_or_no_source(query: Query) -> None:
         (("minigo", "0.7"), ("minigo", "2.1"), True),
     ],
 )
-def test_folder_names_are_not_what_decides(first: Any, second: Any, comparable: bool) -> None:
-    before, after = (load_rules().find_comparable(*name) for name in (first, second))
-    assert before is not None
-    assert after is not None
-    assert ((before.model, before.rounds) == (after.model, after.rounds)) is comparable
+def test_folder_names_are_not_what_decides(
+    query: Query, first: Any, second: Any, comparable: bool
+) -> None:
+    before, after = (list_comparable(query, *name) for name in (first, second))
+    assert len(before) == len(after) == 1
+    assert (before == after) is comparable
 
 
-def test_round_without_a_source_is_comparable_with_none() -> None:
-    assert load_rules().find_comparable("bert", "0.7") is None
-    assert load_rules().find_comparable("no such benchmark", "2.0") is None
-    single = load_rules().find_comparable("rnnt", "1.0")
-    assert single is not None
-    assert single.rounds == "1.0"
+def test_round_without_a_source_is_comparable_with_none(query: Query) -> None:
+    assert list_comparable(query, "bert", "0.7") == [(None, "0.7")]
+    assert list_comparable(query, "rnnt", "1.0") == [("RNN-T", "1.0")]
+
+
+def list_comparable(query: Query, benchmark: str, round_: str) -> list[tuple[Any, ...]]:
+    """List what the entries of a round say of their model and the rounds to compare them with."""
+    return query(f"""
+        SELECT DISTINCT model, comparable_rounds
+        FROM mlperf_entries
+        WHERE benchmark = '{benchmark}' AND round = '{round_}'
+    """)
 
 
 # The analyses.

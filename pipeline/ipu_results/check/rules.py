@@ -19,8 +19,17 @@ import pyarrow as pa
 from ipu_results.ground.files import SCHEMA
 from ipu_results.ground.sql import create_table, open_engine
 from ipu_results.ground.statements import define_macros, execute_text
-from ipu_results.schema import DETAIL, MAIN, READ, SHARED, TABLES, read_head, sql_table, table
-from ipu_results.schema import RULES as RULES_SCHEMA
+from ipu_results.schema import (
+    DETAIL,
+    MAIN,
+    READ,
+    RULES_SCHEMA,
+    SHARED,
+    TABLES,
+    read_head,
+    sql_table,
+    table,
+)
 from ipu_results.schema.frames import build_frame, to_arrow, to_pandas
 
 FLAGS = table("flags")

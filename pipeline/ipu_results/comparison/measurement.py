@@ -218,6 +218,9 @@ def _parse(name: str, value: Any, words: KnownWords, local: bool, problems: list
         problems.append(f"{name} {value!r} is not a text")
         return None
     text = str(value).strip()
+    if not is_unicode(text):
+        problems.append(f"{name} {text!r} is not Unicode text; write it in UTF-8")
+        return None
     if name == "chip":
         return load_vocabulary().name_chip(text)
     if name == "dataset":
@@ -231,6 +234,13 @@ def _parse(name: str, value: Any, words: KnownWords, local: bool, problems: list
             problem += f"; for another machine with this chip state chip {text!r} and chip_count"
         problems.append(problem)
     return known or text
+
+
+def is_unicode(text: str) -> bool:
+    """Report whether a text can be written as UTF-8; half a surrogate pair, as Python has for a byte
+    of another encoding, cannot.
+    """
+    return text == text.encode(errors="replace").decode()
 
 
 def _parse_number(name: str, value: Any, problems: list[str], *, whole: bool) -> float | int | None:
@@ -350,7 +360,7 @@ def read_run(folder: Path) -> tuple[list[tuple[str, dict[str, str]]], dict[str, 
 
 def _read_run(folder: Path, words: KnownWords) -> list[Measurement]:
     lines, _ = read_run(folder)
-    run_id = folder.resolve().name
+    run_id = folder.resolve().name.encode(errors="replace").decode()
     measurements = []
     for label, values in lines:
         setup = {name: values[name] for name in SETUP if values.get(name)}

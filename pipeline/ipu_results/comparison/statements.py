@@ -20,6 +20,7 @@ from ipu_results.ground.statements import define_macros, execute_text, read_stat
 from ipu_results.schema import fill_placeholders
 
 STATEMENTS: Sequence[str] = load_schema_file("order.toml")["comparison"]
+MACROS = ("macros.sql", "comparison/macros.sql")
 ORDER = "document_id, table_name, row_number, result_id"  # of the sources
 # What holds for a machine and for the work of an item, under the names that statements use.
 PUBLISHED = """
@@ -44,8 +45,7 @@ def open_session(
     holds, whose `$name` are `values`.
     """
     with connection.cursor() as session:
-        define_macros(session, temporary=True)
-        define_macros(session, "comparison/macros.sql", temporary=True)
+        _define_macros(session)
         session.execute(PUBLISHED)
         sql = f"SELECT * FROM ({read_comparison('candidates')}) WHERE {where}"
         _create_table(session, "candidates", sql, values)
@@ -90,6 +90,11 @@ def run_one(session: duckdb.DuckDBPyConnection, name: str) -> None:
     _create_table(session, name, read_comparison(name))
 
 
+def _define_macros(session: duckdb.DuckDBPyConnection) -> None:
+    for path in MACROS:
+        define_macros(session, path, temporary=True)
+
+
 def _create_table(
     session: duckdb.DuckDBPyConnection,
     name: str,
@@ -106,7 +111,7 @@ def list_same_latencies(
     """Return those of what latencies time that may be compared with one."""
     sql = "SELECT other FROM (SELECT unnest($others) AS other) WHERE is_same_latency($basis, other)"
     with connection.cursor() as cursor:
-        define_macros(cursor, "comparison/macros.sql", temporary=True)
+        _define_macros(cursor)
         rows = cursor.execute(sql, {"basis": basis, "others": list(others)}).fetchall()
     return {other for (other,) in rows}
 

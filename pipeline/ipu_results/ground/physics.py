@@ -1,9 +1,8 @@
-"""Compute physics that checks, comparisons and predictions share: Little's law, work against a
-peak, power and energy.
+"""Compute physics that hand-ins, runs and predictions share: Little's law, power and energy. That of
+rules and comparisons is in their statements.
 
 Functions take numbers or columns of numbers. Units are those of the table `results`: items per
-second, milliseconds, watts, joules, and for work 10⁹ multiply-accumulates (GMAC) and 10¹²
-operations (TFLOP) per second.
+second, milliseconds, watts, joules.
 """
 
 from __future__ import annotations
@@ -27,9 +26,7 @@ TIMES_S = {
 POWERS_W = {"W": "1", "kW": "1000", "mW": "1/1000"}
 ENERGIES_J = {"J": "1", "mJ": "1/1000", "kJ": "1000", "Wh": "3600", "kWh": "3600000"}
 GIGA = 10**9
-GIGA_PER_TERA = 1000
-FLOP_PER_MAC = 2  # a multiplication and an addition
-TRAINING_PASSES = 3  # forward, and twice as much backward
+# Statements name these in braces, as {MIN_BATCHES_IN_FLIGHT}.
 MIN_BATCHES_IN_FLIGHT = 0.95  # 1 but for the rounding of printed figures
 MAX_BATCHES_IN_FLIGHT = (
     16  # a convention: twice the most that a row of the record implies (8.04, STC P920)
@@ -76,31 +73,9 @@ def count_batches_in_flight(throughput: Any, latency_ms: Any, batch_size: Any) -
     return count_items_in_flight(throughput, latency_ms) / batch_size
 
 
-def compute_min_latency_ms(throughput: Any, batch_size: Any) -> Any:
-    """Compute the shortest latency of a batch at a throughput: that of one batch in flight."""
-    return batch_size / throughput * MS_PER_S
-
-
 def compute_rate(batch_size: Any, latency_ms: Any) -> Any:
     """Compute the items per second of batches that follow each other, one in flight."""
     return batch_size * MS_PER_S / latency_ms
-
-
-def count_passes(task: str) -> int:
-    """Count the passes over a network for each item, in units of an inference."""
-    return TRAINING_PASSES if task == "training" else 1
-
-
-def compute_tflops(throughput: Any, gmacs: Any, passes: Any) -> Any:
-    """Compute the TFLOP/s that a throughput implies, for `gmacs` of one inference of an item."""
-    return throughput * gmacs * FLOP_PER_MAC * passes / GIGA_PER_TERA
-
-
-def compute_latency_tflops(batch_size: Any, latency_ms: Any, gmacs: Any, passes: Any) -> Any:
-    """Compute the TFLOP/s of the work of one batch within its latency: the least that its chips
-    reach.
-    """
-    return compute_tflops(compute_rate(batch_size, latency_ms), gmacs, passes)
 
 
 def compute_power_w(throughput: Any, efficiency: Any) -> Any:

@@ -11,7 +11,7 @@ reference. How runs converge is seen in comparable entries, too.
 from __future__ import annotations
 
 import math
-from collections.abc import Hashable, Iterable, Mapping, Sequence
+from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
 from statistics import NormalDist
@@ -291,13 +291,3 @@ def compute_two_sided_p(t: Any, df: int) -> Any:
 def _compute_density(t: float, df: int) -> float:
     log_scale = math.lgamma((df + 1) / 2) - math.lgamma(df / 2) - math.log(df * math.pi) / 2
     return math.exp(log_scale - (df + 1) / 2 * math.log1p(t * t / df))
-
-
-def adjust_for_many(p_values: Iterable[float]) -> Numbers:
-    """Adjust p-values for their number by Benjamini and Hochberg (1995)."""
-    p = np.fromiter(p_values, dtype=np.float64)
-    order = np.argsort(-p, kind="stable")
-    ranks = np.arange(len(p), 0, -1)
-    adjusted = np.empty_like(p)
-    adjusted[order] = np.minimum.accumulate(np.minimum(p[order] * len(p) / ranks, 1))
-    return adjusted

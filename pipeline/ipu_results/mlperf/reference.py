@@ -12,7 +12,6 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 EXACT, INTERPOLATED, SMALLEST = METHODS = ("exact", "interpolated", "smallest")
-EPOCH_DIGITS = 3  # to which the checker rounds epochs
 
 
 class ReferencePoint(NamedTuple):

@@ -119,12 +119,6 @@ class ComparableRounds:
     quality_target: str
     source: str
 
-    @property
-    def rounds(self) -> str:
-        """The rounds as `0.6-4.0`, or the only one."""
-        single = self.first_round == self.last_round
-        return self.first_round if single else f"{self.first_round}-{self.last_round}"
-
 
 @dataclass(frozen=True)
 class Rules:
@@ -134,7 +128,6 @@ class Rules:
     benchmarks: Mapping[str, Benchmark]
     divisions: Mapping[str, str]
     availabilities: Mapping[str, str]
-    companies: Mapping[str, str]
     other_suites: Mapping[str, frozenset[str]]
     comparable: tuple[ComparableRounds, ...]
 
@@ -145,19 +138,6 @@ class Rules:
     def init_limit(self, division: str | None) -> float:
         """Return the limit in minutes, the closed division's where the division is not known."""
         return self.init_limit_minutes[division or CLOSED]
-
-    def find_comparable(self, benchmark: str, round_: str) -> ComparableRounds | None:
-        """Return the rounds that a round's results may be compared with; None where no source names
-        any.
-        """
-        of_benchmark = (block for block in self.comparable if block.benchmark == benchmark)
-        spans = (
-            (block, round_key(block.first_round), round_key(block.last_round))
-            for block in of_benchmark
-        )
-        return next(
-            (block for block, first, last in spans if first <= round_key(round_) <= last), None
-        )
 
     def find_other_suite(self, names: Iterable[str]) -> str | None:
         """Return the MLPerf suite that benchmark folders belong to if it is another one than
@@ -204,7 +184,6 @@ def load_rules() -> Rules:
         benchmarks=_read_benchmarks(data["benchmarks"], data["targets"], data["epochs"]),
         divisions=_map_spellings(data["divisions"]),
         availabilities=_map_spellings(data["availabilities"]),
-        companies=_map_spellings(data["companies"]),
         other_suites={suite: frozenset(names) for suite, names in data["other_suites"].items()},
         comparable=tuple(ComparableRounds(**entry) for entry in data["comparable"]),
     )

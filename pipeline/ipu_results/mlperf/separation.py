@@ -23,7 +23,6 @@ from ipu_results.mlperf.interval import (
     compute_two_sided_p,
 )
 
-ALPHA = 0.05
 # all deals where they are fewer, else as many at random: near 0.05, p is then exact to 0.01
 MAX_DEALS = 2_000
 MIN_P = 1e-6  # five runs say nothing about the tail beyond

@@ -18,7 +18,7 @@ from ipu_results.read.document import SourceTable
 from ipu_results.schema.frames import Integers, decode_schema, encode_texts, join_encoded
 from ipu_results.sources.catalogue import Document
 
-PLACE = "place"  # the field of a row that locates it in the source
+PLACE_FIELD = "place"  # the field of a row that locates it in the source
 TEXT = pa.dictionary(pa.int32(), pa.string())
 ENTRY = pa.schema(
     [
@@ -150,8 +150,8 @@ def _locate_in_source(document: Document, rows: ConvertedRows, positions: Intege
     """Return where each cell is in what the document was taken from, null if it does not say so."""
     table = rows.table
     expected = document.tables.get(table.name)
-    if PLACE in rows.fields:
-        texts = table.texts[rows.fields.index(PLACE)]
+    if PLACE_FIELD in rows.fields:
+        texts = table.texts[rows.fields.index(PLACE_FIELD)]
         bases = [text or None for text in texts.distinct]
         at = np.asarray(texts.codes, np.int32)[positions]
         return _join_places(bases, at, [""] * len(rows.fields))

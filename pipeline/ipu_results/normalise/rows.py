@@ -1,7 +1,7 @@
-"""Parse rows that are published as they are, in a table whose columns have the names of their
-headers.
+"""Convert the rows of a table: to a table of their own with the columns of their headers, or column by
+column to results.
 
-A header that is not a column of that table fills a column of `results` only.
+A header that is not a column of the table of their own fills a column of `results` only.
 """
 
 from __future__ import annotations

@@ -29,7 +29,7 @@ LIMITS: Mapping[str, Mapping[str, float]] = {
 
 MAIN = "main"
 DETAIL = "detail"
-RULES = "rules"
+RULES_SCHEMA = "rules"
 """The schemas of DuckDB: one for the relations to begin with, one for all others, and one for what the
 quality rules share.
 """
@@ -345,7 +345,7 @@ def load_shared(name: str) -> View:
     """Load `schema/rules/shared/<name>.sql`, a relation that quality rules share."""
     folder = "rules/shared"
     text = (SCHEMA / folder / f"{name}.sql").read_text(encoding="utf-8")
-    return View(name, read_head(text), (), schema=RULES, folder=folder)
+    return View(name, read_head(text), (), schema=RULES_SCHEMA, folder=folder)
 
 
 def read_head(sql: str) -> str:
@@ -400,8 +400,8 @@ def fill_placeholders(sql: str) -> str:
     """Return a statement with values in the place of names in braces.
 
     `{max_batch_factor}` is one of schema/comparison.toml, `{work}` one of schema/expressions.toml,
-    `{MIN_BATCHES_IN_FLIGHT}` a constant of `physics`, and `{precisions.peaks: name, value}` the
-    rows of a part of the vocabulary.
+    `{few_figures}` are the metrics of the table `figures`, `{MIN_BATCHES_IN_FLIGHT}` is a constant
+    of `physics`, and `{precisions.peaks: name, value}` the rows of a part of the vocabulary.
     """
     for name, value in _load_placeholders().items():
         sql = sql.replace(f"{{{name}}}", value)
@@ -443,11 +443,15 @@ def _quote_value(value: str | float | Mapping[str, Any] | None) -> str:
 def _load_placeholders() -> dict[str, str]:
     rules = load_schema_file("comparison.toml")
     families = ", ".join(map(quote, rules["machines"]["ipu_families"]))
+    kept = table("results").list_kept("figures")
+    metrics = ", ".join(quote(column.name) for column in kept if column.kind == "double")
     return {
         **rules["variant"],
         **load_schema_file("expressions.toml"),
         "max_batch_factor": f"{rules['run']['max_batch_factor']:g}",
+        "doubtful_factor": f"{rules['run']['doubtful_factor']:g}",
         "ipu_families": families,
+        "few_figures": metrics,
     }
 
 

@@ -34,7 +34,7 @@ Entry = Mapping[str, Any]
 PRINTED_IN = {"minutes": "time_to_train_s"}
 STATED_UNITS = {"minutes": "min"}
 ITEMS = {"img": "image", "seq": "sequence"}
-GMAC_DIGITS = 3  # behind the point, as the table `models` and the messages of R21 print them
+GMAC_DIGITS = 3  # behind the point, as the messages of R21 print them too
 # of joules, watts and seconds: no unit of the vocabulary is in mega
 MEGA = re.compile(r"M(?i:[jw]|s(?:ecs?)?\b)")
 
@@ -70,21 +70,6 @@ class Quantity:
     factors: Mapping[str, Decimal]
 
 
-@dataclass(frozen=True, slots=True)
-class NetworkIdentity:
-    """Which network ran under a printed name on one platform and framework; `parameters` counts
-    trained weights.
-    """
-
-    model_printed: str
-    platform: str
-    framework: str
-    model: str
-    parameters: int
-    severity: str
-    source: str
-
-
 @dataclass(frozen=True)
 class Vocabulary:
     """The names and units of the sources.
@@ -95,8 +80,7 @@ class Vocabulary:
     `metadata` maps the labels of a document kind to fields. `benchmarks` maps an MLPerf folder to
     its model. `peaks` names the column of `platforms` that bounds work at a precision.
     `precision_names` maps a precision, normalised, to the name that all its spellings share.
-    `precision_settings` maps what a configuration sets to the printed precisions that fit it, none
-    if it leaves them open. `remarks` are the rows of `comparison_remarks`, `operation_counts` those
+    `remarks` are the rows of `comparison_remarks`, `operation_counts` those
     of the table of that name. `derived` holds the lists that derived columns rest on.
     `microbenchmarks` maps the metric of a microbenchmark to its units. `not_given` is what a
     document prints where it gives no value, for a field or "any". `aggregates` are the normalised
@@ -119,8 +103,6 @@ class Vocabulary:
     tasks: Mapping[str, str]
     peaks: Mapping[str, str]
     precision_names: Mapping[str, str]
-    precision_settings: Mapping[str, Sequence[str]]
-    identities: tuple[NetworkIdentity, ...]
     remarks: tuple[Entry, ...]
     operation_counts: tuple[Entry, ...]
     derived: Mapping[str, Sequence[Entry]]
@@ -262,8 +244,6 @@ def load_vocabulary() -> Vocabulary:
             for name, spellings in precisions["names"].items()
             for spelling in [name, *spellings]
         },
-        precision_settings=precisions["settings"],
-        identities=tuple(NetworkIdentity(**entry) for entry in _load("identities")["identity"]),
         remarks=tuple(_load("remarks")["remark"]),
         operation_counts=counts,
         derived=_load("derived"),

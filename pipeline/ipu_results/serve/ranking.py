@@ -5,15 +5,14 @@ pass.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from operator import itemgetter
-from typing import Any
+from typing import Any, NamedTuple
 
 import duckdb
 
-from ipu_results.comparison.statements import load_results, open_session, run_statements
+from ipu_results.comparison.statements import open_session, run_statements
 from ipu_results.ground.statements import run_statement
 from ipu_results.ground.text import format_count
 from ipu_results.serve import RefusalError
@@ -44,34 +43,46 @@ RULED_AS = {
     "energy_per_item_j": ("power_w",),
     "run_energy_j": ("power_w",),
 }
-# a printed result has the comparable rounds of the official ones of its round
-SPANS = """
-    UPDATE candidates
-    SET comparable_rounds = spans.comparable_rounds
-    FROM (
-        SELECT model, mlperf_round, max(comparable_rounds) AS comparable_rounds
+# Rows that agree in all columns that a rule reads are of one kind, named by the first of them. A printed
+# result has the comparable rounds of the official ones of its round.
+KINDS = """
+    CREATE TEMP TABLE kinds AS
+    WITH spanned AS (
+        SELECT * REPLACE (
+            max(comparable_rounds) OVER (PARTITION BY model, mlperf_round) AS comparable_rounds
+        )
         FROM candidates
-        GROUP BY model, mlperf_round
-    ) spans
-    WHERE candidates.model = spans.model AND candidates.mlperf_round = spans.mlperf_round
+    )
+    SELECT
+        *,
+        min(result_id) OVER (
+            PARTITION BY task, benchmark, division, mlperf_round, comparable_rounds, phase,
+                sequence_length, packed, sparsity, input_size, item, power_scope, latency_basis,
+                latency_kind
+        ) AS kind
+    FROM spanned
 """
-KEPT = """
+# One row of each kind. Repeated rows may be ranked, several models are held against each other for a
+# refusal that names all columns, and the rules of a figure do not depend on its value.
+CANDIDATES = """
     CREATE OR REPLACE TEMP TABLE candidates AS
-    FROM ranked WHERE list_contains($ids, result_id)
+    SELECT * EXCLUDE (kind) REPLACE (
+        NULL::VARCHAR AS unusable, '' AS model, 1::DOUBLE AS throughput, 1::DOUBLE AS power_w
+    )
+    FROM kinds
+    WHERE result_id = kind
+"""
+MINE = """
+    INSERT INTO mine BY NAME
+    SELECT row_number() OVER (ORDER BY result_id) AS run, *
+    FROM candidates
 """
 # What a figure covers: a part of a run, or one metric. That of a power is a column of results.
 SCOPES = """
-    SELECT DISTINCT f.scope
-    FROM candidates c
+    SELECT c.result_id, f.scope
+    FROM kinds c
     LEFT JOIN figures f
         ON f.result_id = c.result_id AND f.metric = $1 AND f.metric <> 'power_w'
-"""
-# The rules on these columns let a blank pass, or a range: one row of each is held against all rows.
-# On other columns rows that agree with one agree with each other.
-REPRESENTATIVES = """
-    SELECT min(result_id)
-    FROM candidates
-    GROUP BY input_size, latency_basis, latency_kind, mlperf_round
 """
 # what an argument says of a row that states nothing; an argument cannot be null
 BLANK = {"phase": NONE, "packed": False, "sparsity": 0}
@@ -89,6 +100,26 @@ class Conflict:
         names = sorted(NOT_STATED if value is None else str(value) for value in self.values)
         more = f", {len(names) - MAX_NAMED} more" if len(names) > MAX_NAMED else ""
         return f"{self.column} ({', '.join(names[:MAX_NAMED])}{more})"
+
+
+class BrokenRule(NamedTuple):
+    """A rule that keeps rows of two kinds apart."""
+
+    first: str
+    second: str
+    column: str
+    code: str
+
+
+@dataclass(frozen=True, slots=True)
+class KindRules:
+    """What the rules of a comparison say of some rows: of each the kind and what its figure covers, by
+    its id, and of two kinds the rules that keep them apart, in order.
+    """
+
+    kinds: Mapping[str, str]
+    scopes: Mapping[str, str | None]
+    broken: Sequence[BrokenRule]
 
 
 def rank_rows(
@@ -143,12 +174,12 @@ def check_ranking(
     connection: duckdb.DuckDBPyConnection, rows: Sequence[Row], figure: str, basis: str
 ) -> None:
     """Refuse to rank rows of which any two may not be compared."""
-    with open_ranking(connection, rows) as session:
-        conflicts = list(find_conflicts(session, rows, figure, basis))
-        if not conflicts:
-            return
-        reason = f"{format_count(len(rows), 'row')} differ in {', '.join(map(str, conflicts))}"
-        arguments, count = _suggest_arguments(session, rows, figure, basis)
+    rules = load_kind_rules(connection, rows, figure)
+    conflicts = list(find_conflicts(rules, rows, figure, basis))
+    if not conflicts:
+        return
+    reason = f"{format_count(len(rows), 'row')} differ in {', '.join(map(str, conflicts))}"
+    arguments, count = _suggest_arguments(rules, rows, figure, basis)
     stated = ", ".join(
         f"{name} {str(value).lower() if isinstance(value, bool) else value}"
         for name, value in arguments.items()
@@ -157,53 +188,45 @@ def check_ranking(
     raise RefusalError(conflicts[0].code, reason, step, arguments)
 
 
-@contextmanager
-def open_ranking(
-    connection: duckdb.DuckDBPyConnection, rows: Sequence[Row]
-) -> Iterator[duckdb.DuckDBPyConnection]:
-    """Give a session with these rows as the table `ranked`."""
+def load_kind_rules(connection: duckdb.DuckDBPyConnection, rows: Sequence[Row], figure: str) -> KindRules:
+    """Hold each kind of row against each, by the rules of a comparison of this figure."""
     ids = [row["result_id"] for row in rows]
     with open_session(connection, "list_contains($ids, result_id)", {"ids": ids}) as session:
-        session.execute(SPANS)
-        # A user may rank repeated rows. Those of several models are held against each other, too, for
-        # a refusal that names all columns. The rules of a figure do not depend on its value.
-        changes = "unusable = NULL, model = '', throughput = 1, power_w = 1"
-        session.execute(f"UPDATE candidates SET {changes}")
-        session.execute("ALTER TABLE candidates RENAME TO ranked")
-        yield session
+        session.execute(KINDS)
+        session.execute(CANDIDATES)
+        session.execute(MINE)
+        run_statements(session, "shared_figures")
+        figures = list(RULED_AS.get(figure, (figure,)))
+        found = run_statement(session, "comparison/conflicts.sql", {"figures": figures})
+        return KindRules(
+            kinds=dict(session.execute("SELECT result_id, kind FROM kinds").fetchall()),
+            scopes=dict(session.execute(SCOPES, [figure]).fetchall()),
+            broken=[BrokenRule(**row) for row in found.to_pylist()],
+        )
 
 
 def find_conflicts(
-    session: duckdb.DuckDBPyConnection, rows: Sequence[Row], figure: str, basis: str
+    rules: KindRules, rows: Sequence[Row], figure: str, basis: str
 ) -> Iterator[Conflict]:
     """Yield the columns in which two of some rows of a ranking may not be compared."""
     models = tuple(dict.fromkeys(row["model"] for row in rows))
     if len(models) > 1:
         yield Conflict("model", "different-networks", models)
-    for column, code in _list_columns(session, rows, figure):
+    kinds = {rules.kinds[row["result_id"]] for row in rows}
+    codes: dict[str, str] = {}
+    for rule in rules.broken:
+        if rule.first in kinds and rule.second in kinds:
+            codes.setdefault(rule.column, rule.code)
+    for column, code in codes.items():
         read = get_latency_basis if column == "latency_basis" else itemgetter(column)
         yield Conflict(column, code, tuple(dict.fromkeys(map(read, rows))))
-    scopes = tuple(scope for (scope,) in session.execute(SCOPES, [figure]).fetchall())
+    scopes = tuple(dict.fromkeys(rules.scopes[row["result_id"]] for row in rows))
     if len(scopes) > 1:
         yield Conflict("scope", "different-figures", scopes)
     chips = tuple(dict.fromkeys(row[CHIPS] for row in rows))
     is_divided = basis == PER_CHIP and figure in DIVISIBLE
     if basis != WHOLE and not is_divided and len(chips) > 1:
         yield Conflict(CHIPS, "different-chip-counts", chips)
-
-
-def _list_columns(
-    session: duckdb.DuckDBPyConnection, rows: Sequence[Row], figure: str
-) -> list[tuple[str, str]]:
-    """Return the columns in which the rules of a comparison keep two of the rows apart, with codes."""
-    session.execute(KEPT, {"ids": [row["result_id"] for row in rows]})
-    session.execute("DELETE FROM mine")
-    representatives = session.execute(REPRESENTATIVES).fetchall()
-    load_results(session, [result_id for (result_id,) in representatives])
-    run_statements(session, "shared_figures")
-    figures = list(RULED_AS.get(figure, (figure,)))
-    found = run_statement(session, "comparison/conflicts.sql", {"figures": figures})
-    return [(row["column_name"], row["code"]) for row in found.to_pylist()]
 
 
 def get_latency_basis(row: Row) -> str | None:
@@ -220,7 +243,7 @@ def _list_required(figure: str, basis: str) -> Iterator[tuple[str, str]]:
 
 
 def _suggest_arguments(
-    session: duckdb.DuckDBPyConnection, rows: Sequence[Row], figure: str, basis: str
+    rules: KindRules, rows: Sequence[Row], figure: str, basis: str
 ) -> tuple[dict[str, Any], int]:
     """Return arguments that keep rows that may be ranked, and how many; none where none would do.
 
@@ -228,7 +251,7 @@ def _suggest_arguments(
     """
     arguments: dict[str, Any] = {}
     kept = list(rows)
-    while conflict := next(find_conflicts(session, kept, figure, basis), None):
+    while conflict := next(find_conflicts(rules, kept, figure, basis), None):
         if conflict.column == CHIPS:
             basis = arguments["chips_basis"] = suggest_chips_basis(figure)
             continue

@@ -16,7 +16,12 @@ import duckdb
 import pyarrow as pa
 
 from ipu_results.comparison.lookups import build_lookups
-from ipu_results.comparison.statements import STATEMENTS, open_session, read_comparison
+from ipu_results.comparison.statements import (
+    MACROS,
+    STATEMENTS,
+    open_session,
+    read_comparison,
+)
 from ipu_results.comparison.words import load_known_words
 from ipu_results.ground.sql import ATTACHED, run_query
 from ipu_results.ground.statements import read_statement, run_statement
@@ -31,7 +36,6 @@ RUN = "SELECT NULL::BIGINT AS run, * FROM record.candidates WHERE FALSE"
 OF_MODEL = "FROM record.candidates WHERE model IN (SELECT model FROM mine)"
 PRECISIONS = "SELECT DISTINCT precision FROM results WHERE precision IS NOT NULL ORDER BY 1"
 
-MACROS = ("macros.sql", "comparison/macros.sql")
 # Of `schema/side_by_side/`: what the file has as tables, then what the page runs for each question.
 PREPARED = ("measures", "texts", "tested")
 ASKED = ("asked", "names", "chosen", "rows", "machines", "pairs", "gaps", "answer")
@@ -66,12 +70,12 @@ def list_statements() -> Iterator[dict[str, Any]]:
     """Yield the macros, then the statements of each question in their order. Of each a temporary
     table is made: what is stated fills the first, and the last has the answer.
     """
-    candidates = "comparison/candidates.sql"
+    own = "ipu_results/site/comparison.py"
     statements = [
         # as text: DuckDB 1.4 does not understand all that DuckDB 2.0 stores of a macro
         *(("macros", "macros", path, read_statement(path)) for path in MACROS),
-        ("comparison", "mine", candidates, RUN),
-        ("comparison", "candidates", candidates, OF_MODEL),
+        ("comparison", "mine", own, RUN),
+        ("comparison", "candidates", own, OF_MODEL),
     ]
     for name in STATEMENTS:
         statements.append(("comparison", name, f"comparison/{name}.sql", read_comparison(name)))

@@ -18,8 +18,7 @@ from ipu_results.analyses import ANALYSES, Analysis
 from ipu_results.check.rules import RULES
 from ipu_results.ground.sql import run_query
 from ipu_results.ground.statements import MACROS, read_statement
-from ipu_results.schema import RULES as RULES_SCHEMA
-from ipu_results.schema import SHARED, TABLES, VIEWS, fill_placeholders, sql_view
+from ipu_results.schema import RULES_SCHEMA, SHARED, TABLES, VIEWS, fill_placeholders, sql_view
 from ipu_results.schema.vocabulary import load_vocabulary, normalise_name
 from ipu_results.store.files import get_parquet_name
 

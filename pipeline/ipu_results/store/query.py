@@ -28,7 +28,16 @@ from ipu_results.ground.sql import (
     get_first_line,
 )
 from ipu_results.ground.statements import define_macros, execute_text
-from ipu_results.schema import DETAIL, RULES, SHARED, TABLES, VIEWS, View, sql_table, sql_view
+from ipu_results.schema import (
+    DETAIL,
+    RULES_SCHEMA,
+    SHARED,
+    TABLES,
+    VIEWS,
+    View,
+    sql_table,
+    sql_view,
+)
 from ipu_results.store.files import BUILD_ID, DATABASE, get_parquet_name, is_damaged, is_pending
 
 
@@ -77,7 +86,7 @@ def define_database(engine: duckdb.DuckDBPyConnection, with_comments: bool = Fal
     `columns` has them too.
     """
     with _begin_writing(engine) as connection:
-        connection.execute(f"CREATE SCHEMA {DETAIL}; CREATE SCHEMA {RULES}")
+        connection.execute(f"CREATE SCHEMA {DETAIL}; CREATE SCHEMA {RULES_SCHEMA}")
         define_macros(connection)  # for quality rules, which a reader may paste
     created = [(f"tables/{table.name}.toml", sql_table(table)) for table in TABLES]
     created += [(view.path, sql_view(view)) for view in (*VIEWS, *SHARED)]
@@ -270,7 +279,7 @@ def _load_parquet(
         define_macros(loading)
         names = _list_relations(loading, statement)
         loading.begin()  # one transaction for all: each of its own takes as long as the statement
-        for schema in (STORED, DETAIL, RULES):
+        for schema in (STORED, DETAIL, RULES_SCHEMA):
             loading.execute(f"CREATE SCHEMA {schema}")
         for table in (table for table in TABLES if table.sql_name in names):
             texts = [column.name for column in table.columns if column.kind == "text"]

@@ -57,7 +57,7 @@ SELECT
         mlperf_id
     ) AS message
 FROM read.mlperf_ids
-WINDOW systems AS (PARTITION BY round, system_path ORDER BY row_number)
+WINDOW systems AS (PARTITION BY round, system_path ORDER BY document_id, row_number)
 QUALIFY row_number() OVER systems = 2
 
 UNION ALL

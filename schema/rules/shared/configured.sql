@@ -9,3 +9,7 @@ SELECT
 FROM rules.published p
 JOIN detail.configurations c ON c.result_id = p.result_id
 WHERE c.match_confidence IN ('exact', 'likely')
+-- a result that its document prints twice may have two
+QUALIFY row_number() OVER (
+        PARTITION BY p.result_id ORDER BY c.result_document, c.result_table, c.result_row
+    ) = 1

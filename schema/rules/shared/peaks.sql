@@ -1,11 +1,6 @@
 -- The peak of one chip of a machine at each precision as printed, where a source states it.
 WITH stated AS (
-    UNPIVOT (
-        SELECT
-            platform, peak_fp16_tflops, peak_fp32_tflops, peak_tf32_tflops, peak_fp8_tflops,
-            peak_int8_tops
-        FROM platforms
-    )
+    UNPIVOT (SELECT platform, COLUMNS('^peak_.*ops$') FROM platforms)
     ON * EXCLUDE (platform)
     INTO NAME bound VALUE tflops
 )

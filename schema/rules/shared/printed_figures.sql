@@ -4,14 +4,15 @@
 WITH compared AS (
     SELECT
         place, column_name,
-        arg_min(raw_text, cell_number) AS raw_text,
-        arg_min(value, cell_number) AS value
+        arg_min({'raw_text': raw_text, 'value': value}, cell_number) AS cell
     FROM cells
     JOIN rules.published USING (result_id, document_id)
     WHERE column_name IN ('throughput', 'latency_ms', 'time_to_train_s', 'time_to_result_s')
     GROUP BY place, column_name
 ), shown_digits AS (
-    SELECT *, ltrim(regexp_replace(raw_text, '\D', '', 'g'), '0') AS shown
+    SELECT
+        place, column_name, cell.raw_text, cell.value,
+        ltrim(regexp_replace(cell.raw_text, '\D', '', 'g'), '0') AS shown
     FROM compared
 )
 SELECT

@@ -16,4 +16,4 @@ WITH siblings AS (
     )
 )
 FROM siblings
-WHERE other_rows >= 3 AND in_flight / usual NOT BETWEEN 1 / 1.5 AND 1.5
+WHERE other_rows >= 3 AND is_unlike_depth(in_flight / usual)
