@@ -188,7 +188,9 @@ def check_ranking(
     raise RefusalError(conflicts[0].code, reason, step, arguments)
 
 
-def load_kind_rules(connection: duckdb.DuckDBPyConnection, rows: Sequence[Row], figure: str) -> KindRules:
+def load_kind_rules(
+    connection: duckdb.DuckDBPyConnection, rows: Sequence[Row], figure: str
+) -> KindRules:
     """Hold each kind of row against each, by the rules of a comparison of this figure."""
     ids = [row["result_id"] for row in rows]
     with open_session(connection, "list_contains($ids, result_id)", {"ids": ids}) as session:
