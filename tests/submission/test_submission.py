@@ -22,7 +22,6 @@ from ipu_results.submission.bundle import COLUMNS, DESCRIPTION, RESULTS, format_
 from ipu_results.submission.check import format_checks
 from ipu_results.submission.contents import parse_bundle
 from ipu_results.submission.prepare import SubmissionRequest, prepare_bundle
-from ipu_results.submission.refusals import is_orcid
 
 from tests.conftest import run_cli
 from tests.runner.runs_support import put_emulated, put_run
@@ -86,6 +85,10 @@ GOOD: Mapping[str, Mapping[str, Any]] = {
         ]
     },
     "batch size with a thousands mark": {"rows": [throughput("14377.25", batch_size="1,024")]},
+    "an ORCID iD that ends with an X": {
+        "who": {"name": "Ann Other", "orcid": "0000-0002-1694-233X"}
+    },
+    "a backend that is no text": {"environment": {"backend": {"name": "x"}}},
     "a name in another script": {"who": {"name": "Фёдор Пример", "contact": "fyodor@example.org"}},
     "time to train": {
         "rows": [figure("time to train", "31.37", "min", **POD)],
@@ -102,7 +105,7 @@ GOOD: Mapping[str, Mapping[str, Any]] = {
 def test_good_bundle_is_accepted_as_it_was_printed(name: str, tmp_path: Path, check: Check) -> None:
     files = make_files(**GOOD[name])
     checked = check(put_folder(tmp_path / "bundle", files))
-    assert checked.faults == ()
+    assert list(checked.faults) == []
     record = checked.to_record()
     assert {row["row"]["relationship"] for row in record["rows"]} == {"submitted"}
     assert {row["row"]["origin"] for row in record["rows"]} == {"measured"}
@@ -118,7 +121,7 @@ def test_good_archive_is_accepted_and_not_unpacked(tmp_path: Path, check: Check)
     path = put_zip(tmp_path / "bundle.zip", make_files())
     checked = check(path)
     assert checked.accepted
-    assert [row.verdict[:9] for row in checked.rows] == ["plausible"]
+    assert [row["verdict"][:9] for row in checked.rows] == ["plausible"]
     assert os.listdir(tmp_path) == ["bundle.zip"]
 
 
@@ -191,10 +194,10 @@ def test_wrong_unit_and_scope_are_reported_once_with_what_fits(
 
 def test_verdict_is_not_repeated_as_the_first_nearest_row(check: Check, tmp_path: Path) -> None:
     checked = check(put_folder(tmp_path / "own", make_files([throughput("14377.25")])))
-    assert checked.rows[0].nearest
+    assert checked.rows[0]["nearest"]
     lines = format_checks([checked], "text").splitlines()
-    [verdict] = [line for line in lines if checked.rows[0].nearest[0].description in line]
-    assert verdict.strip() == checked.rows[0].verdict
+    [verdict] = [line for line in lines if "× the nearest row measured by the chip's maker" in line]
+    assert verdict.strip() == checked.rows[0]["verdict"]
 
 
 def test_original_files_and_their_folders_stay_out_of_the_bundle(tmp_path: Path) -> None:
@@ -293,12 +296,6 @@ def test_killed_submit_leaves_no_half_bundle(tmp_path: Path, warehouse: Path) ->
         assert [path.name[0] == "." for path in (out / "ada-example").iterdir()] == [killed]
     [bundle] = (out / "ada-example").iterdir()
     assert {path.name for path in bundle.iterdir()} == {"environment.json", RESULTS, DESCRIPTION}
-
-
-def test_orcid_has_a_check_digit() -> None:
-    assert is_orcid("0000-0002-1825-0097")
-    assert is_orcid("0000-0002-1694-233X")
-    assert not is_orcid("0000-0002-1825-0098")
 
 
 def test_folder_of_a_name_is_plain() -> None:

@@ -67,11 +67,12 @@ REASONS = {  # to refuse a cell, by the check of pandera
 
 
 class GateFailure(NamedTuple):
-    """Why a record is refused, by its position."""
+    """Why a record is refused, by its position; `column` is that of its first wrong cell."""
 
     row: int
     reason: str
     message: str
+    column: str
 
 
 def gate_results(
@@ -190,7 +191,7 @@ def _collect(table: Table, cases: pd.DataFrame) -> list[GateFailure]:
         row = int(index)
         reason = reasons[name].format(column).replace("_", "-")
         message = _format_message(table, name, str(column), reason, value)
-        failures.setdefault((row, reason), GateFailure(row, reason, message))
+        failures.setdefault((row, reason), GateFailure(row, reason, message, str(column)))
     return sorted(failures.values())
 
 

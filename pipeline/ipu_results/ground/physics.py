@@ -37,7 +37,6 @@ DOUBTFUL_BATCHES_IN_FLIGHT, WRONG_BATCHES_IN_FLIGHT = 0.1, 0.01
 EFFICIENCY_TOLERANCE = (
     0.05  # of throughput over power against the efficiency: each is rounded on its own
 )
-PER_ITEM = "per-item"  # value of `latency_basis` to which the law for batches does not apply
 
 DERIVED_DIGITS = 12
 """Significant digits of a figure that is computed here: a double holds 15, and a computation of a few
@@ -76,8 +75,3 @@ def count_batches_in_flight(throughput: Any, latency_ms: Any, batch_size: Any) -
 def compute_rate(batch_size: Any, latency_ms: Any) -> Any:
     """Compute the items per second of batches that follow each other, one in flight."""
     return batch_size * MS_PER_S / latency_ms
-
-
-def compute_power_w(throughput: Any, efficiency: Any) -> Any:
-    """Compute the power that a throughput and an efficiency (items per second per watt) imply."""
-    return throughput / efficiency

@@ -250,10 +250,10 @@ def _load_part(name: str) -> Mapping[str, Any]:
     return loaded
 
 
-def load_table(sql_name: str) -> Table:
+def load_table(sql_name: str, folder: str = "tables") -> Table:
     """Load `schema/tables/<name>.toml` for a name such as `results` or `detail.facts`."""
     schema, name = _split_name(sql_name)
-    entry = _load(SCHEMA / "tables" / f"{name}.toml")
+    entry = _load(SCHEMA / folder / f"{name}.toml")
     loaded = [_qualify_inputs(load_column(column), name) for column in entry["columns"]]
     columns = tuple(column for column in loaded if column.kept_in is None)
     kept = tuple(column for column in loaded if column.kept_in is not None)

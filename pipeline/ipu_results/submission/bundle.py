@@ -12,7 +12,7 @@ import io
 import json
 import re
 import unicodedata
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import date
 from pathlib import Path
@@ -94,12 +94,12 @@ class Submission(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
 
 @dataclass(frozen=True, slots=True)
 class Bundle:
-    """A bundle that could be read: its description, its rows as texts by column, its environment,
+    """A bundle that could be read: its description, its rows by line and column, its environment,
     and its files.
     """
 
     submission: Submission
-    rows: tuple[Mapping[str, str], ...]
+    rows: Sequence[Mapping[str, Any]]
     environment: Mapping[str, Any] = field(default_factory=dict)
     files: Mapping[str, bytes] = field(default_factory=dict)
 

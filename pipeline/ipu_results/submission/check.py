@@ -7,60 +7,26 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import Any
 
-import pandas as pd
-
-from ipu_results.build import check_documents, load_document
-from ipu_results.check.gate import gate_results
-from ipu_results.check.rules import find_flags, open_tables
-from ipu_results.comparison import Comparison, Match
 from ipu_results.errors import IpuResultsError, SubmissionError
 from ipu_results.ground.limits import MAX_BUNDLES
-from ipu_results.ground.sql import run_query
 from ipu_results.ground.text import escape_unprintable, format_count, format_json, to_json_value
-from ipu_results.normalise.values import describe_unknown_words
 from ipu_results.schema import table
-from ipu_results.schema.frames import build_frame
-from ipu_results.schema.vocabulary import load_vocabulary
-from ipu_results.sources.catalogue import load_catalogue
 from ipu_results.store.query import open_warehouse
-from ipu_results.submission.bundle import (
-    DESCRIPTION,
-    HEADER,
-    RESULTS,
-    SUBMISSIONS,
-    Bundle,
-    Files,
-    lay_bundle,
-)
-from ipu_results.submission.contents import KNOWN, list_folders, parse_bundle, read_contents
-from ipu_results.submission.record import (
-    FIGURES,
-    ComparedRow,
-    compare_rows,
-    find_item_latencies,
-    is_energy_unchecked,
-)
+from ipu_results.submission.bundle import DESCRIPTION, RESULTS, SUBMISSIONS, Bundle, Files
+from ipu_results.submission.contents import list_folders, parse_bundle, read_contents
+from ipu_results.submission.judge import fetch_rows, list_faults, open_hand_in, read_bundle
 from ipu_results.submission.refusals import (
-    EMULATED,
     Fault,
     Reason,
     check_owner,
     check_present,
     check_words,
-    find_emulated,
-    find_unreadable,
-    list_suspects,
+    list_rejected,
     list_unknown_words,
     load_submission_words,
 )
-
-MATCH_COLUMNS = ("result_id", "document_id", "publisher", "relationship", "platform", "batch_size")
-LITTLE = "R01"  # the quality rule on less than one batch in flight
-# whose figures the record has
-PUBLISHERS = "SELECT DISTINCT publisher FROM documents WHERE kind <> 'submission'"
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,28 +41,17 @@ class CheckRequest:
 
 
 @dataclass(frozen=True, slots=True)
-class CheckedRow:
-    """A row that would be published, in words, with the verdict on it and the nearest rows of the
-    record.
-    """
-
-    values: Mapping[str, Any]
-    description: str
-    verdict: str
-    nearest: tuple[Match, ...] = ()
-
-
-@dataclass(frozen=True, slots=True)
 class CheckedBundle:
     """What became of a bundle: it is accepted if it has no fault.
 
-    `flags` do not stop it; `bundle` is what was read.
+    `flags` do not stop it; `bundle` is what was read. `rows` are those of
+    `schema/submission/answers.sql`.
     """
 
     name: str
-    faults: tuple[Fault, ...]
-    flags: tuple[str, ...] = ()
-    rows: tuple[CheckedRow, ...] = ()
+    faults: Sequence[Fault]
+    flags: Sequence[str] = ()
+    rows: Sequence[Mapping[str, Any]] = ()
     bundle: Bundle | None = None
 
     @property
@@ -113,19 +68,7 @@ class CheckedBundle:
             "refused": [fault._asdict() for fault in self.faults],
             "flags": list(self.flags),
             "rows": [
-                {
-                    "description": row.description,
-                    "verdict": row.verdict,
-                    "nearest": [
-                        {name: match.row[name] for name in MATCH_COLUMNS}
-                        | {
-                            "ratios": {own.figure: own.ratio for own in match.ratios},
-                            "distance": match.distance,
-                        }
-                        for match in row.nearest
-                    ],
-                    "row": {name: to_json_value(value) for name, value in row.values.items()},
-                }
+                {name: row[name] for name in ("description", "verdict", "nearest", "row")}
                 for row in self.rows
             ],
         }
@@ -150,27 +93,25 @@ def check_submission(path: Path, request: CheckRequest) -> list[CheckedBundle]:
 
 def _check_folder(path: Path, request: CheckRequest) -> Iterator[CheckedBundle]:
     laid = request.raw / SUBMISSIONS
-    places = []
-    known = {place for place, _ in list_folders(laid)} if laid.is_dir() else set()
-    for place, entry in list_folders(path):
-        places.append(place)
-        if len(places) > MAX_BUNDLES:
-            raise SubmissionError(
-                f"has more than {MAX_BUNDLES} bundles; hand in fewer at once", place=str(path)
-            )
+    present = list_folders(laid) if laid.is_dir() else {}
+    found = list_folders(path)
+    if len(found) > MAX_BUNDLES:
+        raise SubmissionError(
+            f"has more than {MAX_BUNDLES} bundles; hand in fewer at once", place=str(path)
+        )
+    if not found and not present:
+        raise SubmissionError(f"holds no bundle, which has a {DESCRIPTION}", place=str(path))
+    for place, entry in found.items():
         if entry.is_symlink() or not entry.is_dir() or "/" not in place:
             reason: Reason = "link" if entry.is_symlink() else "unknown-file"
-            yield CheckedBundle(place, (Fault(reason, "is not a folder with a bundle", place),))
+            yield CheckedBundle(place, [Fault(reason, "is not a folder with a bundle", place)])
             continue
-        files, faults = read_contents(Path(entry.path))
-        if faults or not is_laid(request.raw, place, files):
-            yield check_files(files, request, place, Path(entry.path), faults, place)
-    for place in sorted(known - set(places)):
-        yield CheckedBundle(
-            place, (Fault("owner", "is here and was removed; remove nothing", place),)
-        )
-    if not places and not known:
-        raise SubmissionError(f"holds no bundle, which has a {DESCRIPTION}", place=str(path))
+        files, faults = read_contents(entry)
+        if faults or place not in present or read_contents(present[place])[0] != files:
+            yield check_files(files, request, place, entry, faults, place)
+    for place in sorted(present.keys() - found.keys()):
+        fault = Fault("owner", "is here and was removed; remove nothing", place)
+        yield CheckedBundle(place, [fault])
 
 
 def check_files(
@@ -185,186 +126,39 @@ def check_files(
     `<who>/<id>` if any.
     """
     if faults:
-        return CheckedBundle(name, tuple(faults))
+        return CheckedBundle(name, faults)
     bundle, problems = parse_bundle(files)
     if bundle is None:
-        return CheckedBundle(name, tuple(problems))
-    problems += find_emulated(bundle)
-    problems += find_unreadable(bundle)
+        return CheckedBundle(name, problems)
     problems += check_present(bundle, request.raw, path)
     if problems:  # the texts cannot be relied on: nothing else looks at them
-        return CheckedBundle(name, tuple(problems), bundle=bundle)
-    with open_warehouse(request.warehouse) as connection:
-        words = load_submission_words(connection)
-        publishers = frozenset(run_query(connection, PUBLISHERS)["publisher"].to_pylist())
-        problems += check_owner(bundle, request.raw, publishers, request.account, place)
+        return CheckedBundle(name, problems, bundle=bundle)
+    with open_warehouse(request.warehouse) as record:
+        words = load_submission_words(record)
+        problems += check_owner(bundle, request.raw, record, request.account, place)
         problems += check_words(bundle, words)
         try:
-            rows, raised, rejected = preview_bundle(bundle)
+            document, own = read_bundle(bundle)
         except SubmissionError:
             raise
         except IpuResultsError as error:
-            return CheckedBundle(name, (*problems, Fault("schema", str(error))), bundle=bundle)
-        problems += rejected
-        compared = compare_rows(connection, words, rows, bundle.submission.document_id)
-    for _, _, own in compared:
-        problems += own
-    per_item = find_item_latencies(rows)
-    flags = []
-    for flag in raised:
-        text = f"{flag['rule']}: {flag['message']}"
-        # A bundle may state the latency of an item. It is R01's error only where a page calls it a
-        # latency.
-        if flag["rule"] == LITTLE and flag["result_id"] in per_item:
-            flags.append(f"info {text}")
-        elif flag["severity"] == "error":
-            problems.append(Fault("implausible", text))
-        else:
-            flags.append(f"{flag['severity']} {text}")
-    unknown = list_unknown_words(bundle.rows, words)
-    for (column, text), count in sorted(unknown.items()):
-        flags.append(f"{column} {text!r} is new to the record ({count} rows)")
-    if word := EMULATED.search(bundle.submission.how):
-        flags.append(f"how says {word[0]!r}: read whether the figures are measured")
-    flags += list_suspects(bundle)
-    flags += _list_doubts(compared)
-    shown = tuple(_show_row(row, comparison) for row, comparison, _ in compared)
-    return CheckedBundle(name, tuple(dict.fromkeys(problems)), tuple(flags), shown, bundle)
-
-
-def _list_doubts(compared: Sequence[ComparedRow]) -> Iterator[str]:
-    """Yield what a maintainer should look at: unknown variants, doubtful rows, unchecked energy."""
-    comparisons = [comparison for _, comparison, _ in compared if comparison]
-    remarks = dict.fromkeys(
-        text for comparison in comparisons for text in comparison.measurement.remarks
-    )
-    for text in remarks:
-        if text.startswith("variant "):
-            yield text.removesuffix(" (variant)")
-    for comparison in comparisons:
-        if comparison.status == "doubtful":
-            yield f"{comparison.measurement.label}: {comparison.verdict}"
-    for row, _, _ in compared:
-        if is_energy_unchecked(row):
-            yield (
-                f"{RESULTS}, row {row['row_number']}: nothing shows whether the unit of the energy"
-                " is right; state the throughput of the same run, or the time of the whole run"
-            )
-
-
-def _show_row(row: Mapping[str, Any], comparison: Comparison | None) -> CheckedRow:
-    values = {name: value for name, value in row.items() if value is not None}
-    if comparison is None:
-        return CheckedRow(values, f"row {row['row_number']}", "no figure that a comparison knows")
-    return CheckedRow(values, comparison.description, comparison.verdict, comparison.matches)
-
-
-def is_laid(raw: Path, place: str, files: dict[str, bytes]) -> bool:
-    """Return whether `raw` has the same files of a bundle at `<who>/<id>`."""
-    folder = raw / SUBMISSIONS / place
-    present = {name: (folder / name).read_bytes() for name in KNOWN if (folder / name).is_file()}
-    return bool(present) and present == files
-
-
-UNREADABLE: dict[str, Reason] = {
-    "conflicting-rows": "contradiction",
-    "item-contradicts-model": "contradiction",
-}
-FIGURES_OF_ONE = (
-    "model",
-    "variant",
-    "dataset",
-    "task",
-    "platform",
-    "chip",
-    "chip_count",
-    "framework",
-    "sdk_version",
-)
-KEY = (*FIGURES_OF_ONE, "precision", "batch_size", "micro_batch_size", "conditions")
-
-
-def preview_bundle(
-    bundle: Bundle,
-) -> tuple[list[dict[str, Any]], list[dict[str, Any]], list[Fault]]:
-    """Read a bundle as `ingest` would, alone: return its rows with all columns, also those that
-    are published in other tables, the flags of the quality rules, and what is rejected.
-
-    Raises IpuResultsError as `ingest` would.
-    """
-    vocabulary = load_vocabulary()
-    with TemporaryDirectory() as folder:
-        raw = Path(folder)
-        lay_bundle(bundle, raw)
-        documents = load_catalogue(raw)
-        [loaded] = [load_document(own, vocabulary) for own in documents]
-    checked = check_documents(documents, lambda _: loaded, vocabulary)
-    filled, _ = gate_results([loaded])
-    kept = [column.name for column in table("results").kept]
-    results = checked.frames["results"].merge(filled[["result_id", *kept]], on="result_id")
-    as_published = {  # the rules look at those alone
-        **checked.frames,
-        "cells": checked.cells,
-        "results": results.assign(origin="published"),
-        "contradictions": build_frame(table("contradictions"), []),
-    }
-    with open_tables(as_published) as connection:
-        flags: Any = find_flags(connection).to_dict("records")
-    faults = []
-    for rejected in loaded.rejected:
-        reason = UNREADABLE.get(
-            rejected.reason, "unknown-word" if rejected.words else "unreadable-figure"
-        )
-        words = describe_unknown_words(rejected.words, vocabulary)
-        # the message and the words often agree
-        known = any(text.startswith(rejected.message) for text in words)
-        message = "; ".join(words if known else [rejected.message, *words])
-        faults.append(Fault(reason, message, f"{RESULTS}, {rejected.locator}"))
-    refused = {rejected.locator for rejected in loaded.rejected}
-    faults += [
-        Fault("schema", row["message"], f"{RESULTS}, {row['locator']}")
-        for row in checked.frames["quarantine"].to_dict("records")
-        if row["locator"] not in refused
-    ]
-    records: Any = results.to_dict("records")
-    rows = [
-        {name: None if pd.isna(value) else value for name, value in row.items()} for row in records
-    ]
-    return rows, flags, [*faults, *_find_repeated(bundle), *_find_contradictions(rows)]
-
-
-def _find_repeated(bundle: Bundle) -> Iterator[Fault]:
-    """Yield the figures that the bundle states twice with the same value."""
-    seen: dict[tuple[str, ...], int] = {}
-    for number, row in enumerate(bundle.rows, 2):
-        key = tuple(row[name] for name in (*(HEADER.identity or ()), "metric", "unit", "value"))
-        if key in seen:
-            yield Fault(
-                "duplicate", f"is the figure of line {seen[key]} again", f"{RESULTS}, line {number}"
-            )
-        seen.setdefault(key, number)
-
-
-def _find_contradictions(rows: list[dict[str, Any]]) -> Iterator[Fault]:
-    """Yield the results that are of one configuration in another spelling."""
-    seen: dict[tuple[Any, ...], dict[str, Any]] = {}
+            problems.append(Fault("schema", str(error)))
+            return CheckedBundle(name, problems, bundle=bundle)
+        problems += list_rejected(document, own)
+        with open_hand_in(record, bundle, own) as session:
+            problems += list_faults(session)
+            flags = [doubt["text"] for doubt in fetch_rows(session, "doubts")]
+            rows = fetch_rows(session, "answers")
+    filled = {row["result_id"]: row for row in document.results.to_pylist()}
     for row in rows:
-        first = seen.setdefault(tuple(row[name] for name in KEY), row)
-        shared = [
-            name for name in FIGURES if first is not row and None not in (row[name], first[name])
-        ]
-        if differing := [name for name in shared if row[name] != first[name]]:
-            texts = "; ".join(
-                f"{name} {first[name]:.12g} and {row[name]:.12g}" for name in differing
-            )
-            message = f"and row {first['row_number']} are of one configuration: {texts}"
-            yield Fault("contradiction", message, f"{RESULTS}, row {row['row_number']}")
-        elif shared:
-            yield Fault(
-                "duplicate",
-                f"is row {first['row_number']} again",
-                f"{RESULTS}, row {row['row_number']}",
-            )
+        published = filled[row["row"]["result_id"]]
+        published |= {column: row["row"][column] for column in table("results").names}
+        row["row"] = {
+            column: to_json_value(value) for column, value in published.items() if value is not None
+        }
+    for (column, text), count in sorted(list_unknown_words(bundle.rows, words).items()):
+        flags.append(f"{column} {text!r} is new to the record ({count} rows)")
+    return CheckedBundle(name, list(dict.fromkeys(problems)), flags, rows, bundle)
 
 
 MAX_LINES = 50  # of each kind in text; JSON has all
@@ -399,10 +193,9 @@ def _list_lines(check: CheckedBundle) -> Iterator[str]:
         )
     rows = []
     for row in check.rows:
-        values = f"result {row.values.get('result_id')}, {row.values.get('relationship')}"
-        rows += [f"row: {row.description} ({values})", f"  {row.verdict}"]
-        nearest = (match.description for match in row.nearest)
-        rows += [f"  {text}" for text in nearest if text not in row.verdict]
+        published = f"result {row['row']['result_id']}, {row['row']['relationship']}"
+        rows += [f"row: {row['description']} ({published})", f"  {row['verdict']}"]
+        rows += [f"  {remark}" for remark in row["remarks"]]
     yield from _limit(rows)
 
 

@@ -49,7 +49,7 @@ class SubmittedFile:
     def _parse_object(self, text: str, place: str) -> dict[str, Any]:
         try:
             value = json.loads(
-                text, parse_float=Number, parse_int=Number, object_pairs_hook=_collect_unique
+                text, parse_float=Number, parse_int=Number, object_pairs_hook=collect_unique
             )
         except RecursionError:
             self.fail("is not readable JSON: it is nested too deeply", place)
@@ -66,7 +66,8 @@ class Number(str):
     __slots__ = ()
 
 
-def _collect_unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+def collect_unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    """Return an object of JSON. Raises ValueError for a repeated key."""
     fields: dict[str, Any] = {}
     for key, value in pairs:
         if key in fields:

@@ -1,0 +1,104 @@
+"""Hold the rows of a bundle against the record: the statements of `schema/submission`."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from datetime import date
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+import duckdb
+import msgspec
+import pyarrow as pa
+
+from ipu_results.build import CheckedTables, check_documents, load_document
+from ipu_results.comparison.statements import open_session, run_statements
+from ipu_results.ground.files import SCHEMA, load_schema_file
+from ipu_results.ground.statements import define_macros, execute_text, read_statement, run_text
+from ipu_results.normalise import NormalisedDocument
+from ipu_results.schema import fill_placeholders, table
+from ipu_results.schema.frames import to_arrow
+from ipu_results.schema.vocabulary import load_vocabulary
+from ipu_results.sources.catalogue import load_catalogue
+from ipu_results.submission.bundle import Bundle, lay_bundle
+from ipu_results.submission.refusals import Fault
+
+FOLDER = "submission"
+RELATIONS: Sequence[str] = load_schema_file("order.toml")[FOLDER]
+RULES = tuple(path.stem for path in sorted((SCHEMA / FOLDER).glob("S*.sql")))
+# the rows that a bundle is held against: not its own, and each measurement once
+OTHERS = "document_id <> $document_id AND same_as IS NULL"
+FIGURES = ", ".join(own.name for own in table("results").as_filled().columns if own.figure)
+
+
+def read_bundle(bundle: Bundle) -> tuple[NormalisedDocument, CheckedTables]:
+    """Read a bundle as `ingest` would, alone, and as a published document: quality rules look at
+    those alone. Raises IpuResultsError as `ingest` would.
+    """
+    vocabulary = load_vocabulary()
+    with TemporaryDirectory() as folder:
+        raw = Path(folder)
+        lay_bundle(bundle, raw)
+        [document] = load_catalogue(raw)
+        published = msgspec.structs.replace(document, kind="transcription")
+        loaded = load_document(published, vocabulary)
+    return loaded, check_documents([published], lambda _: loaded, vocabulary)
+
+
+@contextmanager
+def open_hand_in(
+    record: duckdb.DuckDBPyConnection, bundle: Bundle, own: CheckedTables
+) -> Iterator[duckdb.DuckDBPyConnection]:
+    """Give a connection on which the statements of `schema/submission` run: the rows of a bundle
+    are compared with those of the record.
+    """
+    description = {
+        **msgspec.to_builtins(bundle.submission, builtin_types=(date,)),
+        "backend": str(bundle.environment.get("backend")),
+    }
+    own_id = bundle.submission.document_id
+    with open_session(record, OTHERS, {"document_id": own_id}) as session:
+        session.register("description", pa.Table.from_pylist([description]))
+        session.register("lines", pa.Table.from_pylist(list(bundle.rows)))
+        for name in ("results", "figures", "flags"):
+            session.register(f"own_{name}", to_arrow(table(name), own.frames[name]))
+        define_macros(session, f"{FOLDER}/macros.sql", temporary=True)
+        for name in RELATIONS:
+            create_relation(session, name)
+        run_statements(session)
+        yield session
+
+
+def create_relation(session: duckdb.DuckDBPyConnection, name: str) -> None:
+    """Create a temporary table that statements of `schema/submission` read."""
+    sql = f"CREATE OR REPLACE TEMP TABLE {name} AS {_read(name)}"
+    execute_text(session, _locate(name), sql)
+
+
+def list_faults(session: duckdb.DuckDBPyConnection) -> list[Fault]:
+    """Return what the rules on a hand-in refuse it for."""
+    return [fault for name in RULES for fault in run_rule(session, name)]
+
+
+def run_rule(session: duckdb.DuckDBPyConnection, name: str) -> list[Fault]:
+    """Return what one rule on a hand-in refuses it for."""
+    return [Fault(**row) for row in fetch_rows(session, name)]
+
+
+def fetch_rows(session: duckdb.DuckDBPyConnection, name: str) -> list[dict[str, Any]]:
+    """Return the rows of a statement of `schema/submission`."""
+    found = run_text(session, _locate(name), _read(name))
+    rows: list[dict[str, Any]] = found.to_pylist(maps_as_pydicts="strict")
+    return rows
+
+
+def _locate(name: str) -> str:
+    return f"{FOLDER}/{name}.sql"
+
+
+def _read(name: str) -> str:
+    candidates = read_statement("comparison/candidates.sql")
+    sql = read_statement(_locate(name)).replace("{candidates}", candidates)
+    return fill_placeholders(sql.replace("{figures}", FIGURES))

@@ -1,0 +1,26 @@
+-- What the statements of this folder share.
+
+-- Where a row of results is, and a line of the file.
+CREATE OR REPLACE MACRO locate_row(row_number) AS format('results.csv, row {}', row_number);
+CREATE OR REPLACE MACRO locate_line(line) AS format('results.csv, line {}', line);
+
+-- The significant digits of a figure, zeros at its end excluded.
+CREATE OR REPLACE MACRO count_digits(x) AS length(trim(
+    regexp_replace(split_part(x::DOUBLE::VARCHAR, 'e', 1), '[-.]', '', 'g'), '0'
+));
+
+-- The first significant digits of a figure, rounded, without its power of ten.
+CREATE OR REPLACE MACRO first_digits(x, digits) AS
+    split_part(format('{:.{}e}', x, (digits - 1)::INTEGER), 'e', 1);
+
+-- Half a unit of the last significant digit of a figure.
+CREATE OR REPLACE MACRO half_unit(x) AS
+    0.5 * pow(10, floor(log10(nullif(abs(x), 0))) - count_digits(x) + 1);
+
+-- Whether a factor is about 1000, 1,000,000 or such a part: `off` powers of ten from it at most.
+CREATE OR REPLACE MACRO is_thousandfold(factor, off) AS
+    round(log10(factor) / 3) <> 0 AND abs(log10(factor) - 3 * round(log10(factor) / 3)) <= off;
+
+-- What a text says of an emulator. A network may simulate: of it, less counts.
+CREATE OR REPLACE MACRO find_emulator(text) AS
+    regexp_extract(text, '(?i)\b(?:emulat|simulat)\w*|\bpredicted\b|\bIPU_?Model\b');
