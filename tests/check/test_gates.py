@@ -102,7 +102,7 @@ def test_gate_moves_refused_results_to_the_rejected_rows_of_copies(
             "ogb_lsc",
             1,
             "throughput-out-of-range",
-            "throughput is '0.0', which throughput-out-of-range refuses",
+            "throughput is '0.0', which is out of range",
         ),
         (
             "bow_training",

@@ -206,7 +206,8 @@ def _format_message(table: Table, check: str, column: str, reason: str, value: A
     cell = f"{column} is {str(value)[:80]!r}"
     if check == "isin":
         return f"{cell}, which is not one of {', '.join(table.choices(column))}"
-    return f"{cell}, which {reason} refuses"
+    fault = REASONS[check].removeprefix("{}-").replace("-", " ")
+    return f"{cell}, which is {fault}"
 
 
 def check_gate(

@@ -197,12 +197,12 @@ def check_schema(name: str, rows: Sequence[Mapping[str, Any]], place: str) -> It
     for failure in find_failures(definition, frame):
         failures.setdefault((failure.column, failure.reason), []).append(failure)
     for (column, _), own in failures.items():
-        where = column
+        where = place
         if "line" in rows[0]:
             more = f" and {len(own) - 1} more" if own[1:] else ""
-            where = f"line {rows[own[0].row]['line']}{more}"
+            where = f"{place}, line {rows[own[0].row]['line']}{more}"
         message = f"{own[0].message}. {definition.column(column).description}"
-        yield Fault(REASON_OF_COLUMN.get(column, "schema"), message, f"{place}, {where}")
+        yield Fault(REASON_OF_COLUMN.get(column, "schema"), message, where)
 
 
 PERSON = ("name", "orcid", "account")
