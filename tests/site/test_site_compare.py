@@ -66,6 +66,9 @@ def test_two_machines_are_compared_in_either_order(
     path.write_bytes(build_comparison(connection))
     with duckdb.connect() as database:
         database.execute(f"ATTACH '{path}' AS record (READ_ONLY)")
+        macros = "SELECT sql FROM record.statements WHERE question = 'macros'"
+        for (sql,) in database.execute(macros).fetchall():
+            database.execute(sql)
         database.execute("SET search_path = 'record,memory'")
         for names in (("Bow-2000", "IPU-M2000"), ("Bow Pod16", "8x A100-40GB (DGX A100)")):
             answers = []
