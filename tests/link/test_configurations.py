@@ -374,7 +374,7 @@ def test_micro_batch_of_the_rows_own_document_is_kept(raw: Path) -> None:
 def test_value_that_a_link_makes_invalid_is_refused(
     raw: Path, loaded_page: NormalisedDocument, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    failure = GateFailure(0, "reason", "is wrong")
+    failure = GateFailure(0, "reason", "is wrong", "chip")
     monkeypatch.setattr(build, "find_failures", lambda *_: [failure])
     with pytest.raises(GateError, match="what other documents add: is wrong"):
         build_configurations(raw, loaded_page)
