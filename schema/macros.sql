@@ -112,7 +112,7 @@ CREATE OR REPLACE MACRO name_unusable(usable, same_as, errors, origin, relations
         WHEN usable THEN NULL
         WHEN same_as IS NOT NULL THEN 'repeated'
         WHEN errors > 0 THEN 'error'
-        WHEN origin = 'official' THEN 'repeated'  -- another entry of the round has the same logs
+        WHEN origin = 'official' THEN 'repeated'  -- another entry has the same runs
         WHEN origin = 'emulated' THEN 'emulated'
         WHEN relationship = 'submitted' THEN 'submitted'
         ELSE 'suspect'

@@ -4,8 +4,8 @@
 -- A run is matched by round and path, an id by round and the system's folder, a reference by round and
 -- benchmark. Without a match the columns are null.
 -- Entries of one benchmark whose counted runs take the same minutes, to the millisecond, are one
--- measurement: some submitters hand in the same logs with other bytes. The first by round and path is
--- the one that others repeat; what repeats an entry of its round may not be ranked in it.
+-- measurement: some submitters hand in the same logs again, in the same or a later round and with other
+-- bytes. The first by round and path is the one that others repeat; no other one is usable.
 -- From v2.1 on the closed division multiplies the minutes of an entry that converges faster than the
 -- reference. A submitted factor has all digits or is rounded by hand: 1e-6 is no difference.
 -- Minutes that several documents print for an entry are those of the last document by its id.
@@ -69,8 +69,7 @@ measurements AS (
     SELECT
         round,
         path,
-        first_value(result_id) OVER same AS original,
-        first_value(round) OVER same AS original_round
+        first_value(result_id) OVER same AS original
     FROM entered
     JOIN summaries USING (round, path)
     WHERE result_id IS NOT NULL
@@ -103,7 +102,7 @@ SELECT
     name_platform(e.platform_printed) AS platform,
     name_chip(e.chip_printed) AS chip,
     nullif(m.original, e.result_id) AS same_as,
-    coalesce(m.original = e.result_id OR m.original_round <> e.round, FALSE) AS usable,
+    coalesce(m.original = e.result_id, FALSE) AS usable,
     i.mlperf_id,
     i.confidence AS mlperf_id_confidence,
     CASE

@@ -11,7 +11,7 @@ SELECT
             ORDER BY e.minutes
         )
     END AS rank,
-    r.usable AND e.same_as IS NULL AS usable
+    r.usable
 FROM mlperf_entries e
 JOIN results r USING (result_id)
 WHERE e.minutes IS NOT NULL

@@ -1,6 +1,6 @@
 WITH entries AS (
     SELECT
-        e.* REPLACE (r.usable AND e.same_as IS NULL AS usable), e.minutes * e.chip_count AS chip_minutes
+        e.* REPLACE (r.usable AS usable), e.minutes * e.chip_count AS chip_minutes
     FROM mlperf_entries e
     JOIN results r USING (result_id)
     WHERE e.minutes IS NOT NULL AND e.chip_count > 0

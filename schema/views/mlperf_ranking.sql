@@ -77,7 +77,7 @@ SELECT
     r.submitter, r.platform, r.chip, r.entry_chip_count AS chip_count, r.availability, r.framework,
     r.minutes, r.minutes_low, r.minutes_high, r.interval_method, r.entries, r.path, r.result_id, r.attribution,
     r.measurements, r.unscored, r.rank + r.unscored AS rank_at_most, r.repeats, r.same_as,
-    r.company, r.entry_nodes AS nodes, r.usable AND NOT r.repeats AS usable
+    r.company, r.entry_nodes AS nodes, r.usable
 FROM ranked r
 LEFT JOIN others o ON o.ranking = r.ranking AND o.path = r.path
 ORDER BY r.ranking, r.rank, r.path

@@ -27,6 +27,8 @@ from tests.check.rules_support import (
 )
 from tests.conftest import RAW, ROOT, Query
 
+GPU_SWEEP = "sweep-20261127-185029-onnxruntime-cuda-0-fp16-f80f-points"  # of ResNeXt101 on an H100
+
 FLAGS = table("flags")
 
 
@@ -171,7 +173,7 @@ def test_only_published_rows_are_checked() -> None:
 
 
 def test_rules_have_distinct_ids_in_order_and_a_description() -> None:
-    assert [rule.id for rule in RULES] == [f"R{number:02}" for number in range(1, 48)]
+    assert [rule.id for rule in RULES] == [f"R{number:02}" for number in range(1, 49)]
     assert all(rule.description.startswith("Flag ") for rule in RULES)
     assert {rule.scope for rule in RULES} == {"document", "record"}
 
@@ -217,6 +219,18 @@ def test_sweeps_say_which_points_are_suspect(query: Query) -> None:
     )
     assert {row[:2]: row[2] for row in flags} == printed
     assert {row[3:] for row in flags} == {("warn", "throughput")}
+
+
+def test_throughput_that_the_host_bounds_is_flagged() -> None:
+    """The H100 of our sweep runs ResNeXt101 no faster at batch 12 than at 4, at 28 % of its power."""
+    data = load_dataset()
+    gpu = data["results"]["document_id"].eq(GPU_SWEEP)
+    ids = set(data["results"].loc[gpu, "result_id"])
+    flags = run(data, "R48")
+    assert set(flags["result_id"]) == ids
+    assert set(flags["severity"]) == {"warn"}
+    data["results"].loc[gpu, "power_w"] *= 2  # 311 to 393 W of 700: the chip has work
+    assert run(data, "R48").empty
 
 
 def test_every_hit_of_every_rule_was_read_by_hand(query: Query) -> None:

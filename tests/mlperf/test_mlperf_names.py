@@ -43,7 +43,7 @@ def test_the_first_entry_with_the_same_minutes_is_the_measurement() -> None:
         assert rows.fetchall() == [
             ("a", None, True),
             ("b", "3.0-a", False),
-            ("c", "3.0-a", True),  # ranked in another round
+            ("c", "3.0-a", False),
             ("d", None, True),
             ("e", None, True),
             ("f", None, False),

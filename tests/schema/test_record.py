@@ -26,9 +26,7 @@ ID_DIGESTS = {
 NOT_USABLE = """
     origin = 'emulated' OR relationship IS NOT DISTINCT FROM 'submitted' OR same_as IS NOT NULL
     OR result_id IN (SELECT result_id FROM flags WHERE severity = 'error' OR rule = 'R47')
-    OR result_id IN (  -- an MLPerf entry that repeats another one of its round
-        SELECT e.result_id FROM mlperf_entries e JOIN mlperf_entries f ON f.result_id = e.same_as AND f.round = e.round
-    )
+    OR result_id IN (SELECT result_id FROM mlperf_entries WHERE same_as IS NOT NULL)
 """
 
 
