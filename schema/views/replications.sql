@@ -51,7 +51,7 @@ sides AS (
         concat_ws(', ', operation, regexp_replace(shape, ' ?\bcores=\S+', ''), metric, statistic) AS test,
         microbenchmark_id AS result_id, document_id, m.publisher, relationship, d.published_on,
         chip, chip_count, sdk_version, precision, conditions, canonical_value AS figure,
-        canonical_unit IN ('us', 's', 'cycle') AS is_time, TRUE AS usable, 0 AS errors
+        canonical_unit IN ('s', 'cycle') AS is_time, TRUE AS usable, 0 AS errors
     FROM microbenchmarks m
     JOIN documents d USING (document_id)
     WHERE

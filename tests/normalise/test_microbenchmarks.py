@@ -93,6 +93,30 @@ def test_line_is_a_row_with_printed_and_canonical_value() -> None:
 
 
 @pytest.mark.parametrize(
+    ("metric", "unit", "value", "seconds"),
+    [
+        ("latency", "µs", "0.133", 1.33e-07),
+        ("latency", "ns", "11.542", 1.1542e-08),
+        ("latency", "s", "2", 2.0),
+        ("time", "µs", "0.133", 1.33e-07),
+    ],
+)
+def test_times_and_latencies_are_in_seconds(
+    metric: str, unit: str, value: str, seconds: float
+) -> None:
+    changed = {"metric": metric, "unit": unit, "value": value}
+    frame, _ = gate_results([normalise_micro(changed)], "microbenchmarks")
+    row = frame.iloc[0]
+    assert (row["unit"], row["value"]) == (unit, float(value))
+    assert (row["canonical_unit"], row["canonical_value"]) == ("s", seconds)
+
+
+def test_units_of_time_have_one_canonical_unit() -> None:
+    quantities = load_vocabulary().microbenchmarks.values()
+    assert {quantity.unit for quantity in quantities if "ms" in quantity.factors} == {"s"}
+
+
+@pytest.mark.parametrize(
     ("change", "reason"),
     [
         ({"unit": "TFlop"}, "unknown-unit"),
