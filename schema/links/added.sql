@@ -7,7 +7,8 @@
 --   none.
 -- latency_basis, latency_scope: what the script of an exact or likely match times, and where; a weak
 --   match says nothing of it.
--- Any column: what ran, where a document was transcribed under another name. The row's id and cells
+-- chip_confidence, chip_printed, chip_source: how the chip of a microbenchmark is known.
+-- Any other column: what ran, where a document was transcribed under another name. The row's id and cells
 --   keep what was transcribed.
 -- What has no match stays as it is.
 WITH filled AS (
@@ -66,3 +67,13 @@ FROM renamable
 JOIN (VALUES {identities.renamed: document_id, where, column, is})
     AS renamed (document_id, condition, column_name, value) USING (document_id)
 WHERE json_contains(content, condition)
+UNION ALL BY NAME
+SELECT 'microbenchmarks' AS relation, microbenchmark_id AS id, v.*
+FROM microbenchmarks m
+JOIN detail.chip_identities k USING (document_id, chip),
+(VALUES
+    ('chip_confidence', k.chip_confidence),
+    ('chip_printed', k.chip_printed),
+    ('chip_source', k.chip_source)
+) AS v (column_name, value)
+WHERE v.value IS NOT NULL

@@ -172,3 +172,44 @@ def test_batches_in_flight_of_bytemlperf_are_its_threads(query: Query) -> None:
     depths = query(sql)
     assert len(depths) == 22
     assert all(0.98 * threads < depth <= threads for threads, depth in depths)
+
+
+def test_every_microbenchmark_says_how_its_chip_is_known(query: Query) -> None:
+    unknown = (
+        "SELECT DISTINCT document_id, chip FROM microbenchmarks"
+        " WHERE chip_confidence IS NULL OR chip_source IS NULL"
+    )
+    assert query(unknown) == []
+
+
+def test_every_identity_is_that_of_a_row(query: Query) -> None:
+    without_rows = (
+        "SELECT document_id, chip FROM detail.chip_identities"
+        " EXCEPT (SELECT document_id, chip FROM results"
+        " UNION ALL SELECT document_id, chip FROM microbenchmarks)"
+    )
+    assert query(without_rows) == []
+    nameless = (
+        "SELECT document_id FROM detail.chip_identities"
+        " WHERE chip_confidence = 'printed' AND chip_printed IS NULL"
+    )
+    assert query(nameless) == []
+
+
+@pytest.mark.parametrize(
+    ("document_id", "chip", "chip_printed", "chip_confidence"),
+    [
+        ("independent-tessellate-peak-flops", "Bow", "IPU Mk2", "inferred"),
+        ("independent-ucl-pi", "Bow", "IPU", "inferred"),
+        ("independent-ipuma-xdrop", "Bow", "Graphcore IPU Bow", "printed"),
+        ("independent-lbm-graphcore", "GC2", "IPU", "confirmed"),
+    ],
+)
+def test_chip_has_the_name_that_its_source_prints(
+    query: Query, document_id: str, chip: str, chip_printed: str, chip_confidence: str
+) -> None:
+    sql = (
+        "SELECT DISTINCT chip_printed, chip_confidence FROM microbenchmarks"
+        f" WHERE document_id = '{document_id}' AND chip = '{chip}'"
+    )
+    assert query(sql) == [(chip_printed, chip_confidence)]
