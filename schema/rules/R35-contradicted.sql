@@ -11,7 +11,7 @@ WITH entries AS (
     FROM detail.contradicted c
     JOIN contradictions USING (contradiction_id)
     WHERE result_id IN (
-        SELECT result_id FROM rules.published
+        SELECT result_id FROM results WHERE origin IN ('published', 'official')
         UNION ALL
         SELECT microbenchmark_id FROM microbenchmarks
     )

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import csv
+import json
+import re
 from typing import Any
 
 import pandas as pd
@@ -57,6 +59,51 @@ def test_every_condition_finds_rows(query: Query) -> None:
     ]
     rules = {tuple(row.values()) for text in texts for row in csv.DictReader(text.splitlines())}
     assert {*query(conditions)} == rules
+
+
+def test_readme_of_bytemlperf_contradicts_the_reports_that_it_links_to(query: Query) -> None:
+    """Each row has the figure that its entry names as that of the report. The README's is that of an
+    older report in the record, but for one that only rounds.
+    """
+    entries = query(
+        "SELECT DISTINCT contradiction_id, kind,"
+        r" regexp_extract(what, 'prints (?:an? [\w ]+ of )?([\d.,]+)', 1),"
+        r" regexp_extract(what, 'links to prints ([\d.,]+)', 1), d.column_name, raw_text"
+        " FROM contradictions JOIN detail.contradicted d USING (contradiction_id)"
+        " JOIN cells c ON c.result_id = d.result_id AND c.column_name = d.column_name"
+        " WHERE rows_of = 'bytemlperf-c600' AND starts_with(contradiction_id, 'bytemlperf-readme-')"
+    )
+    assert len(entries) == 7
+    for contradiction_id, kind, in_readme, in_report, column, raw_text in entries:
+        readme, report = (float(text.replace(",", "")) for text in (in_readme, in_report))
+        assert report == float(raw_text) != readme, contradiction_id
+        older = query(
+            "SELECT count(*) > 0 FROM cells WHERE document_id = 'bytemlperf-c600'"
+            f" AND column_name = '{column}' AND value = {readme}"
+        )
+        assert older == [(kind == "contradiction",)], contradiction_id
+
+
+def test_no_division_gives_both_gains_of_the_blog_on_mlperf(query: Query) -> None:
+    [(recomputed,)] = query(
+        "SELECT recomputed FROM contradictions WHERE contradiction_id = 'mlperf2021b-bert-gains'"
+    )
+    agreeing = set()
+    for item in json.loads(recomputed):
+        machine, division, printed = re.fullmatch(
+            r"(\S+), (\w+) division, printed (\d+)%", item["baseline"]
+        ).groups()
+        if abs(item["value"] - float(printed)) <= 0.5:
+            agreeing.add((machine, division))
+    assert agreeing == {("IPU-POD16", "closed"), ("IPU-POD64", "open")}
+
+
+def test_contradiction_reaches_official_entries(query: Query) -> None:
+    flagged = (
+        "SELECT count(*) FROM flags f JOIN results r USING (result_id)"
+        " WHERE f.rule = 'R35' AND r.origin = 'official' AND r.platform IN ('IPU-POD16', 'IPU-POD64')"
+    )
+    assert query(flagged) == [(8,)]
 
 
 def test_severity_of_the_flag_is_the_highest_of_its_contradictions(query: Query) -> None:
