@@ -118,8 +118,8 @@ def test_ingest_ends_with_a_table_of_documents(ingest_output: list[str]) -> None
         line for line in ingest_output if line.split()[:1] == ["graphcore-performance-2023-07-04"]
     )
     assert page.split()[1:6] == ["248", "248", "0", "0", "248"]
-    assert ingest_output[-2].split()[:6] == ["total", "34503", "34503", "0", "0", "3723"]
-    assert ingest_output[-1].startswith("3723 results in ")
+    assert ingest_output[-2].split()[:6] == ["total", "34525", "34525", "0", "0", "3726"]
+    assert ingest_output[-1].startswith("3726 results in ")
 
 
 # query
@@ -333,7 +333,7 @@ def test_query_falls_back_to_the_installed_dataset(
 ) -> None:
     monkeypatch.chdir(tmp_path)
     done = run_cli("query", "SELECT count(*) AS n FROM results", "--format", "csv")
-    assert (done.returncode, done.stdout) == (0, "n\n3723\n")
+    assert (done.returncode, done.stdout) == (0, "n\n3726\n")
 
 
 @pytest.mark.slow

@@ -36,8 +36,11 @@ FILES = (
     "graphcore/data-loading",
 )
 
+# A thread and a paper: their lines stand in no file of a repository.
+TEXTS = ("graphcore/sparq-attention", "graphcore/fastdeploy-437")
 
-@pytest.mark.parametrize("name", FILES)
+
+@pytest.mark.parametrize("name", FILES + TEXTS)
 def test_every_line_becomes_a_figure(query: Query, name: str) -> None:
     sidecar = tomllib.loads((ROOT / "raw" / f"{name}.csv.toml").read_text(encoding="utf-8"))
     document = sidecar["document_id"]
@@ -111,6 +114,10 @@ def test_sidecar_names_each_file_that_a_line_stands_in(name: str) -> None:
             ),
             ("C600", 1, "vendor", 23500.0, None, None, None, "Top-1 (%)", 75.89),
         ),
+        (
+            "document_id = 'graphcore-fastdeploy-437' AND model = 'EfficientNet-B7'",
+            (None, None, "vendor", None, 10.1965, None, None, None, None),
+        ),
     ],
 )
 def test_network_as_its_source_prints_it(query: Query, where: str, row: tuple[object, ...]) -> None:
@@ -148,6 +155,14 @@ def test_network_as_its_source_prints_it(query: Query, where: str, row: tuple[ob
         (
             "document_id LIKE '%lbm%' AND shape LIKE 'strategy=implicit%' AND statistic = 'total'",
             ("GC2", None, 21010.0, 21010.0),
+        ),
+        (
+            "document_id LIKE '%sparq%' AND unit = 'ms' AND conditions LIKE 'SparQ%r = 32, k = 128%'",
+            ("Bow", 1, 5.28, 0.00528),
+        ),
+        (
+            "document_id LIKE '%sparq%' AND metric = 'ratio' AND chip = 'Bow' AND value < 10",
+            ("Bow", 1, 7.41, 7.41),
         ),
     ],
 )

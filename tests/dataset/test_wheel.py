@@ -54,7 +54,7 @@ class Call(NamedTuple):
 
 PLOTS = ("plots",)
 CALLS = (
-    Call("query 'SELECT count(*) AS n FROM results' --format csv", "3723"),
+    Call("query 'SELECT count(*) AS n FROM results' --format csv", "3726"),
     Call("claims sdk14-mcmc-speedup-17 --format csv", "sdk14-mcmc-speedup-17"),
     Call("analyse generations", "bow_platform"),
     Call("analyse generations --plot generations.svg", "bow_platform", PLOTS),
@@ -72,7 +72,7 @@ CALLS = (
     Call("publish --warehouse {WAREHOUSE} --out published", "publish from a clone", status=1),
     Call("verify {RELEASE}", "OK "),
     Call("diff {RELEASE} {WAREHOUSE}", "rows"),
-    Call("mcp", "3723"),
+    Call("mcp", "3726"),
     Call("predict --target c2", "throughput"),
     Call(
         "sweep --backend emulator --model resnet50 --batch-sizes 4 --out swept --format json",

@@ -29,3 +29,8 @@ def test_entries_in_the_record_and_only_they_name_documents(query: Query) -> Non
 def test_every_entry_names_the_searches_that_found_it(query: Query) -> None:
     named = "SELECT unnest(string_split(found_by, ' ')) FROM detail.register"
     assert query(f"{named} EXCEPT SELECT search_id FROM detail.register_searches") == []
+
+
+def test_reasons_are_stated_per_entry(query: Query) -> None:
+    shared = "SELECT reason FROM detail.register WHERE status <> 'in the record'"
+    assert query(f"{shared} GROUP BY 1 HAVING count(*) > 4") == []

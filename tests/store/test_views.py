@@ -131,7 +131,7 @@ def without_database(
 @pytest.mark.parametrize(
     ("statement", "rows"),
     [
-        ("SELECT count(*) FROM results", 3723),
+        ("SELECT count(*) FROM results", 3726),
         (
             (
                 "WITH a AS (FROM detail.latency_bounded) SELECT count(*) FROM a"
