@@ -71,8 +71,8 @@ GPU_ROW = "platform = '8x A100-80GB (DGX A100)' AND model = 'ResNet-50 v1.5' AND
         (
             "latency_bounded",
             "DELETE FROM results WHERE throughput IS NULL AND platform = '1x A100-40GB'",
-            "80 rows print a latency and no throughput (BERT-Base and BERT-Large on 1x A100-40GB)",
-            "51 within 20 ms have a row.",
+            "83 rows print a latency and no throughput (BERT-Base, BERT-Large, EfficientNet-B7,",
+            "3 rows print a latency and no throughput (EfficientNet-B7, EfficientNetB0_small and",
         ),
         (
             "c2_to_m2000",

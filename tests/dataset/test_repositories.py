@@ -116,7 +116,7 @@ def test_sidecar_names_each_file_that_a_line_stands_in(name: str) -> None:
         ),
         (
             "document_id = 'graphcore-fastdeploy-437' AND model = 'EfficientNet-B7'",
-            (None, None, "vendor", None, 10.1965, None, None, None, None),
+            (None, None, "vendor", None, 10.1965, None, "per-batch", None, None),
         ),
     ],
 )
