@@ -1,4 +1,4 @@
-"""Leave parties, rounds and chips out, and count how often the intervals of what a third party
+"""Leave parties, rounds, chips and makers out, and count how often the intervals of what a third party
 measures contain the pairs that they were made without.
 """
 
@@ -44,7 +44,7 @@ def run(_: Options) -> Report:
             rows.append(
                 (left_out, f"{nominal:.0%}", len(measured), share, width, *summarise(pooled))
             )
-            if left_out != "chip":
+            if left_out in ("party", "round"):
                 groups += list_groups(measured, left_out, nominal)
             if left_out == "party":
                 targets += [
@@ -67,8 +67,8 @@ def run(_: Options) -> Report:
     )
     return Report(
         "expect",
-        "intervals of what a third party measures, made without the party, round or chip that they"
-        " are judged by",
+        "intervals of what a third party measures, made without the party, round, chip or maker that"
+        " they are judged by",
         [
             ReportTable("Coverage and width", columns, rows),
             ReportTable(

@@ -291,9 +291,20 @@ FINDINGS = {  # sentences of the README and of the findings with the query that 
         WHERE kind = 'performance'
         HAVING bool_and(metric = 'MLPerf time to train') FILTER (verdict = 'confirmed')"""
     ),
-    "There are {} flags, {} of them errors": (
-        "SELECT count(*), count(*) FILTER (severity = 'error') FROM flags"
-    ),
+    "There are {} flags on {} rows of {} documents; {} are errors, on {} rows of {}": """
+        WITH sources AS (
+            SELECT result_id, document_id FROM results
+            UNION ALL
+            SELECT microbenchmark_id, document_id FROM microbenchmarks
+        )
+        SELECT
+            count(*), count(DISTINCT result_id), count(DISTINCT document_id),
+            count(*) FILTER (severity = 'error'),
+            count(DISTINCT result_id) FILTER (severity = 'error'),
+            count(DISTINCT document_id) FILTER (severity = 'error')
+        FROM flags
+        JOIN sources USING (result_id)
+    """,
 }
 
 

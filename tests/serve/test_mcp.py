@@ -202,7 +202,7 @@ def test_overview_is_short_and_its_parts_are_on_request(ask: Ask) -> None:
     summary = ask("overview")
     assert len(json.dumps(summary, ensure_ascii=False).encode()) < MAX_SUMMARY
     assert summary["parts"]["models"] == len(ask("overview", part="models")["models"]) > 0
-    assert summary["not_usable"].startswith("177 of 3,726 rows are not usable: ")
+    assert summary["not_usable"].startswith("383 of 3,726 rows are not usable: ")
 
 
 RUN = {"model": "resnet50", "batch_size": 16}
