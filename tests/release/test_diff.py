@@ -341,7 +341,7 @@ def test_release_is_identical_to_its_warehouse(
     if output == "json":
         assert json.loads(result.stdout)["identical"] is True
     else:
-        assert re.search(r"[Nn]o difference in 37 tables", result.stdout)
+        assert re.search(r"[Nn]o difference in 38 tables", result.stdout)
 
 
 def test_control_characters_do_not_reach_the_terminal(tmp_path: Path) -> None:
