@@ -166,6 +166,7 @@ const OUTCOMES: Record<string, { sign: string; holds: boolean }> = {
   "within-spread": { sign: "≈", holds: true },
   "within-sdk-spread": { sign: "±", holds: true },
   reaches: { sign: "≥", holds: true },
+  "nearly-reaches": { sign: "∓", holds: false },
   exceeds: { sign: "↑", holds: false },
   differs: { sign: "✗", holds: false },
   "falls-short": { sign: "↓", holds: false },
@@ -212,6 +213,7 @@ function Claim({ claim, values, uses, open }: { claim: Row; values: Row[]; uses:
         </a>
       </p>
       <p>{getText(claim, "claim")}.</p>
+      <p>Reason: {getText(claim, "reason")}.</p>
       {values.length > 0 && (
         <ul class="arithmetic">
           {values.map((value, index) => {
@@ -229,7 +231,6 @@ function Claim({ claim, values, uses, open }: { claim: Row; values: Row[]; uses:
           })}
         </ul>
       )}
-      {getText(claim, "not_recomputable") && <p>Why not: {getText(claim, "not_recomputable")}.</p>}
       <details>
         <summary>Conditions, interpretation and source</summary>
         <dl>

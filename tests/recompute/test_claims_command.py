@@ -34,6 +34,7 @@ def test_json_is_one_list_of_records(warehouse: Path, query: Query) -> None:
             "gap_percent",
             "gap_kind",
             "inputs",
+            "reason",
         )
     }
     assert [(len(records),)] == query("SELECT count(*) FROM claims")
@@ -52,24 +53,25 @@ def test_json_is_one_list_of_records(warehouse: Path, query: Query) -> None:
 
 def test_csv_holds_the_same(warehouse: Path) -> None:
     [row] = csv.DictReader(io.StringIO(run_claims(warehouse, CLAIM, "--format", "csv").stdout))
-    assert (row["figure"], row["verdict"]) == ("17x", "reached-by-later-sdk")
+    assert (row["figure"], row["verdict"]) == ("17x", "depends-on-reading")
     assert json.loads(row["recomputed"])[0]["arithmetic"] == "48 h × 3600 / (200 × 49 s) = 17.63"
 
 
 def test_table_can_be_filtered(warehouse: Path) -> None:
     done = run_claims(
-        warehouse, "--verdict", "contradicted", "--document", "qwant-c2-report-2020-02-28"
+        warehouse, "--verdict", "contradicted", "--document", "graphcore-mk2-blog-2020-12-09"
     )
     header, _, *lines = done.stdout.splitlines()
     assert header.split() == ["claim_id", "figure", "verdict", "recomputed", "gap"]
-    assert [line.split()[0] for line in lines] == ["qwant2020-latency-proportional"]
-    assert "3.493" in lines[0]
+    assert [line.split()[0] for line in lines] == ["blog2020-m2000-over-dgx-a100"]
+    assert "0.3359 … 0.4928" in lines[0]
     assert done.stderr == "1 claims\n"
 
 
 def test_named_claim_is_printed_with_its_arithmetic(warehouse: Path) -> None:
     done = run_claims(warehouse, "sdk14-mcmc-speedup-27")
-    assert "**not-supported**" in done.stdout
+    assert "**depends-on-reading**" in done.stdout
+    assert "Reason: “27x” fails read as one of 200 calculations (17.63);" in done.stdout
     assert "- ↓ 48 h × 3600 / (200 × 49 s) = 17.63" in done.stdout
     assert "200 calculations in a sliding window" in done.stdout
     assert "Gap: -35 %, beyond." in done.stdout

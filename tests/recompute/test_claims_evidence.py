@@ -28,6 +28,13 @@ def test_note_of_a_document_names_what_was_read(query: Query) -> None:
         # a swapped baseline has its verdict, and no other claim has only such values
         "(c.verdict = 'swapped-baseline') <> (c.swapped_baseline IS NOT NULL)",
         "c.verdict <> 'swapped-baseline' AND r.stand_in IS NOT NULL AND r.not_counted IS NULL",
+        # reached is at or above the figure, where more is better
+        (
+            "c.verdict = 'reached-by-later-sdk' AND r.not_counted IS NULL"
+            " AND if(c.direction = 'lower', r.value > c.value, r.value < c.value)"
+        ),
+        # under another condition than the claim's a value counts for no side
+        "r.departs IS NOT NULL AND r.not_counted IS NULL",
         # nothing is left out because it is too low, or too high
         "regexp_matches(r.not_counted, '(?i)too (low|high)|bound')",
     ],
@@ -62,3 +69,41 @@ def test_circular_claims_are_those_without_a_measurement(query: Query) -> None:
     )
     assert query(wrong) == []
     assert query("SELECT count(*) > 5 FROM claims WHERE verdict = 'circular'") == [(True,)]
+
+
+def test_value_and_its_mirror_image_count_alike(query: Query) -> None:
+    """Batches in flight raise a throughput and a latency: what cannot count against the one cannot
+    count for the other.
+    """
+    used = """
+        SELECT
+            c.claim_id, p.not_counted
+        FROM claims AS c
+        JOIN recomputations AS p USING (claim_id)
+        JOIN detail.recomputation_inputs AS i USING (claim_id, position)
+        JOIN results AS r ON i.table_name = 'results' AND r.result_id = i.key
+        WHERE r.latency_basis = 'several-in-flight'
+            AND c.metric IN ('latency', 'throughput at lowest latency')
+    """
+    assert query(f"SELECT count(*) > 10 FROM ({used})") == [(True,)]
+    assert query(f"SELECT DISTINCT claim_id FROM ({used}) WHERE not_counted IS NULL") == []
+
+
+def test_every_claim_has_a_reason_with_its_figures(query: Query) -> None:
+    assert query("SELECT claim_id FROM claims WHERE length(reason) < 20") == []
+    assert (
+        query("""
+        SELECT claim_id FROM claims
+        WHERE NOT contains(reason, figure) AND verdict <> 'not-recomputable'
+    """)
+        == []
+    )
+    assert (
+        query("""
+        SELECT claim_id FROM claims
+        WHERE (verdict LIKE 'depends-on-%' AND verdict <> 'depends-on-baseline')
+            <> (rests_on IS NOT NULL)
+            OR verdict <> 'depends-on-' || split_part(rests_on, ',', 1)
+    """)
+        == []
+    )

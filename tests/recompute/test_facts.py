@@ -18,7 +18,7 @@ MACHINES = "facts/machines.csv"
 BLOGS_OF_LATER_ROUNDS = (
     "('graphcore-mlperf-v1.1-blog-2021-12-01', 'graphcore-mlperf-v2.0-blog-2022-06-29')"
 )
-MAX_NOT_RECOMPUTABLE = 30
+MAX_NOT_RECOMPUTABLE = 23  # without any value; others show some that do not count
 
 
 @pytest.mark.parametrize(
@@ -103,7 +103,7 @@ def test_a100_rows_are_the_printed_ones(query: Query) -> None:
         ("mlperf2021-resnet50-servers", [4.0]),
         ("mlperf2021-bert-servers", [1.0, 1.0]),
         ("mlperf2021-pod16-server-cpus", [2.0, 2.0, 2.0]),
-        ("mlperf2021-sdk-updates", [3.0]),
+        ("mlperf2021-sdk-updates", [3.0, 2.0]),
         ("page2023-ogb-challenges", [3.0]),
         ("page2023-ogb-pcqm4mv2-rank", [1.0]),
         ("page2023-ogb-wikikg90mv2-rank", [1.0]),
@@ -139,5 +139,6 @@ def test_few_claims_are_not_recomputable_and_each_names_what_is_needed(query: Qu
     claims = f"SELECT not_recomputable FROM claims WHERE document_id NOT IN {BLOGS_OF_LATER_ROUNDS}"
     assert query(f"SELECT count(*) FROM ({claims})") == [(127,)]
     reasons = query(f"{claims} AND verdict = 'not-recomputable'")
-    assert 0 < len(reasons) <= MAX_NOT_RECOMPUTABLE
+    without_values = query(f"{claims} AND recomputation IS NULL")
+    assert 0 < len(without_values) <= MAX_NOT_RECOMPUTABLE
     assert [reason for (reason,) in reasons if ". Needed: " not in reason] == []

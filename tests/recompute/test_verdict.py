@@ -8,15 +8,17 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from ipu_results.recompute.verdict import (
+    AXES,
     BOUNDED,
     CONFIRMED,
-    DEPENDS_ON_READING,
+    DEPENDS_ON,
     GAP_KINDS,
     HOLDS,
     NONE_AGREES,
     OUTCOMES,
     SWAPPED_BASELINE,
     WITHIN_SPREAD,
+    find_decisive_axes,
     judge_claim,
     judge_value,
     measure_gap,
@@ -35,12 +37,13 @@ def test_words_of_the_schema_are_those_of_the_rules() -> None:
         ["agrees"],
         ["last-digit"],
         ["reaches"],
+        ["nearly-reaches"],
         [WITHIN_SPREAD],
         ["agrees", "differs"],
         *([outcome] for outcome in NONE_AGREES),
     )
     verdicts = {judge_claim(values, evidence) for values in outcomes for evidence in CONFIRMED}
-    assert verdicts | {DEPENDS_ON_READING, SWAPPED_BASELINE} == set(
+    assert verdicts | {*DEPENDS_ON.values(), SWAPPED_BASELINE} == set(
         table("claims").choices("verdict")
     )
 
@@ -84,11 +87,12 @@ def test_outcome_of_a_later_sdk_never_falls_as_the_value_grows(
 ) -> None:
     order = {
         "falls-short": 0,
-        "within-sdk-spread": 1,
-        "last-digit": 1,
-        "agrees": 1,
-        "reaches": 2,
-        "exceeds": 2,
+        "nearly-reaches": 1,
+        "last-digit": 2,
+        "agrees": 3,
+        "within-sdk-spread": 4,
+        "reaches": 5,
+        "exceeds": 5,
     }
     ranks = [
         order[
@@ -105,7 +109,9 @@ def test_outcome_of_a_later_sdk_never_falls_as_the_value_grows(
     ("value", "outcome"),
     [
         (93.9, "falls-short"),
-        (94.1, "within-sdk-spread"),
+        (94.1, "nearly-reaches"),
+        (99.9, "nearly-reaches"),
+        (100.1, "within-sdk-spread"),
         (110.9, "within-sdk-spread"),
         (111.1, "exceeds"),
     ],
@@ -179,7 +185,11 @@ def test_gap_has_a_size_and_a_kind(
         ("later-sdk", ["reaches"], "reached-by-later-sdk"),
         ("later-sdk", ["agrees", "within-sdk-spread"], "reached-by-later-sdk"),
         ("own", ["last-digit", "agrees"], "last-digit-differs"),
-        ("later-sdk", ["last-digit"], "reached-by-later-sdk"),
+        ("later-sdk", ["last-digit"], "last-digit-differs"),
+        ("later-sdk", ["reaches", "last-digit"], "last-digit-differs"),
+        ("later-sdk", ["nearly-reaches"], "nearly-reached-by-later-sdk"),
+        ("later-sdk", ["within-sdk-spread", "nearly-reaches"], "nearly-reached-by-later-sdk"),
+        ("later-sdk", ["last-digit", "nearly-reaches"], "nearly-reached-by-later-sdk"),
         ("own", ["last-digit", "differs"], "depends-on-baseline"),
         ("later-sdk", ["within-sdk-spread", "falls-short"], "depends-on-baseline"),
         ("later-sdk", ["within-sdk-spread", "exceeds"], "depends-on-baseline"),
@@ -197,32 +207,79 @@ def test_verdict_follows_from_the_outcomes(
     assert judge_claim(outcomes, evidence) == judge_claim(outcomes[::-1], evidence) == expected
 
 
+@given(
+    st.sampled_from(("eq", "rounded-or-cut")),
+    FIGURES,
+    st.sampled_from([0.5, 0.05, 0.005]),
+    st.sampled_from(["higher", "lower"]),
+    st.sampled_from([0.0, 0.06]),
+)
+def test_claim_is_reached_only_at_or_above_its_figure(
+    relation: str, value: float, tolerance: float, direction: str, margin: float
+) -> None:
+    outcome = judge_value(
+        "later-sdk", relation, value, 100.0, tolerance, None, (margin, margin), direction
+    )
+    is_reached = value <= 100 if direction == "lower" else value >= 100
+    assert (judge_claim([outcome], "later-sdk") == "reached-by-later-sdk") <= is_reached
+    assert (outcome in {"falls-short", "nearly-reaches", "last-digit"}) == (not is_reached)
+
+
+def test_figure_of_a_later_sdk_that_only_rounds_to_the_claim_does_not_reach_it() -> None:
+    assert judge_value("later-sdk", "eq", 3.36, 3.4, 0.05) == "last-digit"
+    assert judge_value("later-sdk", "eq", 3.44, 3.4, 0.05) == "agrees"
+    assert judge_value("own", "eq", 3.36, 3.4, 0.05) == "agrees"
+
+
 @pytest.mark.parametrize(
-    ("outcomes", "readings", "expected"),
+    ("outcomes", "axes", "expected", "decisive"),
     [
-        (["agrees", "differs"], ["less time", "higher speed"], "depends-on-reading"),
-        (
-            ["agrees", "agrees", "differs"],
-            ["less time", "less time", "higher speed"],
-            "depends-on-reading",
-        ),
+        (["agrees", "differs"], ["r less", "r more"], "depends-on-reading", ["reading"]),
+        (["agrees"] * 2 + ["differs"], ["r less"] * 2 + ["r more"], "depends-on-reading", None),
+        # what decides is none of the axes
+        (["agrees", "differs"], ["r less", "r less"], "depends-on-baseline", []),
         (
             ["agrees", "differs", "differs"],
-            ["less time", "less time", "higher speed"],
+            ["r less", "r less", "r more"],
             "depends-on-baseline",
+            [],
         ),
-        (["agrees", "agrees"], ["less time", "higher speed"], "confirmed"),
-        (["differs", "differs"], ["less time", "higher speed"], "contradicted"),
+        (["agrees", "agrees"], ["r less", "r more"], "confirmed", []),
+        (["differs", "differs"], ["r less", "r more"], "contradicted", []),
+        (["agrees", "differs"], ["d open", "d closed"], "depends-on-division", ["division"]),
+        (["within-spread", "differs"], ["d closed", "d open"], "depends-on-division", None),
+        (["agrees", "differs"], ["s 16", "s 128"], "depends-on-system", ["system"]),
+        (["agrees", "differs"], ["f one.csv", "f two.csv"], "depends-on-source", ["source"]),
+        (
+            ["agrees", "differs", "differs", "differs"],
+            ["d open, r less", "d open, r more", "d closed, r less", "d closed, r more"],
+            "depends-on-division",
+            ["division", "reading"],
+        ),
+        # the division does not matter: each has both outcomes by the reading
+        (
+            ["agrees", "differs", "agrees", "differs"],
+            ["d open, r less", "d open, r more", "d closed, r less", "d closed, r more"],
+            "depends-on-reading",
+            ["reading"],
+        ),
+        (["falls-short", "exceeds"], ["r part", "r whole"], "depends-on-reading", ["reading"]),
     ],
 )
-def test_claim_that_one_reading_fulfils_depends_on_the_reading(
-    outcomes: list[str], readings: list[str], expected: str
+def test_verdict_names_what_the_claim_rests_on(
+    outcomes: list[str], axes: list[str], expected: str, decisive: list[str] | None
 ) -> None:
+    letters = dict(zip("dsfr", AXES, strict=True))
+    parts = [{letters[part[0]]: part[2:] for part in text.split(", ")} for text in axes]
+    named = [tuple(part.get(axis) for axis in AXES) for part in parts]
+    evidence = "later-sdk" if "exceeds" in outcomes else "own"
     assert (
-        judge_claim(outcomes, "own", readings)
-        == judge_claim(outcomes[::-1], "own", readings[::-1])
+        judge_claim(outcomes, evidence, named)
+        == judge_claim(outcomes[::-1], evidence, named[::-1])
         == expected
     )
+    if decisive is not None:
+        assert list(find_decisive_axes(outcomes, named)) == decisive
 
 
 @pytest.mark.parametrize("claimed", [5.2, 500.0, -3.0])

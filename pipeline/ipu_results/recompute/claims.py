@@ -24,6 +24,7 @@ RECORD_COLUMNS = (
     "gap_percent",
     "gap_kind",
     "inputs",
+    "reason",
 )
 
 
@@ -108,6 +109,7 @@ MARKS = {
     "reaches": "≥",
     "exceeds": "↑",
     "differs": "✗",
+    "nearly-reaches": "∓",
     "falls-short": "↓",
 }
 SHOWN_INPUTS = 6
@@ -123,22 +125,19 @@ CONDITIONS = {
 
 
 def format_claim(claim: Record) -> Iterator[str]:
-    """Yield the lines of one claim: figure, verdict, conditions, interpretation, gap, arithmetic,
-    inputs.
+    """Yield the lines of one claim: figure, verdict, reason, conditions, interpretation, gap,
+    arithmetic, inputs.
     """
     yield f"### `{claim['claim_id']}`: {claim['figure']}: **{claim['verdict']}**"
     yield ""
     yield f"{claim['claim']} ({claim['place']})."
+    yield f"Reason: {claim['reason'].removesuffix('.')}."
     if conditions := ", ".join(
         f"{word}{claim[name]}" for name, word in CONDITIONS.items() if claim[name]
     ):
         yield f"Conditions: {conditions}."
-    if claim["swapped_baseline"]:
-        yield f"Swapped baseline: {claim['swapped_baseline']}."
     if claim["interpretation"]:
         yield f"Interpretation: {claim['interpretation']}."
-    if claim["not_recomputable"]:
-        yield f"Reason: {claim['not_recomputable'].removesuffix('.')}."
     if not claim["values"]:
         return
     yield f"Gap: {format_gap(claim)}."

@@ -13,10 +13,13 @@ from ipu_results.check.gate import find_failures
 from ipu_results.errors import DamagedDocumentError
 from ipu_results.ground.files import load_schema_file
 from ipu_results.normalise import NormalisedDocument, list_passthrough
+from ipu_results.recompute.reasons import Finding, explain
 from ipu_results.recompute.run import Recomputed, Recomputer, open_recomputer
 from ipu_results.recompute.verdict import (
+    AXES,
     BASES,
     BOUNDED,
+    DEPENDS_ON,
     HOLDS,
     INTERNAL,
     LATER_SDK,
@@ -24,6 +27,7 @@ from ipu_results.recompute.verdict import (
     NOT_RECOMPUTABLE,
     SWAPPED_BASELINE,
     Gap,
+    find_decisive_axes,
     judge_claim,
     judge_value,
     measure_gap,
@@ -39,12 +43,19 @@ COMPUTED = (
     "recomputation_sql",
     "recomputed",
     "verdict",
+    "rests_on",
+    "reason",
     "swapped_baseline",
     "gap_percent",
     "gap_kind",
 )
 KINDS = "vocabulary/claims.toml"
-PLACEHOLDERS = {"recomputed": "[]", "verdict": NOT_RECOMPUTABLE}
+# of the columns that are computed and required
+PLACEHOLDERS = {
+    "claims": {"recomputed": "[]", "verdict": NOT_RECOMPUTABLE, "reason": NO_ROW},
+    "contradictions": {"recomputed": "[]"},
+    "claim_conditions": {},
+}
 CONDITIONS = ("precision_printed", "batch", "framework", "dataset_printed")
 NONE_COUNTS = "No recomputed value counts: "
 NEEDED = ". Needed: a figure under the conditions of the claim"
@@ -159,7 +170,7 @@ def _get_file_id(row: Record) -> str:
 
 def _check_rows(name: str, rows: Sequence[Record]) -> None:
     """Pass rows through the gate of their table before anything is computed from them."""
-    complete = [{**row, **PLACEHOLDERS} for row in rows]
+    complete = [{**row, **PLACEHOLDERS[name]} for row in rows]
     for failure in find_failures(table(name), build_frame(table(name), complete)):
         if failure.reason != "repeated-key":
             row = rows[failure.row]
@@ -270,12 +281,20 @@ def _judge_value(claim: Record, item: Recomputed, sdk_margins: tuple[float, floa
     tolerance = float(claim["digits_tolerance"])
     relation = item.relation or claim["relation"]
     outcome = judge_value(
-        claim["basis"], relation, item.value, claimed, tolerance, item.within_spread, sdk_margins
+        claim["basis"],
+        relation,
+        item.value,
+        claimed,
+        tolerance,
+        item.within_spread,
+        sdk_margins,
+        claim["direction"],
     )
     gap = measure_gap(
         relation, item.value, claimed, tolerance, item.spread, bool(item.within_spread)
     )
-    return JudgedValue(item, outcome, gap, item.shown_only)
+    reasons = dict.fromkeys(filter(None, (item.departs, item.shown_only)))
+    return JudgedValue(item, outcome, gap, "; ".join(reasons) or None)
 
 
 def _judge(
@@ -284,24 +303,42 @@ def _judge(
     complete = {**claim, **_format_values([item.recomputed for item in values], claim, sql_texts)}
     if not values:
         reason = claim["not_recomputable"] or NO_ROW
-        return {**complete, "verdict": NOT_RECOMPUTABLE, "not_recomputable": reason}
+        return {
+            **complete,
+            "verdict": NOT_RECOMPUTABLE,
+            "reason": reason,
+            "not_recomputable": reason,
+        }
     counted = [item for item in values if item.not_counted is None]
+    outcomes = [item.outcome for item in counted]
+    axes = [item.recomputed.axes for item in counted]
     stand_ins = dict.fromkeys(
         item.recomputed.stand_in for item in counted if item.recomputed.stand_in
     )
-    evidence = _get_evidence(recomputer, complete, counted)
-    verdict = judge_claim(
-        [item.outcome for item in counted], evidence, [item.recomputed.reading for item in counted]
+    verdict = judge_claim(outcomes, _get_evidence(recomputer, complete, counted), axes)
+    verdict = SWAPPED_BASELINE if stand_ins else verdict
+    not_counted = dict.fromkeys(
+        reason for item in values if item.not_counted for reason in item.not_counted.split("; ")
     )
-    reasons = dict.fromkeys(item.not_counted for item in values if item.not_counted)
+    none_counts = (
+        NONE_COUNTS + "; ".join(not_counted) + NEEDED if verdict == NOT_RECOMPUTABLE else None
+    )
+    stand_in = "; ".join(stand_ins) or None
     percent, kind = min((item.gap for item in counted or values), key=Gap.rank)
+    findings = [
+        Finding(item.recomputed.value, item.outcome, item.recomputed.axes) for item in counted
+    ]
+    tables = {table_name for item in counted for table_name, _ in item.recomputed.inputs}
     return {
         **complete,
-        "verdict": SWAPPED_BASELINE if stand_ins else verdict,
-        "swapped_baseline": "; ".join(stand_ins) or None,
-        "not_recomputable": (
-            NONE_COUNTS + "; ".join(reasons) + NEEDED if verdict == NOT_RECOMPUTABLE else None
-        ),
+        "verdict": verdict,
+        "rests_on": ", ".join(find_decisive_axes(outcomes, axes))
+        if verdict in DEPENDS_ON.values()
+        else None,
+        "reason": none_counts
+        or explain(complete, verdict, findings, stand_in, uses_claims="claims" in tables),
+        "swapped_baseline": stand_in,
+        "not_recomputable": none_counts,
         "gap_percent": percent,
         "gap_kind": kind,
     }
@@ -344,7 +381,8 @@ def _list_recomputations(
                 "gap_kind": item.gap.kind,
                 "not_counted": item.not_counted,
                 "stand_in": item.recomputed.stand_in,
-                "reading": item.recomputed.reading,
+                "departs": item.recomputed.departs,
+                **dict(zip(AXES, item.recomputed.axes, strict=True)),
             }
 
 

@@ -16,7 +16,11 @@ Further columns are optional:
 * `relation` VARCHAR: that of this value, where it reads the claim in another way
 * `shown_only` VARCHAR: why the value is shown and does not count for the verdict; null if it counts
 * `stand_in` VARCHAR: what takes the place of the baseline that the claim names or leaves open; null where it is its own
-* `reading` VARCHAR: how the value reads the words of the claim, where they can be read in several ways
+* `division`, `system`, `source`, `reading` VARCHAR: what the claim leaves open and the value takes as said here: the
+  MLPerf division, the machine compared, the file or party that prints the figures, how the words are read
+
+Where the results that a value used depart from the conditions of the claim, `schema/claims/departures.sql` finds it: no
+recomputation has to say so.
 """
 
 from __future__ import annotations
@@ -32,9 +36,10 @@ import pandas as pd
 import pyarrow as pa
 
 from ipu_results.errors import DamagedDocumentError, QueryError
+from ipu_results.ground.files import SCHEMA
 from ipu_results.ground.physics import round_derived
 from ipu_results.ground.sql import ATTACHED, begin_reading, create_table, fetch_rows, open_schemas
-from ipu_results.recompute.verdict import HOLDS
+from ipu_results.recompute.verdict import AXES, HOLDS, Axes
 from ipu_results.schema import DETAIL, VIEWS, View, quote, table
 
 SDK_MARGINS = """
@@ -64,8 +69,9 @@ OPTIONAL_COLUMNS = {
     "relation": "VARCHAR",
     "shown_only": "VARCHAR",
     "stand_in": "VARCHAR",
-    "reading": "VARCHAR",
+    **dict.fromkeys(AXES, "VARCHAR"),
 }
+DEPARTURES = SCHEMA / "claims" / "departures.sql"
 # a row that a user handed in changes no verdict
 RECORD = " WHERE relationship IS DISTINCT FROM 'submitted'"
 CLAIMS, PRINTED, CURRENT = "claims", "printed", "current_claim"
@@ -101,7 +107,16 @@ class Recomputed(NamedTuple):
     relation: str | None = None
     shown_only: str | None = None
     stand_in: str | None = None
+    division: str | None = None
+    system: str | None = None
+    source: str | None = None
     reading: str | None = None
+    departs: str | None = None
+
+    @property
+    def axes(self) -> Axes:
+        """Return what the value takes the claim to leave open, in the order of AXES."""
+        return self.division, self.system, self.source, self.reading
 
     @property
     def spread(self) -> tuple[float, float] | None:
@@ -123,6 +138,7 @@ class Recomputer:
         self._connection = connection
         self._tables = tables
         self._keys: dict[str, frozenset[str]] = {}
+        self._departures = DEPARTURES.read_text(encoding="utf-8")
 
     def run(self, sql: str, claim_id: str | None, document: str, name: str) -> list[Recomputed]:
         """Return the values of one recomputation, none if the rows that it needs are not in the
@@ -144,7 +160,20 @@ class Recomputer:
         valued = [row for row in named if row.get("value") is not None]
         if message := _find_fault(columns, valued) or self._find_unknown_input(valued):
             raise DamagedDocumentError(message, document=document, place=f"{name}.sql")
-        return [Recomputed(**{**row, "inputs": _split_inputs(row["inputs"])}) for row in valued]
+        values = [Recomputed(**{**row, "inputs": _split_inputs(row["inputs"])}) for row in valued]
+        if claim_id is None:
+            return values
+        return [value._replace(departs=self._find_departures(value)) for value in values]
+
+    def _find_departures(self, value: Recomputed) -> str | None:
+        """Return where the results of a value depart from the conditions of the claim."""
+        names = ", ".join(quote(key) for table_name, key in value.inputs if table_name == "results")
+        if not names:
+            return None
+        self._connection.execute(f"SET VARIABLE result_ids = [{names}]")
+        self._connection.execute(f"SET VARIABLE has_stand_in = {value.stand_in is not None}")
+        _, rows = fetch_rows(self._connection, self._departures)
+        return "; ".join(departure for (departure,) in rows) or None
 
     def _find_unknown_input(self, rows: Sequence[Mapping[str, Any]]) -> str | None:
         for table_name, key in (pair for row in rows for pair in _split_inputs(row["inputs"])):

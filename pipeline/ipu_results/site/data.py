@@ -274,7 +274,7 @@ CLAIMS = """
     SELECT
         claim_id, document_id, claim, figure, value, unit, subject, baseline, model_printed, task,
         metric, kind, sdk_version, precision_printed, batch, framework, dataset_printed, place,
-        interpretation, basis, verdict, gap_percent, gap_kind, not_recomputable, recomputation_sql, locator
+        interpretation, basis, verdict, reason, gap_percent, gap_kind, not_recomputable, recomputation_sql, locator
     FROM claims
     ORDER BY document_id, claim_id
 """

@@ -8,7 +8,7 @@ SELECT
         2 * n.throughput / (n.chip_count / one.chip_count * one.throughput)
     ) AS arithmetic,
     ['results:' || n.result_id, 'results:' || one.result_id] AS inputs,
-    'four machines, scaled to the two of the claim' AS stand_in
+    'four machines, scaled to the two of the claim by the share that it speaks of' AS shown_only
 FROM claim AS c
 JOIN results AS one ON one.platform = c.baseline AND one.model_printed = c.model_printed
 JOIN results AS n ON n.model_printed = one.model_printed AND n.variant = one.variant AND n.precision_printed = one.precision_printed

@@ -19,7 +19,7 @@ SELECT
     t.name AS baseline,
     printf('100 × %.0f × 512 / %.0f = %.2f %%', t.samples, s.tokens, 100 * t.samples * 512 / s.tokens) AS arithmetic,
     [t.input] AS inputs,
-    'NVIDIA''s scheme for a whole pre-training that the claim does not define' AS stand_in
+    'tokens of NVIDIA''s scheme, while the claim defines neither its compute nor a whole pre-training' AS shown_only
 FROM taken AS t
 CROSS JOIN scheme AS s
 ORDER BY t.place, t.name

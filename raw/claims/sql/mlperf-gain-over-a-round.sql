@@ -12,7 +12,7 @@ pairs AS (
         ['mlperf_entries:' || b.round || '/' || b.path, 'mlperf_entries:' || n.round || '/' || n.path] AS inputs,
         n.platform_printed || ' in ' || n.round || ' against ' || b.platform_printed || ' in ' || b.round || ', ' || n.division
             || ' division' AS compared,
-        t.p_value >= 0.05 AS tied
+        t.p_value >= 0.05 AS tied, n.division, n.platform_printed AS system
     FROM claim AS c
     JOIN entries AS n ON n.model_printed = c.model_printed AND c.subject IN (n.platform_printed, n.submitter)
     JOIN entries AS b
@@ -26,11 +26,12 @@ pairs AS (
 )
 SELECT 100 * (1 - now / before) AS value, compared || ', less time' AS baseline,
     printf('1 - %.4f min / %.4f min = %.2f %%', now, before, 100 * (1 - now / before)) AS arithmetic,
-    inputs, tied AS within_spread, 'less time' AS reading
+    inputs, tied AS within_spread, 'less time' AS reading,
+    division, system
 FROM pairs
 UNION ALL
 SELECT 100 * (before / now - 1), compared || ', higher speed',
     printf('%.4f min / %.4f min - 1 = %.2f %%', before, now, 100 * (before / now - 1)), inputs, tied,
-    'higher speed'
+    'higher speed', division, system
 FROM pairs
 ORDER BY baseline

@@ -1,6 +1,6 @@
 -- IPU-M2000 over one A100 in training: every row published by the day of the blog, 2020-12-09, and the nearest later one.
 -- Of the rows with the precision that the claim names, those that agree with it in framework and card count, or in one of
--- the two if none agrees in both. The others are shown, as is another framework of the IPU-M2000 than the claim names.
+-- the two if none agrees in both. The others are shown.
 WITH gpus AS (
     SELECT
         a.*,
@@ -23,8 +23,6 @@ SELECT
     printf('%g / %g = %.2f', i.throughput, a.throughput, i.throughput / a.throughput) AS arithmetic,
     ['results:' || i.result_id, 'results:' || a.result_id] AS inputs,
     CASE
-        WHEN NOT meets_condition(c.framework, '', family(i.framework)) THEN 'another framework than the claim names'
-        WHEN NOT a.same_precision THEN 'another precision of the A100 than the claim names'
         WHEN a.agrees < max(a.agrees) OVER () THEN 'another card or framework of the A100 than the claim names'
     END AS shown_only,
     CASE

@@ -2,7 +2,8 @@
 SELECT
     a.latency_ms / i.latency_ms AS value, i.conditions AS baseline,
     printf('%g ms / %g ms = %.2f', a.latency_ms, i.latency_ms, a.latency_ms / i.latency_ms) AS arithmetic,
-    ['results:' || i.result_id, 'results:' || a.result_id] AS inputs
+    ['results:' || i.result_id, 'results:' || a.result_id] AS inputs,
+    regexp_extract(i.conditions, 'run of (.*)$', 1) AS source
 FROM claim AS c
 JOIN results AS i ON i.document_id = 'independent-yolov4-heidelberg' AND i.chip = c.subject
 JOIN results AS a

@@ -12,7 +12,8 @@ WITH best AS (
 SELECT
     a.throughput / i.throughput AS value, 'IPU with ' || i.iterations AS baseline,
     printf('%g / %g = %.2f', a.throughput, i.throughput, a.throughput / i.throughput) AS arithmetic,
-    ['results:' || a.result_id, 'results:' || i.result_id] AS inputs
+    ['results:' || a.result_id, 'results:' || i.result_id] AS inputs,
+    'the greatest of the IPU with ' || i.iterations AS reading
 FROM best AS a
 JOIN best AS i ON i.chip = 'GC200'
 WHERE a.chip = 'A30'
