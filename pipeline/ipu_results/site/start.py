@@ -59,8 +59,8 @@ FINDINGS = (
         "Was an IPU machine 40 times as fast as NVIDIA's A100?",
         "{low:.2f}× to {high:.2f}×",
         "Graphcore claimed {claimed:g} times the throughput of one A100 for the image network"
-        " ResNeXt-101. No published row is of the run that was claimed; the nearest {pairs} pairs"
-        " give {low:.2f} to {high:.2f} times.",
+        " ResNeXt-101. No published row is of the run that was claimed; the nearest"
+        " {pairs} published pairs give {low:.2f} to {high:.2f} times.",
         """
         SELECT
             min(r.value) AS low, max(r.value) AS high, count(*) AS pairs,
