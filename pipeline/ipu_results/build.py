@@ -76,7 +76,7 @@ Progress = Callable[[str, str], None]
 Tables = Mapping[str, pd.DataFrame | pa.Table]
 SEVERITIES = ("error", "warn", "info")
 CELLS = "cells"
-RUN_FOLDERS = ("derived", "links", "rules")  # of schema/, whose statements a build runs
+RUN_FOLDERS = ("claims", "derived", "links", "rules")  # of schema/, whose statements a build runs
 # bounds the Python objects in memory at once: `python -m benchmarks stages` shows the peak
 BATCH_RESULTS = 50_000
 

@@ -11,7 +11,7 @@ WITH figures AS (
 ),
 judged AS (
     SELECT
-        o.run, o.result_id, o.obstacles, r.is_ground, r.doubt,
+        o.run, o.result_id, o.obstacles, r.is_evidence, r.doubt,
         r.packed AND m.packed IS NULL AS is_packed,
         CASE
             WHEN f.any_compares THEN NULL
@@ -45,7 +45,7 @@ SELECT
     run, result_id, is_same,
     coalesce(obstacles[1], missing_figure) AS obstacle,
     -- only an error or a doubt keeps it from a comparison
-    is_same AND doubt <> '' AND missing_figure IS NULL AND is_ground
+    is_same AND doubt <> '' AND missing_figure IS NULL AND is_evidence
         AND len(list_filter(obstacles, lambda own: own.code <> 'flagged')) = 0 AS is_doubted,
     -- only that its sequences are packed, of which the user says nothing
     is_same AND is_packed AND missing_figure IS NULL AND len(obstacles) = 1

@@ -3,7 +3,7 @@ WITH same AS (
     SELECT p.run, r.throughput, r.latency_ms, coalesce(r.basis, 'not stated') AS basis
     FROM pairs p
     JOIN theirs r USING (result_id)
-    WHERE p.is_same AND p.obstacle IS NULL AND r.is_ground
+    WHERE p.is_same AND p.obstacle IS NULL AND r.is_evidence
 ),
 latencies AS (
     SELECT run, basis, count(*) AS rows, min(latency_ms) AS low, max(latency_ms) AS high

@@ -1,7 +1,7 @@
 -- The figures of the nearest rows that may be compared, in the sentence that a verdict has of one,
 -- with what the chips and the peaks of both lead to expect.
 SELECT
-    n.run, n.position AS match, n.party, r.is_ground, n.is_same, n.distance, r.basis AS their_basis,
+    n.run, n.position AS match, n.party, r.is_evidence, n.is_same, n.distance, r.basis AS their_basis,
     f.* EXCLUDE (run, result_id, obstacle), f.figure = n.first_figure AS is_first,
     f.figure = 'throughput' AS is_rate,
     greatest(f.ratio, 1 / f.ratio) AS gap,

@@ -21,7 +21,7 @@ SELECT
         if(efficiency IS NULL, NULL, 'efficiency'), if(power_w IS NULL, NULL, 'power_w')
     ) AS printed,
     if(origin = 'emulated', 'emulated', coalesce(relationship, 'unknown')) AS party,
-    party NOT IN ('emulated', 'submitted') AS is_ground,  -- a verdict may rest on it
+    party NOT IN ('emulated', 'submitted') AS is_evidence,  -- a verdict may rest on it
     coalesce(latency_basis, latency_kind) AS basis,
     -- batches that follow each other: the interval of their latency is that of the throughput
     if(latency_kind = 'amortised', 1000 * batch_size / latency_ms_high, NULL) AS throughput_low,

@@ -4,7 +4,7 @@
 WITH firsts AS (  -- the first figure of each nearest row that a verdict may rest on
     SELECT *, row_number() OVER (PARTITION BY run ORDER BY round(distance, 9), match) AS place
     FROM ratios
-    WHERE is_first AND is_ground
+    WHERE is_first AND is_evidence
 ),
 settled AS (  -- of the nearest row of the same set-up, the figure that is furthest off
     SELECT r.*, f.sentence AS first_sentence

@@ -11,7 +11,7 @@ FROM (SELECT *, coalesce(per_chip, ratio) AS factor FROM ratios) r
 JOIN nearest n ON (n.run, n.position) = (r.run, r.match)
 JOIN candidates c ON c.result_id = n.result_id
 JOIN mine m ON m.run = r.run
-WHERE r.party NOT IN ('emulated', 'submitted')
+WHERE r.is_evidence
     AND (c.chip = m.chip OR c.platform = m.platform)
     AND is_thousandfold(factor, 0.5)
 QUALIFY row_number() OVER (PARTITION BY r.run ORDER BY r.match, r.position) = 1

@@ -31,7 +31,6 @@ from ipu_results.schema.vocabulary import normalise_name
 from ipu_results.store.query import open_warehouse
 
 MAX_VARIANTS = 3  # that a remark names
-UNVERIFIED = ("emulated", "submitted")  # groups that no verdict rests on
 ROW_COLUMNS = (
     "result_id",
     "origin",

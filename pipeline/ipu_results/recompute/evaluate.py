@@ -64,13 +64,14 @@ STATED = frozenset({"claims", "platforms", "models"})
 
 
 class JudgedValue(NamedTuple):
-    """A recomputed value with its outcome and gap; `not_counted` says why it does not count for the
-    verdict.
+    """A recomputed value with its outcome and gap; `departs` says where its rows depart from the
+    claim's conditions, `not_counted` why it does not count for the verdict.
     """
 
     recomputed: Recomputed
     outcome: str
     gap: Gap
+    departs: str | None
     not_counted: str | None
 
 
@@ -113,16 +114,10 @@ def evaluate_claims(
     with open_recomputer(
         engine, names, printed, _apply_conditions(printed, conditions, known)
     ) as recomputer:
-        margins = recomputer.measure_sdk_margins()
-        values = {
-            claim["claim_id"]: _prefer_own_baseline(
-                [
-                    _judge_value(claim, item, margins)
-                    for item in _recompute(recomputer, claim, sql_texts)
-                ]
-            )
-            for claim in claims
+        recomputed = {
+            claim["claim_id"]: _recompute(recomputer, claim, sql_texts) for claim in claims
         }
+        values = _judge_values(recomputer, known, recomputed)
         judged = [
             _judge(recomputer, claim, values[claim["claim_id"]], sql_texts) for claim in claims
         ]
@@ -276,7 +271,27 @@ def _format_values(
     return {"recomputed": recomputed, "recomputation_sql": sql}
 
 
-def _judge_value(claim: Record, item: Recomputed, sdk_margins: tuple[float, float]) -> JudgedValue:
+def _judge_values(
+    recomputer: Recomputer,
+    claims: Mapping[str, Record],
+    recomputed: Mapping[str, Sequence[Recomputed]],
+) -> dict[str, list[JudgedValue]]:
+    """Judge the values of each claim, by its id."""
+    margins = recomputer.measure_sdk_margins()
+    departures = recomputer.find_departures(recomputed)
+    values = {}
+    for claim_id, items in recomputed.items():
+        own = []
+        for position, item in enumerate(items, start=1):
+            departs = departures.get((claim_id, position))
+            own.append(_judge_value(claims[claim_id], item, departs, margins))
+        values[claim_id] = _prefer_own_baseline(own)
+    return values
+
+
+def _judge_value(
+    claim: Record, item: Recomputed, departs: str | None, sdk_margins: tuple[float, float]
+) -> JudgedValue:
     claimed = float(claim["value"])
     tolerance = float(claim["digits_tolerance"])
     relation = item.relation or claim["relation"]
@@ -293,8 +308,8 @@ def _judge_value(claim: Record, item: Recomputed, sdk_margins: tuple[float, floa
     gap = measure_gap(
         relation, item.value, claimed, tolerance, item.spread, bool(item.within_spread)
     )
-    reasons = dict.fromkeys(filter(None, (item.departs, item.shown_only)))
-    return JudgedValue(item, outcome, gap, "; ".join(reasons) or None)
+    reasons = dict.fromkeys(filter(None, (departs, item.shown_only)))
+    return JudgedValue(item, outcome, gap, departs, "; ".join(reasons) or None)
 
 
 def _judge(
@@ -381,7 +396,7 @@ def _list_recomputations(
                 "gap_kind": item.gap.kind,
                 "not_counted": item.not_counted,
                 "stand_in": item.recomputed.stand_in,
-                "departs": item.recomputed.departs,
+                "departs": item.departs,
                 **dict(zip(AXES, item.recomputed.axes, strict=True)),
             }
 

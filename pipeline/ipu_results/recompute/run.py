@@ -36,9 +36,9 @@ import pandas as pd
 import pyarrow as pa
 
 from ipu_results.errors import DamagedDocumentError, QueryError
-from ipu_results.ground.files import SCHEMA
 from ipu_results.ground.physics import round_derived
 from ipu_results.ground.sql import ATTACHED, begin_reading, create_table, fetch_rows, open_schemas
+from ipu_results.ground.statements import define_macros, run_statement
 from ipu_results.recompute.verdict import AXES, HOLDS, Axes
 from ipu_results.schema import DETAIL, VIEWS, View, quote, table
 
@@ -71,23 +71,13 @@ OPTIONAL_COLUMNS = {
     "stand_in": "VARCHAR",
     **dict.fromkeys(AXES, "VARCHAR"),
 }
-DEPARTURES = SCHEMA / "claims" / "departures.sql"
+MACROS = "claims/macros.sql"
+DEPARTURES = "claims/departures.sql"
 # a row that a user handed in changes no verdict
 RECORD = " WHERE relationship IS DISTINCT FROM 'submitted'"
 CLAIMS, PRINTED, CURRENT = "claims", "printed", "current_claim"
 CLAIM_VIEW = (
     f"CREATE VIEW claim AS SELECT * FROM {CURRENT} WHERE claim_id = getvariable('claim_id')"
-)
-# Conditions are parted by semicolons; those of the machine compared with bear its name: 16.16;
-# mixed (A100).
-MACROS = (
-    """CREATE MACRO list_conditions(printed, side) AS [
-        part FOR part IN string_split(printed, '; ')
-        IF CASE side WHEN '' THEN NOT contains(part, '(') ELSE contains(part, '(' || side || ')') END
-    ]""",
-    """CREATE MACRO meets_condition(printed, side, word) AS coalesce(len(list_conditions(printed, side)), 0) = 0
-        OR list_bool_or([starts_with(part, word) FOR part IN list_conditions(printed, side)])""",
-    r"CREATE MACRO family(framework) AS regexp_replace(framework, '\d$', '')",
 )
 WORD = re.compile(r"\w+")
 
@@ -111,7 +101,6 @@ class Recomputed(NamedTuple):
     system: str | None = None
     source: str | None = None
     reading: str | None = None
-    departs: str | None = None
 
     @property
     def axes(self) -> Axes:
@@ -138,7 +127,6 @@ class Recomputer:
         self._connection = connection
         self._tables = tables
         self._keys: dict[str, frozenset[str]] = {}
-        self._departures = DEPARTURES.read_text(encoding="utf-8")
 
     def run(self, sql: str, claim_id: str | None, document: str, name: str) -> list[Recomputed]:
         """Return the values of one recomputation, none if the rows that it needs are not in the
@@ -160,20 +148,30 @@ class Recomputer:
         valued = [row for row in named if row.get("value") is not None]
         if message := _find_fault(columns, valued) or self._find_unknown_input(valued):
             raise DamagedDocumentError(message, document=document, place=f"{name}.sql")
-        values = [Recomputed(**{**row, "inputs": _split_inputs(row["inputs"])}) for row in valued]
-        if claim_id is None:
-            return values
-        return [value._replace(departs=self._find_departures(value)) for value in values]
+        return [Recomputed(**{**row, "inputs": _split_inputs(row["inputs"])}) for row in valued]
 
-    def _find_departures(self, value: Recomputed) -> str | None:
-        """Return where the results of a value depart from the conditions of the claim."""
-        names = ", ".join(quote(key) for table_name, key in value.inputs if table_name == "results")
-        if not names:
-            return None
-        self._connection.execute(f"SET VARIABLE result_ids = [{names}]")
-        self._connection.execute(f"SET VARIABLE has_stand_in = {value.stand_in is not None}")
-        _, rows = fetch_rows(self._connection, self._departures)
-        return "; ".join(departure for (departure,) in rows) or None
+    def find_departures(
+        self, values: Mapping[str, Sequence[Recomputed]]
+    ) -> dict[tuple[str, int], str]:
+        """Return where the results of values depart from the conditions of their claims, by claim and
+        place of the value. `values` are those of each claim, by its id.
+        """
+        used = [
+            {
+                "claim_id": claim_id,
+                "position": position,
+                "has_stand_in": value.stand_in is not None,
+                "result_id": key,
+            }
+            for claim_id, own in values.items()
+            for position, value in enumerate(own, start=1)
+            for table_name, key in value.inputs
+            if table_name == "results"
+        ]
+        if not used:
+            return {}
+        found = run_statement(self._connection, DEPARTURES, {"used": used})
+        return {(row["claim_id"], row["position"]): row["departs"] for row in found.to_pylist()}
 
     def _find_unknown_input(self, rows: Sequence[Mapping[str, Any]]) -> str | None:
         for table_name, key in (pair for row in rows for pair in _split_inputs(row["inputs"])):
@@ -225,8 +223,8 @@ def open_recomputer(
         create_table(connection, PRINTED, pa.Table.from_pandas(printed, preserve_index=False))
         # A table of its own: see reads_claims
         create_table(connection, CURRENT, pa.Table.from_pandas(current, preserve_index=False))
-        for statement in (CLAIM_VIEW, *MACROS):
-            connection.execute(statement)
+        connection.execute(CLAIM_VIEW)
+        define_macros(connection, MACROS)
         _create_view(connection, "detail.sdk_effect", {view.sql_name: view for view in VIEWS})
         with begin_reading(connection):
             yield Recomputer(connection, sql_names | {CLAIMS: PRINTED})
