@@ -16,7 +16,6 @@ known_dataset AS (
     FROM (VALUES {derived.dataset: dataset_printed, dataset, packed})
         AS known (dataset_printed, dataset, packed)
 ),
-known_maker AS (FROM (VALUES {derived.maker: chip, maker}) AS known (chip, maker)),
 known_sparsity AS (FROM (VALUES {derived.sparsity: pattern}) AS known (pattern)),
 known_precision AS (  -- by each spelling, and by the name itself
     SELECT DISTINCT unnest([normalise_name(name), normalise_name(spelling)]) AS precision, name
@@ -102,14 +101,6 @@ SELECT
         AS throughput_implied,
     s.sparsity,
     coalesce(c.name, r.precision_printed) AS precision,
-    CASE
-        WHEN r.origin = 'official' THEN 'official'
-        WHEN documents.kind = 'submission' THEN 'submitted'
-        WHEN r.origin IN ('measured', 'emulated') THEN 'own'
-        WHEN m.maker IN (r.publisher, documents.measured_by) THEN 'vendor'
-        WHEN m.maker IS NOT NULL THEN 'independent'
-        WHEN documents.measured_by IN (SELECT maker FROM known_maker) THEN 'vendor'
-    END AS relationship,
     coalesce(f.errors, 0) AS errors,
     coalesce(f.warnings, 0) AS warnings,
     o.same_as,
@@ -121,7 +112,6 @@ LEFT JOIN models n ON n.model_printed = r.model_printed AND n.variant IS NOT DIS
     AND n.platform = r.platform AND n.framework IS NOT DISTINCT FROM r.framework
 LEFT JOIN phases p ON p.model_printed = r.model_printed AND p.variant = r.variant AND r.task = 'training'
 LEFT JOIN known_dataset d ON d.dataset_printed = coalesce(r.dataset_printed, e.dataset)
-LEFT JOIN known_maker m ON m.chip = r.chip
 LEFT JOIN known_precision c ON c.precision = normalise_name(r.precision_printed)
 LEFT JOIN sparse s ON s.conditions = r.conditions
 LEFT JOIN documents ON documents.document_id = r.document_id

@@ -40,7 +40,7 @@ limits AS (  -- what a source of microbenchmarks computes from the hardware
     GROUP BY ALL
 )
 SELECT
-    b.chip, b.chip_confidence, b.component, b.operation, b.publisher, b.precision, b.canonical_value AS measured,
+    b.chip, b.chip_confidence, b.interest, b.component, b.operation, b.publisher, b.precision, b.canonical_value AS measured,
     b.canonical_unit AS unit,
     row_number() OVER (PARTITION BY b.chip, b.component ORDER BY b.canonical_value DESC, b.publisher, b.operation) = 1
         AS is_ceiling,

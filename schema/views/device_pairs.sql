@@ -16,7 +16,8 @@ measured AS (
 )
 SELECT
     a.document_id, a.operation, a.shape, a.precision, a.metric, a.statistic, a.chip_count,
-    a.chip AS ipu, a.chip_confidence AS ipu_confidence, b.chip AS other, a.canonical_value AS ipu_value, b.canonical_value AS other_value,
+    a.chip AS ipu, a.chip_confidence AS ipu_confidence, a.interest AS ipu_interest, b.chip AS other, b.interest AS other_interest,
+    a.canonical_value AS ipu_value, b.canonical_value AS other_value,
     a.canonical_unit AS unit,
     CASE WHEN a.metric IN ('time', 'latency', 'cycles') THEN b.canonical_value / a.canonical_value
         ELSE a.canonical_value / b.canonical_value

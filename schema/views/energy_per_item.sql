@@ -20,7 +20,7 @@ rows AS (
     WHERE r.errors = 0 AND (f.value IS NOT NULL OR r.efficiency IS NOT NULL)
 )
 SELECT
-    origin, publisher, relationship, task, model, variant, item, kind, platform, chip, chip_count, framework, sdk_version,
+    origin, publisher, relationship, interest, task, model, variant, item, kind, platform, chip, chip_count, framework, sdk_version,
     precision, batch_size, throughput, power_scope, joules AS energy_per_item_j,
     CASE WHEN of_chips THEN energy_chip_count END AS energy_chip_count,
     joules * throughput AS implied_power_w, CASE WHEN of_chips THEN energy_chip_count * rated_chip_power_w END AS rated_w,

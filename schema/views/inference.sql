@@ -1,5 +1,5 @@
 SELECT
-    result_id, origin, publisher, relationship, model, model_printed, variant,
+    result_id, origin, publisher, relationship, interest, model, model_printed, variant,
     {work} AS work,
     dataset, dataset_printed, sequence_length, packed, platform, chip, chip_count, sdk_version, framework, precision,
     precision_printed, batch_size, micro_batch_size, throughput, item, throughput_per_chip, throughput_implied,

@@ -1,5 +1,5 @@
 SELECT
-    result_id, publisher, relationship, task, model, model_printed, variant, phase, dataset, dataset_printed,
+    result_id, publisher, relationship, interest, task, model, model_printed, variant, phase, dataset, dataset_printed,
     sequence_length, packed, platform, chip, chip_count, sdk_version, framework, precision, precision_printed, batch_size,
     micro_batch_size, throughput, item, throughput_per_chip, throughput_implied, latency_ms, latency_basis,
     time_to_train_s, minutes, conditions, usable, errors, warnings, document_id, published_on

@@ -35,7 +35,7 @@ counted AS (
         AND (r.task = 'inference' OR o.training) AND coalesce(r.packed, FALSE) = FALSE
 )
 SELECT
-    r.origin, r.publisher, r.relationship, r.task, r.model, r.variant, r.platform, r.chip, r.chip_count, r.framework,
+    r.origin, r.publisher, r.relationship, r.interest, r.task, r.model, r.variant, r.platform, r.chip, r.chip_count, r.framework,
     r.sdk_version, r.precision, r.batch_size, r.micro_batch_size, r.dataset, r.conditions, r.throughput_per_chip,
     r.flop_per_item / 1000000000 AS gflop_per_item,
     r.throughput_per_chip * r.flop_per_item / 1000000000000 AS achieved_tflops,

@@ -1,6 +1,14 @@
-WITH groups AS (  -- all pairs, and those with each part of the vendor
+WITH totals AS (
+    SELECT *, CASE WHEN parties LIKE 'vendor and %' THEN 'vendor and others' ELSE 'two others' END AS total
+    FROM replications
+),
+groups_of_parties AS (
+    SELECT * REPLACE (grouped AS parties)
+    FROM (SELECT *, unnest([total, parties]) AS grouped FROM totals)
+),
+groups AS (  -- all pairs, and those with each part of the vendor
     SELECT * REPLACE (part AS vendor_part)
-    FROM (SELECT *, unnest(list_distinct(['all', coalesce(vendor_part, 'all')])) AS part FROM replications)
+    FROM (SELECT *, unnest(list_distinct(['all', coalesce(vendor_part, 'all')])) AS part FROM groups_of_parties)
 ),
 quantiles AS (  -- Student's t, 95 % two-sided, by degrees of freedom; beyond them by the expansion of Cornish and Fisher
     SELECT unnest(range(1, 31)) AS df, unnest([

@@ -1,24 +1,17 @@
-WITH makers AS (
-    SELECT
-        chip, CASE WHEN family IN ({ipu_families}) THEN 'IPU' ELSE 'other' END AS machines,
-        CASE WHEN machines = 'IPU' THEN 'graphcore' ELSE lower(split_part(family, ' ', 1)) END AS maker
-    FROM (SELECT chip, coalesce(max(family), chip) AS family FROM platforms WHERE chip IS NOT NULL GROUP BY chip)
+WITH kinds_of_chip AS (
+    SELECT chip, CASE WHEN max(family) IN ({ipu_families}) THEN 'IPU' ELSE 'other' END AS machines
+    FROM platforms
+    WHERE chip IS NOT NULL
+    GROUP BY chip
 ),
-entries AS (
-    SELECT
-        r.*, e.benchmark AS folder, e.minutes, e.global_batch_size, e.nodes, e.host_processor, e.round, e.path,
-        nullif(regexp_extract(e.chip_printed, '(\d+) ?W\b', 1), '') AS power_limit,
-        contains(lower(e.submitter), m.maker)
-            OR contains(lower(e.submitter), lower(split_part(e.chip_printed, ' ', 1))) AS by_maker,
-        regexp_matches(e.submitter, '[+&]') AS is_joint
-    FROM mlperf_entries e
-    JOIN results r USING (result_id)
-    JOIN makers m ON m.chip = r.chip
-    WHERE e.minutes IS NOT NULL AND e.division = 'closed'
+interests AS (  -- what a party is called by its interest
+    FROM (VALUES
+        ('maker', 'vendor'), ('rival', 'rival'), ('neither', 'independent'), ('both', 'mixed')
+    ) AS interests (interest, party)
 ),
 sides AS (
     SELECT
-        'throughput' AS measure, r.result_id, r.document_id, publisher, relationship, published_on,
+        'throughput' AS measure, r.result_id, r.document_id, publisher, interest, published_on,
         model, task, phase, sequence_length, item, r.chip, chip_count, platform,
         framework, sdk_version, precision,
         coalesce(  -- NVIDIA prints the batch of one GPU
@@ -32,30 +25,31 @@ sides AS (
         ON c.result_id = r.result_id AND c.document_id = r.document_id AND c.column_name = 'batch_size'
         AND c.raw_text LIKE '%/%GPU'
     WHERE
-        origin = 'published' AND benchmark IS NULL AND relationship IN ('vendor', 'independent')
+        origin = 'published' AND benchmark IS NULL
         AND throughput IS NOT NULL AND r.chip IS NOT NULL AND chip_count IS NOT NULL
     UNION ALL BY NAME
-    SELECT  -- official entries; one handed in with the maker has no independent party
-        'mlperf time to train' AS measure, concat('MLPerf Training v', round, ' ', folder) AS test,
-        result_id, document_id, submitter AS publisher,
-        CASE WHEN by_maker THEN 'vendor' ELSE 'independent' END AS relationship, published_on,
-        model, task, phase, sequence_length, chip, chip_count, platform,
-        framework, sdk_version, precision, global_batch_size AS batch_size, micro_batch_size, dataset, packed,
-        minutes AS figure, TRUE AS is_time, errors = 0 AS usable, errors,  -- each measurement counts once below
-        nodes, host_processor, power_limit, round, path
-    FROM entries
-    WHERE NOT is_joint
+    SELECT
+        'mlperf time to train' AS measure, concat('MLPerf Training v', e.round, ' ', e.benchmark) AS test,
+        result_id, r.document_id, r.submitter AS publisher, r.interest, r.published_on,
+        r.model, r.task, r.phase, r.sequence_length, r.chip, r.chip_count, r.platform,
+        r.framework, r.sdk_version, r.precision, e.global_batch_size AS batch_size, r.micro_batch_size, r.dataset, r.packed,
+        e.minutes AS figure, TRUE AS is_time, r.errors = 0 AS usable, r.errors,  -- each measurement counts once below
+        e.nodes, e.host_processor, nullif(regexp_extract(e.chip_printed, '(\d+) ?W\b', 1), '') AS power_limit,
+        e.round, e.path
+    FROM mlperf_entries e
+    JOIN results r USING (result_id)
+    WHERE e.minutes IS NOT NULL AND e.division = 'closed' AND r.chip IS NOT NULL
     UNION ALL BY NAME
     SELECT
         'microbenchmark' AS measure,
         concat_ws(', ', operation, regexp_replace(shape, ' ?\bcores=\S+', ''), metric, statistic) AS test,
-        microbenchmark_id AS result_id, document_id, m.publisher, relationship, d.published_on,
+        microbenchmark_id AS result_id, document_id, m.publisher, interest, d.published_on,
         chip, chip_count, sdk_version, precision, conditions, canonical_value AS figure,
         canonical_unit IN ('s', 'cycle') AS is_time, TRUE AS usable, 0 AS errors
     FROM microbenchmarks m
     JOIN documents d USING (document_id)
     WHERE
-        relationship IS NOT NULL AND chip_count IS NOT NULL AND statistic IS DISTINCT FROM 'theoretical'
+        chip_count IS NOT NULL AND statistic IS DISTINCT FROM 'theoretical'
         AND metric IN ('arithmetic throughput', 'bandwidth', 'lattice update rate', 'sample rate', 'time', 'latency')
     QUALIFY row_number() OVER (  -- one figure a run: its rate where it prints one
         PARTITION BY document_id, chip, chip_count, operation, shape, precision, sdk_version, conditions, statistic
@@ -77,8 +71,10 @@ classes AS (  -- what two set-ups are compared by
         coalesce(regexp_matches(conditions, '(?i)\bepoch of unstated number\b'), FALSE) AS epoch_is_open,
         {by_xla} AS by_xla,
         coalesce(regexp_matches(conditions, '(?i)\bvertex \w*simple'), FALSE) AS is_naive,
-        coalesce((SELECT any_value(machines) FROM makers WHERE makers.chip = sides.chip), 'other') AS machines
+        coalesce(machines, 'other') AS machines
     FROM sides
+    JOIN interests USING (interest)
+    LEFT JOIN kinds_of_chip USING (chip)
 ),
 pairs AS (
     SELECT
@@ -135,9 +131,9 @@ pairs AS (
         AND b.sequence_length IS NOT DISTINCT FROM a.sequence_length AND b.item IS NOT DISTINCT FROM a.item
         AND b.chip = a.chip AND b.chip_count = a.chip_count AND b.publisher <> a.publisher
         AND (a.measure <> 'microbenchmark' OR b.precision IS NOT DISTINCT FROM a.precision)
-    WHERE  -- the vendor first, else the older; `mlperf_pairs` has two official entries of others on other chips
-        (a.relationship = 'vendor' AND b.relationship <> 'vendor')
-        OR (a.relationship = 'independent' AND b.relationship = 'independent'
+    WHERE  -- the maker first, else the older; `mlperf_pairs` has two official entries of others on other chips
+        (a.interest = 'maker' AND b.interest <> 'maker')
+        OR (a.interest <> 'maker' AND b.interest <> 'maker'
             AND (a.measure <> 'mlperf time to train' OR a.machines = 'IPU')
             AND (coalesce(a.published_on, DATE '9999-12-31'), a.document_id)
                 < (coalesce(b.published_on, DATE '9999-12-31'), b.document_id))
@@ -208,13 +204,13 @@ judged AS (
         AND t.sequence_length IS NOT DISTINCT FROM b.sequence_length AND t.chip = b.chip AND t.chip_count = b.chip_count
         AND t.family IS NOT DISTINCT FROM b.family
     LEFT JOIN vendor_parts p
-        ON a.machines = 'IPU' AND a.relationship <> 'vendor'
+        ON a.machines = 'IPU' AND a.interest <> 'maker'
         AND p.subject IN (a.document_id, concat(a.document_id, ': ', a.publisher))
     LEFT JOIN vendor_parts q
         ON a.machines = 'IPU' AND q.subject IN (b.document_id, concat(b.document_id, ': ', b.publisher))
 )
 SELECT
-    CASE WHEN a.relationship = b.relationship THEN 'two independent' ELSE 'vendor and independent' END AS parties,
+    replace(concat(a.party, ' and ', b.party), 'independent and independent', 'two independent') AS parties,
     a.machines,
     a.measure, a.model, nullif(concat_ws(', ', a.model, a.phase, a.sequence_length || ' tokens'), '') AS work,
     a.task, a.sequence_length, a.item, a.test, a.chip, a.chip_count,

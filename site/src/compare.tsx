@@ -135,7 +135,13 @@ function Answer({ data, by, left, right, model, answer }: AnswerProps) {
   );
 }
 
-const WHO: Record<string, string> = { vendor: "by the makers of the chips", independent: "by others", official: "from MLPerf logs", own: "measured here" };
+const WHO: Record<string, string> = {
+  maker: "by the makers of the chips",
+  rival: "by makers of other chips",
+  neither: "by parties that make no chip",
+  both: "by makers together with others",
+  own: "measured here",
+};
 
 /** Who is faster in a sentence, and what speaks against it. */
 function Summary({ data, left, right, pairs }: { data: Dataset; left: string; right: string; pairs: ShownPair[] }) {
@@ -143,7 +149,7 @@ function Summary({ data, left, right, pairs }: { data: Dataset; left: string; ri
   const faster = ratios.filter((ratio) => ratio > 1).length;
   const slower = ratios.filter((ratio) => ratio < 1).length;
   const rows = pairs.flatMap(({ left, right }) => [left, right]);
-  const who = Object.entries(WHO).map(([name, words]): [number, string] => [rows.filter((row) => data.getText(row, "relationship") === name).length, words]);
+  const who = Object.entries(WHO).map(([name, words]): [number, string] => [rows.filter((row) => data.getText(row, "interest") === name).length, words]);
   const counts = pairs.map(({ differences }) => differences.length);
   const range = (values: string[]) => [...new Set([values[0]!, values.at(-1)!])].join(" to ");
   return (

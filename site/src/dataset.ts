@@ -3,12 +3,13 @@ import { equalIgnoringCase, formatFigure, ROUNDED, ROUNDED_DIGITS, SOURCES } fro
 import { type Column, getColumn, getRows, getText, getValue, type TextColumn, type Value } from "./frame";
 import type { ResultsData, Severity } from "./load";
 
-export const FACETS = ["origin", "relationship", "task", "item", "model", "chip", "platform", "sdk_version", "framework", "precision", "flag"] as const;
+export const FACETS = ["origin", "interest", "relationship", "task", "item", "model", "chip", "platform", "sdk_version", "framework", "precision", "flag"] as const;
 export type FacetName = (typeof FACETS)[number];
 
 export const FACET_TITLES: Record<FacetName, string> = {
   origin: "Origin",
-  relationship: "Who measured",
+  interest: "Who measured",
+  relationship: "Publisher",
   task: "Task",
   item: "Unit of throughput",
   model: "Model",

@@ -36,18 +36,18 @@ export function formatUnit(name: string, item: string): string {
   return (UNITS[name] ?? ENDINGS[name.split("_").at(-1)!] ?? "").replace("items", `${item || "item"}s`).replace("per item", `per ${item || "item"}`);
 }
 
-const RELATIONSHIPS: Record<string, string> = {
-  vendor: "the maker of the chip",
-  independent: "another party than the maker of the chip",
-  official: "the submitter to MLPerf",
+const INTERESTS: Record<string, string> = {
+  maker: "the maker of the chip",
+  rival: "a maker of other chips",
+  neither: "a party that makes no chip",
+  both: "a maker together with others",
   own: "this project",
   submitted: "a contributor to this project",
 };
 
-/** Says who measured, seen from the maker of the chip. */
-export function describeRelationship(relationship: string): string {
-  const text = RELATIONSHIPS[relationship];
-  return text ? `${relationship}: ${text}` : relationship;
+/** Says who measured: with what interest, and in the words of the source. */
+export function describeMeasurer(interest: string, source: string): string {
+  return [INTERESTS[interest], source].filter(Boolean).join("; ");
 }
 
 const ENDINGS: Record<string, string> = { ms: "ms", s: "s", w: "W", j: "J" };

@@ -5,7 +5,7 @@ import { WithData } from "./data";
 import type { Dataset } from "./dataset";
 import { Dialog } from "./dialog";
 import { Actions } from "./actions";
-import { describeRelationship, formatFigure, formatUnit, SOURCES, TITLES } from "./format";
+import { describeMeasurer, formatFigure, formatUnit, SOURCES, TITLES } from "./format";
 import { getRows, getText, type Row } from "./frame";
 import type { StartData } from "./load";
 import { Origin, Verdict } from "./marks";
@@ -94,7 +94,7 @@ function Content(figure: Figure) {
           <Field name="Result id" value={id} code />
           <Field name="Table" value={text("table_name")} />
           <Field name="Row of that table" value={text("row_number")} />
-          <Field name="Who measured" value={describeRelationship(text("relationship"))} />
+          <Field name="Who measured" value={describeMeasurer(text("interest"), text("interest_source"))} />
           <Field name="Power or energy of" value={text("power_scope")} />
           <Field name="Conditions" value={text("conditions")} />
           <Field name="Latency counts" value={text("latency_basis")} />

@@ -29,6 +29,7 @@ PLATFORMS = (
 PUBLISHED = {
     "origin": "published",
     "relationship": "vendor",
+    "interest": "maker",
     "publisher": "Graphcore",
     "model_printed": "Net",
     "item": "image",

@@ -126,6 +126,8 @@ def test_point_has_the_columns_that_its_document_implies(local: Query) -> None:
         "published_on": date(2026, 11, 21),
         "run_id": RUN_ID,
         "task": "inference",
+        "relationship": "own",
+        "interest": "own",
     }
 
 

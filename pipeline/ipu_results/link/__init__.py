@@ -25,7 +25,8 @@ from ipu_results.schema.vocabulary import KINDS, Vocabulary, normalise_header
 
 WRONG = "wrong/"
 """The folder of statements that return what may not be: a row stops the build."""
-ADDED = "added"
+FILLING = ("added", "measurers")
+"""The statements that fill columns of `results` and `microbenchmarks`."""
 VOCABULARY = "schema/vocabulary/"
 PUBLISHED = {published.name for published in TABLES}
 AS_READ = (
@@ -137,8 +138,8 @@ def link(
             frames[name] = build_frame_from_columns(definition, columns)
         else:
             execute_text(connection, path, f"CREATE TABLE {name} AS {sql}")
-        if name == ADDED:
-            _apply_added(connection)
+        if name in FILLING:
+            _fill_columns(connection, name)
     return frames
 
 
@@ -150,14 +151,14 @@ def _raise_first(rows: pa.Table) -> None:
         raise error(row["message"], document=row["document_id"], place=row["place"])
 
 
-def _apply_added(connection: duckdb.DuckDBPyConnection) -> None:
-    """Fill the columns of `results` and `microbenchmarks` with what `added` has for them."""
-    changed = f"SELECT DISTINCT relation, column_name FROM {ADDED}"
+def _fill_columns(connection: duckdb.DuckDBPyConnection, filling: str) -> None:
+    """Fill columns of `results` and `microbenchmarks` with what a statement has for them."""
+    changed = f"SELECT DISTINCT relation, column_name FROM {filling}"
     for relation, name in connection.execute(changed).fetchall():
         definition = table(relation)
         kind = SQL[definition.column(name).kind]
         connection.execute(
-            f"UPDATE {relation} SET {name} = CAST(a.value AS {kind}) FROM {ADDED} a"
+            f"UPDATE {relation} SET {name} = CAST(a.value AS {kind}) FROM {filling} a"
             f" WHERE a.id = {relation}.{definition.key[0]}"
             f" AND a.relation = '{relation}' AND a.column_name = '{name}'"
         )

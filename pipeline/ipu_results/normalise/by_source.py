@@ -298,8 +298,6 @@ def _convert_microbenchmarks(
     chip_of = {
         text: vocabulary.chips.get(normalise_name(text), text) for text in texts["device"].distinct
     }
-    makers = {entry["chip"]: entry["maker"] for entry in vocabulary.derived["maker"]}
-    own_makers = (document.publisher, document.measured_by)
     printed: list[tuple[str, str, Callable[[str], Any]]] = [
         *(
             (name, field, lambda text: text or None)
@@ -311,14 +309,6 @@ def _convert_microbenchmarks(
             "precision",
             "precision",
             lambda text: vocabulary.precision_names.get(normalise_name(text), text) or None,
-        ),
-        (
-            "relationship",
-            "device",
-            lambda text: (
-                (maker := makers.get(chip_of[text]))
-                and ("vendor" if maker in own_makers else "independent")
-            ),
         ),
         ("chip_count", "device_count", count_of.__getitem__),
         ("value", "value", lambda text: float(figure_of[text])),

@@ -13,6 +13,7 @@ from ipu_results.serve import WORDS
 SHOWN: Mapping[str, list[str]] = WORDS["shown"]
 MAX_BRIEF = 3  # rows, claims or pairs of a brief answer, unless a limit is stated
 MAX_RECOMPUTED = 2  # of a brief claim: the lowest and the highest
+WHOLE_ONLY = ("how_obtained", "interest_source")
 RATE = re.compile(r"^(\w+)/s")
 
 
@@ -35,7 +36,7 @@ def shorten_row(described: Mapping[str, Any], names: Collection[str]) -> dict[st
     figures = described["figures"].items()
     conditions = described["conditions"].items() if names else ()
     return {
-        **{name: value for name, value in described.items() if name != "how_obtained"},
+        **{name: value for name, value in described.items() if name not in WHOLE_ONLY},
         "usable": None if described["usable"] else False,
         "figures": {name: {**figure, "place": None} for name, figure in figures if name in names},
         "not_printed": [name for name in described["not_printed"] if name in names],

@@ -285,6 +285,7 @@ MAX_NEAREST = 5
 MAX_VALUES = 10
 VARYING = (
     "relationship",
+    "interest",
     "division",
     "mlperf_round",
     "phase",

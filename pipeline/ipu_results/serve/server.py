@@ -69,7 +69,7 @@ def overview(record: Record, part: str = "summary") -> dict[str, Any]:
     }
     answer: dict[str, Any] = {"dataset": cited}
     if part in ("summary", "all"):
-        groups = ("relationship", "origin", "task")
+        groups = ("relationship", "interest", "origin", "task")
         counts = Counter(tuple(row[name] for name in groups) for row in record.rows)
         answer["results"] = [
             {**dict(zip(groups, group, strict=True)), "results": count}

@@ -40,6 +40,7 @@ DAMAGED = re.compile("^(IO|FATAL|Serialization) Error|^Corrupt")
 SECONDS = 10.0
 MAX_ROWS, DEFAULT_ROWS = 1000, 100
 MAX_CITED = 20
+WHO_MEASURED = ("result_id", "relationship", "interest", "origin", "usable")
 
 
 AVERAGE = re.compile(
@@ -170,7 +171,7 @@ def run_sql(
     if sparse:
         remarks.append(f"{sparse} of the rows are of sparse networks, which a ranking leaves out.")
     if not results:
-        remarks.append("Select result_id to get citation, relationship, origin and usable.")
+        remarks.append("Select result_id to get citation, relationship, interest, origin and usable.")
     elif len(results) > MAX_CITED:
         remarks.append(f"The citation names the first {MAX_CITED} results.")
     return {
@@ -179,7 +180,7 @@ def run_sql(
             name: _list_units(name) for name in answer["columns"]
         },
         "who_measured": [
-            {name: row[name] for name in ("result_id", "relationship", "origin", "usable")}
+            {name: row[name] for name in WHO_MEASURED}
             for row in results.values()
         ],
         "remarks": remarks,

@@ -327,7 +327,7 @@ MICROBENCHMARKS = """
     SELECT
         m.microbenchmark_id, m.chip, m.operation, m.metric, m.shape, m.precision_printed, m.statistic,
         m.chip_count, c.raw_text, m.unit, m.value, m.canonical_value, m.canonical_unit,
-        m.sdk_version, m.conditions, m.relationship, m.publisher, m.document_id, m.place, c.locator
+        m.sdk_version, m.conditions, m.interest, m.publisher, m.document_id, m.place, c.locator
     FROM microbenchmarks m
     LEFT JOIN cells c ON c.result_id = m.microbenchmark_id AND c.column_name = 'value'
     ORDER BY operation, chip, document_id, row_number, microbenchmark_id
