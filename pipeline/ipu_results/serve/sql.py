@@ -171,7 +171,9 @@ def run_sql(
     if sparse:
         remarks.append(f"{sparse} of the rows are of sparse networks, which a ranking leaves out.")
     if not results:
-        remarks.append("Select result_id to get citation, relationship, interest, origin and usable.")
+        remarks.append(
+            "Select result_id to get citation, relationship, interest, origin and usable."
+        )
     elif len(results) > MAX_CITED:
         remarks.append(f"The citation names the first {MAX_CITED} results.")
     return {
@@ -179,10 +181,7 @@ def run_sql(
         "units_of_columns_with_these_names": {
             name: _list_units(name) for name in answer["columns"]
         },
-        "who_measured": [
-            {name: row[name] for name in WHO_MEASURED}
-            for row in results.values()
-        ],
+        "who_measured": [{name: row[name] for name in WHO_MEASURED} for row in results.values()],
         "remarks": remarks,
         "citation": record.cite(cited),
     }
