@@ -1,5 +1,6 @@
 import { useState } from "preact/hooks";
 import { type Dataset, FACET_TITLES, type Facet, type FacetName } from "./dataset";
+import { INTERESTS } from "./format";
 import { Origin } from "./marks";
 import { toggleValue } from "./route";
 
@@ -36,6 +37,7 @@ function FacetValues({ data, facet, counts, picked }: { data: Dataset; facet: Fa
           <input type="checkbox" checked={picked.includes(word)} onChange={() => toggleValue(facet.name, word)} />
           <span class="word" title={word}>
             {facet.name === "origin" ? <Origin origin={word} /> : word}
+            {facet.name === "interest" && <small> {INTERESTS[word]}</small>}
             {facet.name === "flag" && <small> {data.data.rules[word]?.replaceAll("-", " ")}</small>}
           </span>
           <span class="number">{count.toLocaleString("en")}</span>

@@ -36,7 +36,7 @@ export function formatUnit(name: string, item: string): string {
   return (UNITS[name] ?? ENDINGS[name.split("_").at(-1)!] ?? "").replace("items", `${item || "item"}s`).replace("per item", `per ${item || "item"}`);
 }
 
-const INTERESTS: Record<string, string> = {
+export const INTERESTS: Record<string, string> = {
   maker: "the maker of the chip",
   rival: "a maker of other chips",
   neither: "a party that makes no chip",
