@@ -413,5 +413,7 @@ FIGURES: dict[str, dict[str, Put]] = {
         "name of a publisher with a zero for an o": with_key(who={"name": "Graphc0re"}),
         "name of a publisher in small capitals": with_key(who={"name": "ɢʀᴀᴘʜᴄᴏʀᴇ"}),
         "name of a publisher in wide letters": with_key(who={"name": "\uff27raphcore"}),
+        "name of a maker with its form": with_key(who={"name": "Graph-Core Ltd."}),
+        "name of a maker in a longer one": with_key(who={"name": "The Intel Benchmark Team"}),
     },
 }

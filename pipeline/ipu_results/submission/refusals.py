@@ -15,6 +15,7 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from datetime import date
+from itertools import combinations
 from pathlib import Path
 from typing import Any, Literal, NamedTuple, get_args
 
@@ -24,6 +25,7 @@ import msgspec
 from ipu_results.build import CheckedTables
 from ipu_results.check.gate import GateFailure, find_failures
 from ipu_results.comparison.words import KnownWords, load_known_words
+from ipu_results.ground.files import load_schema_file
 from ipu_results.ground.limits import MAX_SUBMITTED_CELL, MAX_SUBMITTED_TEXT
 from ipu_results.ground.sql import run_query
 from ipu_results.ground.text import find_lookalike, format_count, get_skeleton, mark_formula
@@ -237,6 +239,9 @@ def check_owner(
             " and affiliation"
         )
         yield Fault("owner", message, f"{DESCRIPTION}, who.name")
+    elif maker := _find_maker(who.name):
+        message = f"{who.name} reads as {maker}, which did not hand this in; use your own name"
+        yield Fault("owner", message, f"{DESCRIPTION}, who.name")
     if account is not None and (who.account or "").casefold() != account.casefold():
         message = (
             f"is {who.account or 'not stated'}, but {account} hands the bundle in (submit --set"
@@ -266,6 +271,20 @@ def check_owner(
             continue
         yield Fault("owner", message, named)
         break
+
+
+def _find_maker(name: str) -> str | None:
+    """Return the maker of chips that words of a name spell, such as Graphcore in Graph-Core Ltd."""
+    makers = {
+        get_skeleton(maker["name"]): maker["name"]
+        for maker in load_schema_file("vocabulary/makers.toml")["maker"]
+    }
+    words = re.findall(r"\w+", name)
+    for first, end in combinations(range(len(words) + 1), 2):
+        maker = makers.get(get_skeleton("".join(words[first:end])))
+        if maker is not None:
+            return str(maker)
+    return None
 
 
 def check_present(bundle: Bundle, raw: Path, path: Path) -> Iterator[Fault]:
