@@ -99,6 +99,15 @@ def test_error_is_one_line_and_with_debug_a_traceback(tmp_path: Path) -> None:
     assert "WarehouseError" in done.stderr
 
 
+@pytest.mark.parametrize("command", ["claims", "ingest"])
+def test_too_little_memory_is_one_line_before_anything_starts(command: str) -> None:
+    limited = f"ulimit -v 700000; exec {sys.executable} -m ipu_results {command}"
+    done = subprocess.run(["sh", "-c", limited], capture_output=True, text=True, check=False)
+    assert done.returncode == 1
+    [line] = done.stderr.splitlines()
+    assert "the limit on memory (ulimit -v) is 0.7 GiB: raise it" in line
+
+
 def test_ingest_ends_with_a_table_of_documents(ingest_output: list[str]) -> None:
     assert ingest_output[0].split() == (
         [

@@ -22,6 +22,10 @@ from ipu_results.ground.files import DATASET, DamagedCommitWarning
 from ipu_results.ground.text import escape_line, escape_unprintable, split_settings
 
 MAX_LINE = 400
+MIN_ADDRESS_SPACE = 4 * 2**30
+"""Bytes. `ingest` on two cores ended by SIGSEGV, ABORT or a message of a library at 3 GB and less;
+threads take address space that they never use.
+"""
 IMAGES = (".svg", ".png")
 LARGEST_BATCH = 100_000
 SHOWN_AFTER_S, REFRESH_S = 1.0, 0.2  # of the line that says what a command is doing
@@ -91,6 +95,7 @@ class Command(click.Command):
             return super().parse_args(ctx, args)
 
     def invoke(self, ctx: click.Context) -> Any:
+        _check_address_space()
         try:
             with _escape_usage_errors(), _print_warnings():
                 return super().invoke(ctx)
@@ -102,6 +107,20 @@ class Command(click.Command):
             if ctx.meta["debug"]:
                 raise
             raise Failure(_format_error(error, self.extra)) from error
+
+
+def _check_address_space() -> None:
+    """Refuse to start under a limit on address space at which the libraries end without a word."""
+    try:
+        import resource  # noqa: PLC0415
+    except ModuleNotFoundError:  # Windows has no such limits
+        return
+    allowed, _ = resource.getrlimit(resource.RLIMIT_AS)
+    if allowed != resource.RLIM_INFINITY and allowed < MIN_ADDRESS_SPACE:
+        raise Failure(
+            f"the limit on memory (ulimit -v) is {allowed / 2**30:.1f} GiB: raise it to"
+            f" {MIN_ADDRESS_SPACE // 2**30} GiB or remove it"
+        )
 
 
 @contextmanager
