@@ -112,7 +112,7 @@ class Command(click.Command):
 def _check_address_space() -> None:
     """Refuse to start under a limit on address space at which the libraries end without a word."""
     try:
-        import resource  # noqa: PLC0415
+        import resource
     except ModuleNotFoundError:  # Windows has no such limits
         return
     allowed, _ = resource.getrlimit(resource.RLIMIT_AS)
