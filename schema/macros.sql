@@ -91,6 +91,14 @@ CREATE OR REPLACE MACRO format_ends(numbers) AS
         nullif(format('{:.1f}', max(numbers)), format('{:.1f}', min(numbers)))
     );
 
+-- Wilson's interval of 95 % for the share that k of n are an instance of: `39 to 86 %`.
+CREATE OR REPLACE MACRO format_wilson(k, n) AS
+    format(
+        '{:.0f} to {:.0f} %',
+        100 * (k + 1.92 - 1.96 * sqrt(k * (n - k) / n + 0.96)) / (n + 3.84),
+        100 * (k + 1.92 + 1.96 * sqrt(k * (n - k) / n + 0.96)) / (n + 3.84)
+    );
+
 -- A score with its interval: `34.49 [33.25, 35.73]`.
 CREATE OR REPLACE MACRO format_minutes(score, low, high) AS
     format('{:.2f}', score) || coalesce(format(' [{:.2f}, {:.2f}]', low, high), '');

@@ -94,5 +94,12 @@ SELECT
             THEN 'grown-with-chips'
         WHEN batch_ratio > 1 THEN 'grown'
         WHEN batch_ratio < 1 THEN 'reduced'
-    END AS batch_growth
+    END AS batch_growth,
+    CASE
+        WHEN result_id IN (SELECT result_id FROM flags WHERE rule = 'R08')
+            THEN 'more throughput per chip than on fewer chips, by rule R08'
+        WHEN NOT usable THEN 'a row is not usable'
+        WHEN NOT same_sdk THEN 'the SDKs differ'
+        WHEN batch_growth IS NULL THEN 'a batch is not stated'
+    END AS excluded_because
 FROM curves

@@ -15,6 +15,8 @@ export interface Finding extends Bars {
   title: string;
   figure: string;
   text: string;
+  objection: string;
+  reading: string; // what the bars show
   link: string;
   link_text: string;
 }

@@ -25,15 +25,6 @@ const PAIRS: [string, string][] = [
   ["Choose two machines", "#/compare"],
 ];
 
-/** What the bars of a finding show, by its name. */
-const READING: Record<string, string> = {
-  "forty-times": "IPU over A100, times the throughput: longer is faster",
-  bow: "Bow over the generation before, times the throughput: longer is faster",
-  scaling: "throughput per chip, of that with 16 chips: longer is better",
-  "mlperf-noise": "neighbours that the runs do not separate: shorter is surer",
-  "too-short": "batches that fit in the printed latency: below 1 cannot be",
-};
-
 /** Static pages on what others measured, each figure with its page and table. */
 const EVIDENCE: [string, string][] = [
   ["How well do the vendor's figures replicate?", "replications.html"],
@@ -154,7 +145,8 @@ function FindingCard({ finding }: { finding: Finding }) {
       <h3>{finding.title}</h3>
       <p class="big">{finding.figure}</p>
       <p>{finding.text}</p>
-      {READING[finding.name] && <small>{READING[finding.name]}</small>}
+      <p>Best objection: {finding.objection}</p>
+      <small>{finding.reading}</small>
       <BarChart {...finding} />
       <p>
         <a href={finding.link}>{finding.link_text}</a>

@@ -22,14 +22,14 @@ GPU_ROW = "platform = '8x A100-80GB (DGX A100)' AND model = 'ResNet-50 v1.5' AND
         (
             "scaling",
             flag_result(f"{SCALED} AND platform = 'IPU-POD16' AND throughput = 30690"),
-            "65 % on 256 (from 63 % to 74 %, 3 rows)",
-            "on 256 (from 63 % to 65 %, 2 rows)",
+            "65 % on 256 (from 63 % to 74 %, 3 tests of 1 network)",
+            "on 256 (from 63 % to 65 %, 2 tests of 1 network)",
         ),
         (
             "scaling",
             f"UPDATE results SET batch_size = NULL WHERE {SCALED} AND platform = 'IPU-POD256'",
-            "(3 rows, all ResNet-50 v1.5)",
-            "(2 rows, all ResNet-50 v1.5)",
+            "(ResNet-50 v1.5 alone, 3 tests)",
+            "(ResNet-50 v1.5 alone, 2 tests)",
         ),
         ("per_dollar", flag_result(GPU_ROW), "on 3 priced pairs", "on 1 priced pairs"),
         (

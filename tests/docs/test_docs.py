@@ -16,12 +16,15 @@ import tomllib
 from doctest import DocTestParser
 from pathlib import Path
 
+import duckdb
 import ipu_results
 import pandas as pd
 import pytest
+from ipu_results.analyses.findings import FINDINGS, fill_finding
+from ipu_results.ground.text import format_markdown_table
 
 from tests.conftest import ROOT, Query, run_cli
-from tests.docs.docs_support import DOCS, PAGES, README, check_page
+from tests.docs.docs_support import DOCS, PAGES, README, check_page, check_part
 
 BLOCK = re.compile(r"```(console|pycon)\n(.*?)```", re.S)
 PYTHON = re.compile(r"```python\n(.*?)```", re.S)
@@ -42,6 +45,7 @@ FOR_MAINTAINERS = {
     ),
     *("architecture.md", "runner.md", "site.md"),
 }
+PAGE_OF_FINDINGS = DOCS / "explanation" / "findings.md"
 LINK = re.compile(r"\]\((?!https?:)([^)#]*)(?:#([^)]*))?\)")
 
 
@@ -92,7 +96,7 @@ def test_names_that_python_examples_import_exist() -> None:
     assert blocks
 
 
-FINDINGS = {  # sentences of the README and of the findings with the query that gives their figures
+SENTENCES = {  # of the README and of the findings page, with the query that gives their figures
     "{} results from {} source rows of {} documents, no row lost, {} quarantined": (
         """
         SELECT (SELECT count(*) FROM results), (SELECT count(*) FROM source_rows), (SELECT count(*)
@@ -131,95 +135,6 @@ FINDINGS = {  # sentences of the README and of the findings with the query that 
             count(*) FILTER (origin = 'measured'), count(*) FILTER (origin = 'emulated')
         FROM results"""
     ),
-    "The nearest give {} to {} times: two IPU rows, two A100 rows": (
-        """
-        SELECT round(min(value), 2), round(max(value), 2)
-        FROM recomputations
-        WHERE claim_id = 'sdk14-resnext101-inference-throughput' AND baseline LIKE '%mixed%'
-        HAVING count(*) = 4 AND bool_and(departs IS NOT NULL)"""
-    ),
-    "{} times on 16 chips ({} pairs of {} networks, March 2022), clock {}; with the newer SDK of 2023 a median of {} ({} pairs, {} to {})": (
-        """
-        WITH late AS (
-            SELECT b.throughput / c.throughput AS throughput_ratio
-            FROM measurements b
-            JOIN measurements c
-                USING (task, model, chip_count, framework, precision, batch_size, relationship)
-            WHERE b.usable
-                AND c.usable
-                AND b.chip = 'Bow'
-                AND c.chip = 'GC200'
-                AND relationship = 'vendor'
-                AND c.benchmark IS NULL
-                AND chip_count = 16
-                AND b.document_id = 'graphcore-performance-2023-07-04'
-                AND b.variant IS NOT DISTINCT FROM c.variant
-                AND b.dataset_printed IS NOT DISTINCT FROM c.dataset_printed
-                AND b.throughput / c.throughput IS NOT NULL
-        )
-        SELECT
-            round(geomean(g.throughput_ratio), 2), count(*), count(DISTINCT g.model),
-            round(any_value(g.clock_ratio), 2),
-            (SELECT round(median(n.throughput_ratio), 2) FROM late n), (SELECT count(*) FROM late),
-            (SELECT round(min(n.throughput_ratio), 2) FROM late n),
-            (SELECT round(max(n.throughput_ratio), 1) FROM late n)
-        FROM generations g
-        JOIN results r ON r.result_id = g.bow_result_id
-        WHERE g.chip_count = 16
-        HAVING bool_and(r.document_id = 'graphcore-performance-2022-03')"""
-    ),
-    "{:.0f} % per chip with a fixed global batch (median of {} networks; of {} tests {:.0f} %), {:.0f} % with a grown one (ResNet-50 alone)": (
-        """
-        WITH tests AS (
-            SELECT batch_growth, model, scaling_efficiency AS efficiency
-            FROM scaling
-            WHERE usable AND measure = 'throughput' AND chip_count = 256 AND base_chip_count = 16
-                AND same_sdk
-        ), networks AS (
-            SELECT batch_growth, model, median(efficiency) AS efficiency FROM tests GROUP BY ALL
-        )
-        SELECT
-            100 * median(efficiency) FILTER (batch_growth = 'fixed'),
-            count(*) FILTER (batch_growth = 'fixed'),
-            (SELECT count(*) FROM tests WHERE batch_growth = 'fixed'),
-            (SELECT 100 * median(t.efficiency) FROM tests t WHERE batch_growth = 'fixed'),
-            100 * median(efficiency) FILTER (batch_growth = 'grown')
-        FROM networks
-        HAVING bool_and(model = 'ResNet-50 v1.5') FILTER (batch_growth = 'grown')"""
-    ),
-    "{} for {:.4f} minutes, {} for {:.4f}": (
-        """
-        WITH wrong AS (
-            SELECT p.time_to_train_s / 60 AS printed, e.minutes
-            FROM results p
-            JOIN flags f USING (result_id)
-            JOIN mlperf_entries e USING (mlperf_id)
-            WHERE f.rule = 'R12'
-        )
-        SELECT max(printed), max(minutes), min(printed), min(minutes)
-        FROM wrong
-        HAVING count(*) = 2"""
-    ),
-    "{:.0f} % of {:,} pairs, and {:.0f} % of all pairs, v0.7 to v5.1; wrong order with a probability of {:.0f} %": (
-        """
-        SELECT 100 * (1 - sum(separable_pairs) / sum(tested_pairs)), sum(tested_pairs)::BIGINT,
-               100 * (1 - sum(all_separable_pairs) / sum(all_pairs)),
-               sum(wrong_order_percent * tested_pairs) / sum(tested_pairs)
-        FROM detail.mlperf_noise WHERE division = 'closed' AND scope = 'all-sizes'"""
-    ),
-    "{} of {} pairs, {} of {} works of {} networks, all run with the vendor's code and {} with its authors and cloud; lowest ratio {}, disputed": (
-        """
-        SELECT
-            any_value(s.within_5_percent), any_value(s.counted),
-            any_value(s.works_within_5_percent), any_value(s.works), count(DISTINCT r.model),
-            count(*) FILTER (r.vendor_part = 'author, code, machine'), round(min(r.ratio), 2)
-        FROM replications r
-        JOIN detail.replication_summary s USING (machines, parties)
-        WHERE r.counts
-            AND (machines, parties, s.vendor_part) = ('IPU', 'vendor and independent', 'all')
-        HAVING bool_and(r.vendor_part LIKE '%code%')
-    """
-    ),
     "each counted once for a party ({} distinct works, of {} networks)": (
         """
         SELECT count(DISTINCT (model, chip, chip_count)), count(DISTINCT model)
@@ -233,35 +148,6 @@ FINDINGS = {  # sentences of the README and of the findings with the query that 
             count(*) FILTER (unstated LIKE '%precision%')
         FROM replications
         WHERE counts AND machines = 'IPU' AND parties = 'vendor and independent'"""
-    ),
-    "The PyTorch row has one in flight, and gives {} times the throughput and {} times the speed in latency of the A100 with XLA": (
-        """
-        WITH pytorch AS (
-            FROM recomputations
-            WHERE claim_id LIKE 'sdk14-resnext101-inference-%'
-                AND baseline LIKE '%mixed + XLA%PyTorch%'
-        )
-        SELECT
-            round(max(value) FILTER (claim_id LIKE '%throughput'), 2),
-            round(max(value) FILTER (claim_id LIKE '%latency'), 2)
-        FROM pytorch
-        HAVING count(*) = 2"""
-    ),
-    "{} times on BERT, {} on ResNet-50, on 64 chips": (
-        """
-        SELECT round(max(value) FILTER (claim_id LIKE '%bert%'), 2),
-            round(max(value) FILTER (claim_id LIKE '%resnet%'), 2)
-        FROM recomputations WHERE claim_id LIKE 'tpuv4-%-over-bow' AND baseline LIKE '64 chips%'"""
-    ),
-    "Six latencies on the vendor's page are too short for the batch in their row (throughput × latency is less than one batch) | {} to {} of a batch": (
-        """
-        SELECT
-            round(min(throughput * latency_ms / 1000 / batch_size), 3),
-            round(max(throughput * latency_ms / 1000 / batch_size), 2)
-        FROM results
-        JOIN flags USING (result_id)
-        WHERE rule = 'R01' AND document_id = 'graphcore-performance-2023-07-04'
-        HAVING count(*) = 6"""
     ),
     "Of {} claims that Graphcore and others made, {} are confirmed by figures outside their document, {} at least in part by the same document or another claim, and {} only by arithmetic over claims. {} rest on another baseline than they name. {} depend on how their words are read, {} on an MLPerf division, {} on the system and {} on the source, which they do not name. {} are not supported, {} are contradicted and {} cannot be recomputed. A later SDK is at or above the figure of {}, and {} differ in the last digit": (
         """
@@ -309,13 +195,23 @@ FINDINGS = {  # sentences of the README and of the findings with the query that 
 }
 
 
-@pytest.mark.parametrize("sentence", FINDINGS)
-def test_figures_of_findings_are_those_of_the_dataset(sentence: str, query: Query) -> None:
-    [figures] = query(FINDINGS[sentence])
-    text = README.read_text(encoding="utf-8") + (DOCS / "explanation" / "findings.md").read_text(
-        encoding="utf-8"
-    )
+@pytest.mark.parametrize("sentence", SENTENCES)
+def test_figures_of_sentences_are_those_of_the_dataset(sentence: str, query: Query) -> None:
+    [figures] = query(SENTENCES[sentence])
+    text = README.read_text(encoding="utf-8") + PAGE_OF_FINDINGS.read_text(encoding="utf-8")
     assert sentence.format(*figures) in " ".join(text.split())
+
+
+@pytest.mark.parametrize("page", [README, PAGE_OF_FINDINGS], ids=lambda page: page.name)
+def test_table_of_findings_is_that_of_the_schema(
+    page: Path, opened: duckdb.DuckDBPyConnection
+) -> None:
+    filled = [
+        fill_finding(opened, finding) for finding in FINDINGS if finding.in_readme or page != README
+    ]
+    rows = [(each.statement, each.figure, each.objection) for each in filled]
+    table = format_markdown_table(("finding", "figure", "best objection"), rows)
+    check_part(page, "findings", table)
 
 
 def test_readme_is_short_and_has_one_picture() -> None:
