@@ -95,7 +95,7 @@ CREATE OR REPLACE MACRO format_ends(numbers) AS
 CREATE OR REPLACE MACRO format_wilson(k, n) AS
     format(
         '{:.0f} to {:.0f} %',
-        100 * (k + 1.92 - 1.96 * sqrt(k * (n - k) / n + 0.96)) / (n + 3.84),
+        greatest(0, 100 * (k + 1.92 - 1.96 * sqrt(k * (n - k) / n + 0.96)) / (n + 3.84)),
         100 * (k + 1.92 + 1.96 * sqrt(k * (n - k) / n + 0.96)) / (n + 3.84)
     );
 

@@ -352,9 +352,9 @@ test("the start page needs neither the results nor another script, and its findi
     assert.deepEqual(loaded.filter((name) => name.endsWith(".js")).sort(), ["app.js", "start.js"]);
     const findings = await page.evaluate(() => window.__data.start.findings);
     assert.ok(findings.length >= 3 && findings.length <= 5);
-    for (const { figure, link, bars, rule } of findings) {
+    for (const { title, link, bars, rule } of findings) {
       await openHash(page, "#/");
-      const card = page.locator(".finding", { hasText: figure });
+      const card = page.locator(".finding", { hasText: title });
       assert.equal(await card.locator(".bars tr").count(), bars.length + Number(rule !== null));
       await card.getByRole("link").click();
       await waitForHash(page, link.slice(0, 20));

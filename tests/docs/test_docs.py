@@ -139,7 +139,7 @@ SENTENCES = {  # of the README and of the findings page, with the query that giv
         """
         SELECT count(DISTINCT (model, chip, chip_count)), count(DISTINCT model)
         FROM replications
-        WHERE counts AND machines = 'IPU' AND parties = 'vendor and independent'"""
+        WHERE counts AND machines = 'IPU' AND parties LIKE 'vendor and %'"""
     ),
     "In {} of the {} the second party states no batch size, and in {} no precision": (
         """
@@ -147,7 +147,7 @@ SENTENCES = {  # of the README and of the findings page, with the query that giv
             count(*) FILTER (unstated LIKE '%batch%'), count(*),
             count(*) FILTER (unstated LIKE '%precision%')
         FROM replications
-        WHERE counts AND machines = 'IPU' AND parties = 'vendor and independent'"""
+        WHERE counts AND machines = 'IPU' AND parties LIKE 'vendor and %'"""
     ),
     "Of {} claims that Graphcore and others made, {} are confirmed by figures outside their document, {} at least in part by the same document or another claim, and {} only by arithmetic over claims. {} rest on another baseline than they name. {} depend on how their words are read, {} on an MLPerf division, {} on the system and {} on the source, which they do not name. {} are not supported, {} are contradicted and {} cannot be recomputed. A later SDK is at or above the figure of {}, and {} differ in the last digit": (
         """

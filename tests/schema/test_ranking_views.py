@@ -11,7 +11,8 @@ RANKING = "inference training latest measurements energy_per_item peak_shares ge
 RANKING += [
     f"detail.{name}"
     for name in (
-        "latency_points latency_front latency_bounded latency_lowest sdk_effect framework_effect".split()
+        "latency_points latency_front latency_bounded latency_lowest generation_pairs sdk_effect"
+        " framework_effect".split()
     )
 ]
 
