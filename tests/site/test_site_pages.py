@@ -30,6 +30,7 @@ START = {
             "title": "Q?",
             "figure": "2×",
             "text": "T.",
+            "objection": "O.",
             "link": "#/charts/sdk_effect",
             "link_text": "More",
         }
