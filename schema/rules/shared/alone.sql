@@ -18,7 +18,9 @@ WITH in_tables AS (
             {column_name: 'framework', value: framework, shared: data_and_maker},
             {column_name: 'precision_printed', value: precision_printed, shared: model_printed},
             {column_name: 'variant', value: words, shared: model_printed},
-            {column_name: 'variant', value: words, shared: dataset_printed}
+            {column_name: 'variant', value: words, shared: dataset_printed},
+            {column_name: 'chip', value: chip, shared: platform},
+            {column_name: 'chip_count', value: chip_count::VARCHAR, shared: platform}
         ], recursive := TRUE)
     FROM rules.conditions
 ), in_record AS (
