@@ -1,34 +1,9 @@
 -- scope: document
--- Flag a peak over batches that is not the largest figure that the same document prints for them.
-WITH figures AS (
-    SELECT
-        *,
-        coalesce(statistic = 'peak over batches', FALSE) AS is_peak,
-        regexp_extract(shape, '^(.*) batch=(\d+)$', ['base', 'batch']) AS parts
-    FROM rules.microbenchmark_figures
-), series AS (
-    SELECT
-        *,
-        dense_rank() OVER (
-            ORDER BY
-                document_id, chip, chip_count, operation, precision_printed, metric,
-                if(is_peak, shape, parts.base)
-        ) AS series
-    FROM figures
-), largest AS (
-    SELECT DISTINCT ON (series) *
-    FROM series
-    WHERE NOT is_peak AND parts.batch <> ''
-    ORDER BY canonical_value DESC, row_number, result_id
-)
+-- Flag a peak over batches that is not the largest figure that the same document prints for them. What contradictions say of
+-- the peak is in the message.
 SELECT
-    peak.result_id, 'value' AS column_name,
-    grade_gap(peak.canonical_value / largest.canonical_value) AS severity,
-    format(
-        '{} {}; at batch {} it is {} ({})',
-        peak.raw, peak.unit, largest.parts.batch, largest.raw, largest.place
-    ) AS message
-FROM series peak
-JOIN largest USING (series)
-WHERE peak.is_peak AND peak.raw <> largest.raw
-    AND peak.canonical_value <> largest.canonical_value
+    result_id, column_name,
+    CASE c.level WHEN 3 THEN 'error' WHEN 2 THEN 'warn' ELSE grade_gap(ratio) END AS severity,
+    concat_ws('; ', evidence, c.entries) AS message
+FROM rules.peaks_against_series
+LEFT JOIN rules.contradicted_figures c USING (result_id, column_name)
