@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import random
 import re
-from collections import Counter, defaultdict
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache
@@ -29,12 +29,13 @@ from ipu_results.schema import table
 from ipu_results.schema.frames import frame_dtypes
 from ipu_results.store.files import get_parquet_name
 
-from benchmarks.report import Options, Report, ReportTable, ReportTarget
+from benchmarks.report import Options, Report, ReportTable, ReportTarget, Value
 
 PER_KIND, QUICK_PER_KIND, SEED = 40, 2, 34
 LARGE = 0.1  # of a figure: errors below it are within what two sources differ by
 MIN_RECALL = {"figures": 0.8, "batch": 0.8, "conditions": 0.5}
-MAX_OTHERS = 0.3  # rows that an error leaves untouched and that get a flag
+# Rows that an error leaves untouched and that get a flag; a wrong figure unsettles its neighbours
+MAX_OTHERS = {"conditions": 0.3}
 UNSEEN_KINDS = "benchmarks.planted_unseen"  # has UNSEEN, a mapping like KNOWN
 # Rules of other tables and columns, which none of these errors can change
 OTHER = {*(f"R{number}" for number in range(30, 36)), "R46", "R47"}
@@ -179,7 +180,9 @@ KNOWN: Mapping[str, tuple[Mistake, ...]] = {
         Mistake("network of the neighbour", _copy("model_printed", "variant")),
         Mistake("framework of the neighbour", _copy("framework")),
         Mistake("data of the neighbour", _copy("dataset_printed")),
-        Mistake("framework of another row", _choose("framework", "PyTorch", "TensorFlow2", "PopART")),
+        Mistake(
+            "framework of another row", _choose("framework", "PyTorch", "TensorFlow2", "PopART")
+        ),
         Mistake("another item", _choose("item", "image", "sequence", "token")),
         Mistake("the other task", _choose("task", "training", "inference")),
         Mistake("another sequence length", _take_length),
@@ -386,18 +389,15 @@ def build_report(lists: Mapping[str, Mapping[str, Mapping[str, Score]]]) -> Repo
                 [(TITLES[rule], count) for rule, count in total.rules.most_common()],
             ),
         ]
-        report.targets += [
-            *(
-                ReportTarget(f"{name}, {group}", own.flagged / own.large, MIN_RECALL[group], True)
-                for group, own in sums.items()
-                if group in MIN_RECALL
-            ),
-            ReportTarget(
-                f"{name}, other rows newly flagged per error",
-                total.others / total.planted,
-                MAX_OTHERS,
-            ),
-        ]
+        for group, own in sums.items():
+            if group in MIN_RECALL:
+                recall = own.flagged / max(own.large, 1)
+                goal = MIN_RECALL[group]
+                report.targets.append(ReportTarget(f"{name}, {group}", recall, goal, at_least=True))
+            if group in MAX_OTHERS:
+                others = own.others / max(own.planted, 1)
+                what = f"{name}, {group}: other rows newly flagged per error"
+                report.targets.append(ReportTarget(what, others, MAX_OTHERS[group]))
         report.notes += [
             f"{name}: {total.planted} errors, seed {SEED}; flagged none:"
             f" {', '.join(sorted(TITLES.keys() - total.rules.keys()))}."
@@ -420,12 +420,15 @@ def build_score_table(title: str, what: str, scores: Mapping[str, Score]) -> Rep
         "on the column that is wrong",
         "other rows flagged per error",
     )
-    rows = [
+    rows: list[Sequence[Value]] = [
         (
             name,
             own.planted,
             own.large,
-            *(f"{count / max(own.large, 1):.0%}" for count in (own.flagged, own.alarmed, own.placed)),
+            *(
+                f"{count / max(own.large, 1):.0%}"
+                for count in (own.flagged, own.alarmed, own.placed)
+            ),
             f"{own.others / own.planted:.2f}",
         )
         for name, own in scores.items()

@@ -24,14 +24,31 @@ from tests.read.reading_support import make_document
 INPUTS = "detail.recomputation_inputs i JOIN results r ON r.result_id = i.key WHERE i.contradiction_id <> ''"
 
 
-def test_every_result_that_a_contradiction_rests_on_has_its_flag(query: Query) -> None:
-    flag = (
-        "FROM flags f"
-        " WHERE f.result_id = i.key AND f.rule = 'R35' AND contains(f.message, i.contradiction_id)"
-    )
+def test_every_result_that_a_contradiction_rests_on_is_listed_with_it(query: Query) -> None:
+    listed = "SELECT result_id, contradiction_id FROM detail.contradicted"
     assert query(
-        f"SELECT count(DISTINCT key) > 100, count(*) FILTER (NOT EXISTS ({flag})) FROM {INPUTS}"
+        "SELECT count(DISTINCT key) > 100,"
+        f" count(*) FILTER ((i.key, i.contradiction_id) NOT IN ({listed})) FROM {INPUTS}"
     ) == [(True, 0)]
+
+
+def test_every_contradiction_of_figures_is_told_by_a_flag(query: Query) -> None:
+    told = "FROM flags WHERE rule IN ('R29', 'R34', 'R35') AND contains(message, contradiction_id)"
+    assert query(f"FROM detail.contradicted WHERE NOT EXISTS ({told})") == []
+
+
+def test_contradiction_without_a_figure_in_doubt_is_told_once(query: Query) -> None:
+    harmless = (
+        "SELECT contradiction_id FROM detail.contradicted GROUP BY 1"
+        " HAVING bool_and((result_id, column_name) NOT IN (SELECT (result_id, column_name)"
+        " FROM detail.contradicted WHERE severity <> 'info'))"
+    )
+    told = (
+        f"SELECT contradiction_id, list(DISTINCT severity) FROM ({harmless})"
+        " JOIN flags ON rule = 'R35' AND contains(message, contradiction_id || ': ') GROUP BY 1"
+        " HAVING count(*) > 1 OR list(DISTINCT severity) <> ['info']"
+    )
+    assert query(told) == []
 
 
 def test_every_contradiction_of_independent_figures_names_figures_or_facts(query: Query) -> None:
@@ -99,19 +116,23 @@ def test_no_division_gives_both_gains_of_the_blog_on_mlperf(query: Query) -> Non
 
 
 def test_contradiction_reaches_official_entries(query: Query) -> None:
-    flagged = (
-        "SELECT count(*) FROM flags f JOIN results r USING (result_id)"
-        " WHERE f.rule = 'R35' AND r.origin = 'official' AND r.platform IN ('IPU-POD16', 'IPU-POD64')"
+    found = (
+        "SELECT count(*) FROM detail.contradicted JOIN results USING (result_id)"
+        " WHERE origin = 'official' AND platform IN ('IPU-POD16', 'IPU-POD64')"
     )
-    assert query(flagged) == [(8,)]
+    assert query(found) == [(8,)]
 
 
-def test_severity_of_the_flag_is_the_highest_of_its_contradictions(query: Query) -> None:
+def test_figure_in_doubt_has_one_flag_with_its_highest_severity(query: Query) -> None:
+    """R29 and R34 tell what R35 would tell again."""
     order = "max(CASE severity WHEN 'error' THEN 3 WHEN 'warn' THEN 2 ELSE 1 END)"
-    by_figure = f"SELECT result_id, column_name, {order} FROM {{}} GROUP BY ALL"
-    flags = by_figure.format("(FROM flags WHERE rule = 'R35')")
+    by_figure = f"SELECT result_id, column_name, {order} FROM {{}} GROUP BY ALL HAVING {order} > 1"
+    rules = "flags WHERE rule IN ('R29', 'R34', 'R35')"
+    flags = by_figure.format(f"(FROM {rules})")
     figures = by_figure.format("detail.contradicted")
     assert query(f"({flags} EXCEPT {figures}) UNION ALL ({figures} EXCEPT {flags})") == []
+    doubts = f"SELECT result_id, column_name FROM {rules} AND severity <> 'info'"
+    assert query(f"{doubts} GROUP BY ALL HAVING count(*) > 1") == []
     assert query("SELECT count(DISTINCT severity) FROM detail.contradicted") == [(3,)]
 
 

@@ -173,7 +173,9 @@ def test_only_published_rows_are_checked() -> None:
 
 
 def test_rules_have_distinct_ids_in_order_and_a_description() -> None:
-    assert [rule.id for rule in RULES] == [f"R{number:02}" for number in range(1, 49)]
+    gone = {17}  # a number is not used again
+    numbers = [number for number in range(1, 54) if number not in gone]
+    assert [rule.id for rule in RULES] == [f"R{number:02}" for number in numbers]
     assert all(rule.description.startswith("Flag ") for rule in RULES)
     assert {rule.scope for rule in RULES} == {"document", "record"}
 

@@ -4,8 +4,6 @@
 
 from __future__ import annotations
 
-import pytest
-
 from benchmarks.planted_errors import Tables
 from tests.check import rules_support as real
 from tests.check.rules_support import (
@@ -24,8 +22,8 @@ BERT_BASE = "bow_inference 8"
 
 def test_blank_cell_under_a_printed_header() -> None:
     data = pick(UNET)
-    flags = find_brief("R09", data)
-    assert flags == ["warn bow_inference 32 latency_ms", "info bow_inference 32 variant"]
+    # its variant is blank, too: it has none
+    assert find_brief("R09", data) == ["warn bow_inference 32 latency_ms"]
     # a transcription of ours prints no header
     assert find("R09", without_header(data)) == []
 
@@ -91,31 +89,6 @@ def test_name_variants() -> None:
     flags = find_brief("R16", pick(real.EFFICIENTDET, real.FASTSPEECH))
     assert flags == ["info bow_inference 27 framework TensorFlow2"]
     assert find("R16", pick(*real.RESNET_256, real.TGN, real.VIT, real.RESNEXT)) == []
-
-
-def test_sdk_older_than_that_of_the_table() -> None:
-    flags = find_brief("R17", pick(real.EFFICIENTNET_B4, real.VIT, real.TGN, real.GPT2_TRAINING))
-    assert flags == ["info bow_training 47 sdk_version", "info bow_training 49 sdk_version"]
-    assert find("R17", pick(real.FASTSPEECH, real.RESNEXT)) == []
-
-
-@pytest.mark.parametrize(
-    ("versions", "older"),
-    [
-        (("SDK 3.9", "SDK 3.10", "SDK 3.10"), [1]),
-        (("SDK 3.0", "SDK 3.1"), [1]),
-        (("SDK 2.4", "SDK 2.4.0"), []),
-        (("Pre-SDK2.5", "SDK 2.5"), [1]),
-        (("Pre-SDK2.5", "SDK 2.4.0"), [2]),
-        (("Pre-SDK2.5", "Pre-SDK2.5"), []),
-        (("nightly", "SDK 2.5", ""), []),
-    ],
-)
-def test_versions_compare_as_numbers(versions: tuple[str, ...], older: list[int]) -> None:
-    data = pick(f"bow_training 1-{len(versions)}")
-    for row, version in enumerate(versions, start=1):
-        data = change(data, f"bow_training {row}", sdk_version=version)
-    assert find_places("R17", data) == [f"bow_training {row}" for row in older]
 
 
 def test_lost_trailing_zero_and_thousands_mark() -> None:

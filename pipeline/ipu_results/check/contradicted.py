@@ -1,4 +1,4 @@
-"""Find the figures that an entry of `contradictions` is about: rule R35 flags them."""
+"""Find the figures that an entry of `contradictions` is about: rule R35 flags those in doubt."""
 
 from __future__ import annotations
 

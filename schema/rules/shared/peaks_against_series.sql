@@ -1,5 +1,5 @@
 -- Peaks over batches that are not the largest figure that the same document prints for them: what R34 flags.
-WITH figures AS (
+WITH parted AS (
     SELECT
         *,
         coalesce(statistic = 'peak over batches', FALSE) AS is_peak,
@@ -13,7 +13,7 @@ WITH figures AS (
                 document_id, chip, chip_count, operation, precision_printed, metric,
                 if(is_peak, shape, parts.base)
         ) AS series
-    FROM figures
+    FROM parted
 ), largest AS (
     SELECT DISTINCT ON (series) *
     FROM series
