@@ -1,7 +1,7 @@
 -- scope: record
--- Flag a figure of four digits or more that another table prints with one other condition: an earlier page, or a page of
--- another machine. All other conditions that both state are the same, so one of the two rows names a condition that is not
--- its own. What R52 flags is left to it.
+-- Flag a condition of a figure of four digits or more that another table prints with another one, such as the page of an
+-- earlier date. All other conditions that both state are the same, so one of the two names a condition that is not its own:
+-- the one that fewer rows have, else both. What R52 flags is left to it.
 WITH figures AS (
     SELECT
         f.column_name AS figure_name, f.raw_text, f.figure, f.spot,
@@ -9,33 +9,52 @@ WITH figures AS (
     FROM rules.printed_figures f
     JOIN rules.published p USING (place)
     WHERE f.digits >= 4
+), set_ups AS (
+    SELECT
+        figure_name, figure, task, model_printed, variant, dataset_printed, platform, sdk_version,
+        framework, precision_printed, item, batch_size,
+        list(result_id) AS ids,
+        list_sort(list(DISTINCT printed_table)) AS tables,
+        arg_min(raw_text, place) AS raw_text,
+        arg_min(format('{} of {}', spot, document_id), place) AS spot
+    FROM figures
+    WHERE result_id NOT IN (SELECT result_id FROM rules.against_config)
+    GROUP BY
+        figure_name, figure, task, model_printed, variant, dataset_printed, platform, sdk_version,
+        framework, precision_printed, item, batch_size
+    QUALIFY count(*) OVER (PARTITION BY figure_name, figure) > 1
 ), pairs AS (
     SELECT
-        f.result_id, f.raw_text, o.document_id, o.spot,
-        list_filter([
-            {column_name: 'task', own: f.task, other: o.task},
-            {column_name: 'model_printed', own: f.model_printed, other: o.model_printed},
-            {column_name: 'variant', own: f.variant, other: o.variant},
-            {column_name: 'dataset_printed', own: f.dataset_printed, other: o.dataset_printed},
-            {column_name: 'platform', own: f.platform, other: o.platform},
-            {column_name: 'sdk_version', own: f.sdk_version, other: o.sdk_version},
-            {column_name: 'framework', own: f.framework, other: o.framework},
-            {column_name: 'precision_printed', own: f.precision_printed, other: o.precision_printed},
-            {column_name: 'item', own: f.item, other: o.item},
-            {column_name: 'batch_size', own: f.batch_size::VARCHAR, other: o.batch_size::VARCHAR}
-        ], lambda pair: pair.own <> pair.other) AS differences
-    FROM figures f
-    JOIN figures o USING (figure_name, figure)
-    WHERE f.printed_table <> o.printed_table
-        AND f.result_id NOT IN (SELECT result_id FROM rules.against_config)
-        AND o.result_id NOT IN (SELECT result_id FROM rules.against_config)
+        s.ids, s.raw_text, o.spot,
+        unnest([
+            {column_name: 'task', own: s.task, other: o.task},
+            {column_name: 'model_printed', own: s.model_printed, other: o.model_printed},
+            {column_name: 'variant', own: s.variant, other: o.variant},
+            {column_name: 'dataset_printed', own: s.dataset_printed, other: o.dataset_printed},
+            {column_name: 'platform', own: s.platform, other: o.platform},
+            {column_name: 'sdk_version', own: s.sdk_version, other: o.sdk_version},
+            {column_name: 'framework', own: s.framework, other: o.framework},
+            {column_name: 'precision_printed', own: s.precision_printed, other: o.precision_printed},
+            {column_name: 'item', own: s.item, other: o.item},
+            {column_name: 'batch_size', own: s.batch_size::VARCHAR, other: o.batch_size::VARCHAR}
+        ], recursive := TRUE)
+    FROM set_ups s
+    JOIN set_ups o USING (figure_name, figure)
+    WHERE (s.tables <> o.tables OR len(s.tables) > 1) AND len(s.ids) <= len(o.ids)
+), single AS (
+    SELECT
+        unnest(ids) AS result_id, raw_text, spot, any_value(column_name) AS column_name,
+        any_value(own) AS own, any_value(other) AS other
+    FROM pairs
+    WHERE own <> other
+    GROUP BY ids, raw_text, spot
+    HAVING count(*) = 1
 )
 SELECT DISTINCT ON (result_id, column_name)
-    result_id, differences[1].column_name AS column_name, 'warn' AS severity,
+    result_id, column_name, 'warn' AS severity,
     format(
-        '{}, where {} of {} prints {} for the same figure, {}, and no other condition differs',
-        differences[1].own, spot, document_id, differences[1].other, raw_text
+        '{}, where {} prints {} for the same figure, {}, and no other condition differs',
+        own, spot, other, raw_text
     ) AS message
-FROM pairs
-WHERE len(differences) = 1
-ORDER BY document_id, spot
+FROM single
+ORDER BY spot

@@ -11,7 +11,7 @@ WITH parted AS (
         dense_rank() OVER (
             ORDER BY
                 document_id, chip, chip_count, operation, precision_printed, metric,
-                if(is_peak, shape, parts.base)
+                CASE WHEN is_peak THEN shape ELSE parts.base END
         ) AS series
     FROM parted
 ), largest AS (

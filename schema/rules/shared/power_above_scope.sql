@@ -2,10 +2,12 @@
 WITH scopes AS (
     SELECT
         p.*, c.rated_w,
-        if(c.is_die, ', whole chips of two dies each', '') AS dies,
+        CASE WHEN c.is_die THEN ', whole chips of two dies each' ELSE '' END AS dies,
         power_scope IN ('device', 'board') AS is_of_chips,
-        if(is_of_chips AND regexp_matches(conditions, '(?i)\bper (?:IPU|GPU|GCD)\b'), 1, chip_count)
-            AS rated_chips
+        CASE
+            WHEN is_of_chips AND regexp_matches(conditions, '(?i)\bper (?:IPU|GPU|GCD)\b') THEN 1
+            ELSE chip_count
+        END AS rated_chips
     FROM rules.published p
     LEFT JOIN rules.rated_chips c USING (chip)
     WHERE power_scope IN ('machine', 'device', 'board')
@@ -24,7 +26,7 @@ WITH scopes AS (
         format('throughput {} / efficiency {:.4g}', format_figure(throughput), efficiency)
     FROM scopes
 ), limits AS (
-    SELECT *, if(is_of_chips, rated_w * rated_chips, rated_power_w) AS limit_w FROM readings
+    SELECT *, CASE WHEN is_of_chips THEN rated_w * rated_chips ELSE rated_power_w END AS limit_w FROM readings
 )
 FROM limits
 WHERE power > limit_w
