@@ -1,5 +1,5 @@
 -- The published rows with the parts of their conditions that are compared over rows. `work` is the task and the network.
--- `words` is the variant without its sequence length. `maker` is that of the chip: vocabulary `derived.maker`. `ipu` is the
+-- `words` is the variant without its sequence length. `maker` is that of the chip: vocabulary `makers`. `ipu` is the
 -- chip where it is an IPU of a generation.
 SELECT
     p.*, m.maker, g.chip AS ipu,
@@ -9,6 +9,11 @@ SELECT
     nullif(regexp_extract(p.variant, '{sequence_length}', 1), '') AS sequence_length,
     regexp_replace(p.variant, '{sequence_length}', 'SL') AS words
 FROM rules.published p
-LEFT JOIN (VALUES {derived.maker: chip, maker}) AS m (chip, maker) ON m.chip = p.chip
+LEFT JOIN (
+    SELECT chip, any_value(maker) AS maker
+    FROM (SELECT DISTINCT chip FROM rules.published)
+    JOIN (VALUES {makers.maker: name, device}) AS known (maker, device) ON regexp_matches(chip, device)
+    GROUP BY chip
+) AS m ON m.chip = p.chip
 LEFT JOIN (SELECT DISTINCT chip FROM platforms WHERE family IN ({ipu_families})) AS g
     ON g.chip = p.chip
