@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import io
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 from ipu_results.read import ParsedDocument
 from ipu_results.read.pdf import read_pdf
-from ipu_results.schema.vocabulary import TableHeader
 from reportlab.pdfgen.canvas import Canvas
 
 from tests.read.reading_support import PAPER_HEADERS
@@ -18,6 +17,7 @@ Text = tuple[Any, ...]
 """Left edge and baseline in points from the bottom left, text, and the font if it is not that of
 the page.
 """
+DrawCell = Callable[[Canvas, float, float, str], None]
 
 
 def read_paper(data: bytes) -> ParsedDocument:
@@ -28,12 +28,8 @@ def list_rows(document: ParsedDocument) -> list[Row]:
     return [row.cells for table in document.tables for row in table.rows]
 
 
-def list_tables(document: ParsedDocument) -> list[list[Row]]:
-    return [[row.cells for row in table.rows] for table in document.tables]
-
-
 def place_rows(
-    y: float, rows: Iterable[Sequence[str]], x: Sequence[float], pitch: float = 12
+    y: float, rows: Iterable[Sequence[str]], x: Sequence[float], pitch: float = 14
 ) -> list[Text]:
     """Place cells at the left edges `x`, the first row on the baseline `y`."""
     return [
@@ -62,13 +58,38 @@ def set_texts(
     return out.getvalue()
 
 
-def make_header(names: Mapping[str, str], table: str = "t") -> TableHeader:
-    return TableHeader("inference-paper", table, tuple(names.items()), "inference")
+def write(canvas: Canvas, x: float, y: float, text: str, font: str = "Times-Roman") -> None:
+    canvas.setFont(font, 10)
+    canvas.drawString(x, y, text)
 
 
-def read_texts(names: Mapping[str, str], *pages: Iterable[Text]) -> ParsedDocument:
-    """Read pages on which one table is known, by the fields of its names."""
-    return read_pdf(set_texts(*pages), [make_header(names)])
+def set_page(
+    rows: Sequence[Row],
+    draw_cell: DrawCell = write,
+    *,
+    header: Row = ("Batch size", "Latency"),
+    before: Callable[[Canvas], None] | None = None,
+    font: str = "Times-Roman",
+    **options: Any,
+) -> bytes:
+    """Set a table at (100, 700) with rows of 14 points; `draw_cell` draws the figure of the second
+    row.
+    """
+    out = io.BytesIO()
+    canvas = Canvas(out, pagesize=(612, 792), invariant=1, **options)
+    if before:
+        before(canvas)
+    for place, cells in enumerate((header, *rows)):
+        for column, text in enumerate(cells):
+            x, y = 100 + 80 * column, 700 - 14 * place
+            canvas.saveState()
+            if place == 2 and column == 1 and draw_cell is not write:
+                draw_cell(canvas, x, y, text)
+            else:
+                write(canvas, x, y, text, font)
+            canvas.restoreState()
+    canvas.save()
+    return out.getvalue()
 
 
 def make_stream(content: bytes, dictionary: bytes = b"") -> bytes:
@@ -90,6 +111,7 @@ def make_pdf(
     packed: bytes = b"",
     page: bytes = b"",
     catalog: bytes = b"",
+    fonts: bytes = b"",
     resources: bytes = b"",
     others: Sequence[bytes] = (),
 ) -> bytes:
@@ -100,7 +122,7 @@ def make_pdf(
         b"<</Type /Catalog /Pages 2 0 R %s>>" % catalog,
         b"<</Type /Pages /Kids [3 0 R] /Count 1>>",
         b"<</Type /Page /Parent 2 0 R /MediaBox [0 0 612 792] /Contents 4 0 R"
-        b" /Resources <</Font <</F1 5 0 R>> %s>> %s>>" % (resources, page),
+        b" /Resources <</Font <</F1 5 0 R %s>> %s>> %s>>" % (fonts, resources, page),
         make_stream(content, packed),
         b"<</Type /Font /Subtype /Type1 /BaseFont /Times-Roman>>",
         *others,

@@ -17,11 +17,10 @@ MAX_STYLE_MATCHES = 5_000_000  # comparisons of a page's style rules with its el
 MAX_SELECTOR_CHARACTERS = 10_000  # characters of a selector of a page's style rules
 
 # PDFs
-MAX_PAGE_OBJECTS = 1_000_000  # characters, lines and images of one page of a PDF
+MAX_PAGE_OBJECTS = 250_000  # characters of one page of a PDF
 MAX_IMAGE_PIXELS = 250_000_000  # pixels of one image in a PDF
-MAX_UNPACKED_IMAGE_BYTES = 1_000_000_000  # bytes that one image in a PDF unpacks to
 MAX_UNPACKED_STREAM_BYTES = 100_000_000  # bytes that any other stream of a PDF unpacks to
-MAX_DRAWN_BYTES = 100_000_000  # bytes of the instructions that draw one page of a PDF
+MAX_DRAWN_BYTES = 10_000_000  # bytes of the instructions that draw one page of a PDF
 MAX_UNPACKED_PDF_BYTES = 2_000_000_000  # bytes that all streams of a PDF unpack to
 
 # Downloads

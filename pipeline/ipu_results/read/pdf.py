@@ -1,12 +1,20 @@
-"""Read the tables and setup metadata of a paper from a PDF in one column or two."""
+"""Read the tables and setup metadata of a PDF: plain constructs only, and the rest is told."""
 
 from __future__ import annotations
 
+import io
 import re
-from collections import Counter
-from collections.abc import Iterator, Sequence
-from dataclasses import replace
-from itertools import chain
+from collections.abc import Collection, Iterator, Sequence
+from contextlib import closing
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import chain, pairwise
+from typing import Any
+
+import pypdfium2
+from pdfminer.pdfdocument import PDFDocument
+from pdfminer.pdfpage import PDFPage
+from pdfminer.pdfparser import PDFParser
 
 from ipu_results.errors import UnrecognisedDocumentError
 from ipu_results.read.document import (
@@ -17,412 +25,388 @@ from ipu_results.read.document import (
     SourceRow,
     SourceTable,
 )
-from ipu_results.read.pdf_captions import (
-    Caption,
-    assign_to_tables,
-    find_captions,
-    find_promised_header,
-    join_continued,
-)
+from ipu_results.read.pdf_glyphs import Box, FontManager, PageGlyphs, measure_page, read_glyphs
+from ipu_results.read.pdf_ink import Ink
+from ipu_results.read.pdf_limits import open_pdf, translate_errors
 from ipu_results.read.pdf_lines import (
-    Box,
-    PrintedCell,
-    PrintedLine,
+    HAS_DIGIT,
+    Cell,
+    Line,
     Strip,
     build_lines,
     enclose,
-    make_columns,
+    find_gutter,
+    make_line,
     split_columns,
 )
-from ipu_results.read.pdf_pages import (
-    PageWords,
-    describe_failure,
-    open_pdf,
-    read_page_texts,
-    read_words,
-)
-from ipu_results.read.pdf_rows import PrintedRow
 from ipu_results.read.pdf_tables import (
     HEADER_LEADING,
     MAX_HEADER_LINES,
+    PrintedRow,
     PrintedTable,
     find_tables,
-    join_cells,
+    has_shape_of_row,
+    is_close,
+    join_columns,
 )
 from ipu_results.read.text import (
-    LIGATURES,
+    CAPTION_NUMBER,
     METADATA_LABELS,
+    assign_captions,
     is_caption,
     is_figure,
-    is_power,
+    join_lines,
     known_names,
-    label_names,
     lift_footnote,
     mentions_measure,
     normalise_text,
     refuse_incomplete_tables,
     refuse_scaled_tables,
-    spell_out,
     split_metadata,
 )
-from ipu_results.schema.vocabulary import TableHeader, find_headers, normalise_header, strip_unit
+from ipu_results.schema.vocabulary import (
+    NUMERIC_FIELDS,
+    TableHeader,
+    explain_mismatch,
+    normalise_header,
+)
 
-# What is reported and not read
-NEAR_LINES = 2  # a header is broken over at most this many lines
-BLOCK_LINES = 12  # a table with its names in the first column has at most this many lines
-EDGE_SLACK = 6.0  # names in one column begin at the same place, to within this, in points
-FIGURE_GAP = 1.6  # a figure is under its name with at most this gap, in heights of a line
-LONG_HEADER = 5  # no prose has as many names of a header as this on one line
+CAPTION_ANYWHERE = re.compile(r"\btable\s*(?:\d|[ivxl]+\b)")
+CAPTION_SIZE = 0.5  # the lines of a caption differ in size by at most this, in points
+MAX_CAPTION_LINES = 8  # what follows is prose
+PROSE_WIDTH = 0.8  # a line of prose is at least this share as wide as its column
+# A caption that does not name what its table measures is at most this far away, in points.
+NEAR_CAPTION = 40.0
+BLOCK_LINES = 4  # figures of an unknown table are on one of so many lines below its names
+TRAILING_FIGURES = re.compile(r"(?:\s+[\d.,]+)+$")
 
 # Headers that are drafted
 MIN_COLUMNS = 2  # of a table; a single figure on a line may be a page number
 MIN_SHARE_OF_FIGURES = 0.3  # of the cells of a row, at least this share are figures
-FIRST_ROW_GAP = 2.5  # the first row follows the header with at most this gap, in heights of a line
 MAX_NAME = 40  # longer text is prose
 MAX_DRAFTED_PAGES = 40  # pages with a caption that are read for a draft
 
-CAPTION_ANYWHERE = re.compile(r"\btable\s+(?:\d|[ivxl]+\b)")
+
+@dataclass(frozen=True)
+class PrintedPage:
+    """The lines of a page, its columns, and its pictures, which are drawn when they are needed."""
+
+    number: int
+    glyphs: PageGlyphs
+    lines: Strip
+    gutter: float | None
+    pictures: Any
+
+    @property
+    def columns(self) -> tuple[Strip, ...]:
+        return (self.lines,) if self.gutter is None else split_columns(self.lines, self.gutter)
+
+    @cached_property
+    def ink(self) -> Ink:
+        with closing(self.pictures[self.number - 1]) as picture:
+            return Ink(picture, self.number, self.glyphs)
+
+
+@dataclass(frozen=True, slots=True)
+class Caption:
+    """Text and lines of one caption."""
+
+    text: str
+    lines: Strip
+
+    @property
+    def box(self) -> Box:
+        return enclose(line.box for line in self.lines)
 
 
 def read_pdf(data: bytes, headers: Sequence[TableHeader]) -> ParsedDocument:
     """Read the tables whose column names are those of one of `headers`, with captions, boxes and
     setup metadata.
 
-    A cell belongs to the column that it is under: a lost label is `""`. A row without its figure,
-    or with cells whose columns are ambiguous, is a problem, and so is a caption whose table has no
-    known header. Metadata is read by line.
+    A header is whole: every text of its lines belongs to the name of a column. A cell belongs to
+    the column that it is under: a lost label is `""`. What is not plain is a problem: rows in other
+    places, figures that are hidden, struck, covered or of a font that does not prove its digits,
+    tables that continue elsewhere, and a caption whose table has no known header.
 
     Raises DamagedDocumentError for anything but a whole PDF that opens without a password,
-    DocumentTooLargeError above MAX_PAGES pages, and UnrecognisedDocumentError if there is no
-    table.
+    DocumentTooLargeError above a limit, and UnrecognisedDocumentError if there is no table.
     """
     data = open_pdf(data)
-    texts = read_page_texts(data)
-    pages: list[PageWords] = []
-    more = _select_pages(texts, headers)
-    while True:
-        pages = sorted([*pages, *read_words(data, more)], key=lambda page: page.number)
-        tables, columns, wide = _find_tables(pages, headers)
-        # A table may continue on the page after the one that it ends on.
-        following = {
-            row.box.page + 1 for table in tables for row in table.rows if row.box.page < len(texts)
-        }
-        more = sorted(following - {page.number for page in pages})
-        if not more:
-            break
-    document = _make_document(tables, columns, wide, headers)
-    problems = (*document.problems, *find_turned_tables(pages, headers))
-    if not document.tables and not problems:
-        hidden = [
-            page.number
-            for page in pages
-            if any(_may_be_table(page.hidden, header) for header in headers)
-        ]
-        raise UnrecognisedDocumentError(describe_failure(data, hidden))
-    document = replace(document, problems=problems)
-    return refuse_incomplete_tables(document, headers)
+    with translate_errors(), closing(pypdfium2.PdfDocument(data)) as pictures:
+        texts = _read_texts(pictures)
+        pages = _read_pages(data, pictures, _select_pages(texts, headers))
+        document = _make_document(pages, headers)
+    if document.tables or document.problems:
+        return refuse_incomplete_tables(document, headers)
+    if not any(text.strip() for text in texts):
+        raise UnrecognisedDocumentError(
+            "cannot be read: it is images without text (a scan); add a transcription instead"
+        )
+    raise UnrecognisedDocumentError("has no table with a known header")
 
 
-def _find_tables(
-    pages: Sequence[PageWords], headers: Sequence[TableHeader]
-) -> tuple[list[PrintedTable], list[Strip], list[Strip]]:
-    """Return the tables on some pages, the columns of these pages, and the whole of those with
-    several columns.
-    """
-    wholes = [build_lines(page.words) for page in pages]
-    split = [split_columns(lines, page.width) for lines, page in zip(wholes, pages, strict=True)]
-    columns = [column for page in split for column in page]
-    # A table may span both columns of a page, so such pages are also searched as a whole.
-    wide = [lines for lines, page in zip(wholes, split, strict=True) if len(page) > 1]
-    return find_tables([*columns, *wide], len(columns), headers), columns, wide
+def _read_texts(document: Any) -> list[str]:
+    """Return the plain text of every page, quickly and without places."""
+    texts = []
+    for number in range(len(document)):
+        with closing(document[number]) as page, closing(page.get_textpage()) as text_page:
+            texts.append(str(text_page.get_text_range()))
+    return texts
 
 
-def _select_pages(texts: Sequence[str], headers: Sequence[TableHeader]) -> list[int]:
-    """Return the pages with a header, a caption or metadata, and those where a table may continue."""
+def _select_pages(texts: Sequence[str], headers: Sequence[TableHeader]) -> set[int]:
+    """Return the pages with a header, and those after them, a caption or metadata."""
     pages: set[int] = set()
     for number, text in enumerate(texts, 1):
-        words = re.sub(r"[\s\-_]+", " ", text.translate(LIGATURES)).casefold()
-        # The words of long names may be on several lines.
-        if any(
-            all(name in words for name in header.keys)
-            or set(" ".join(header.keys).split()) <= set(words.split())
-            for header in headers
-        ):
+        words = normalise_text(text)
+        letters = _join_letters(text)
+        if any(_has_names(letters, header) for header in headers):
             pages |= {number, number + 1}
         elif CAPTION_ANYWHERE.search(words) or any(
             f"{label.casefold()}:" in words for label in METADATA_LABELS
         ):
             pages.add(number)
-    return sorted(number for number in pages if number <= len(texts))
+    return pages
 
 
-def _make_document(
-    printed: Sequence[PrintedTable],
-    columns: Sequence[Strip],
-    wide: Sequence[Strip],
-    headers: Sequence[TableHeader],
-) -> ParsedDocument:
-    names = known_names(headers)
-    cells = (cell.box for table in printed for row in table.rows for cell in row.printed)
-    taken = frozenset(cells).union(*(table.header.boxes for table in printed))
-    captions = find_captions(columns, taken, names)
-    parts = assign_to_tables(printed, captions, headers)
-    printed, assigned = join_continued(printed, parts, captions, [*columns, *wide], len(columns))
+def _read_pages(data: bytes, pictures: Any, numbers: Collection[int]) -> list[PrintedPage]:
+    fonts = FontManager()
+    pages = []
+    with translate_errors():
+        found = PDFPage.create_pages(PDFDocument(PDFParser(io.BytesIO(data))))
+        for number, page in enumerate(found, 1):
+            if number in numbers:
+                glyphs = read_glyphs(fonts, number, page)
+                lines = build_lines(glyphs.upright)
+                gutter = find_gutter(lines, measure_page(page)[0])
+                pages.append(PrintedPage(number, glyphs, lines, gutter, pictures))
+    return pages
+
+
+def _make_document(pages: Sequence[PrintedPage], headers: Sequence[TableHeader]) -> ParsedDocument:
     tables: dict[str, SourceTable] = {}
     problems: list[ReadProblem] = []
-    for number, table in enumerate(printed):
-        name = table.header.header.table
-        if name in tables or not table.rows:
-            refusal = ("duplicate-table", "a table with this header was already read")
-            refusal = refusal if name in tables else ("cells-missing", "no rows under the header")
-            problems.append(ReadProblem(name, None, table.locator, *refusal, table.header.names))
-            continue
-        rows, row_problems = _read_rows(table, headers)
-        problems += row_problems
-        if rows:
-            caption = captions[assigned[number]].text if number in assigned else ""
-            tables[name] = SourceTable.from_rows(
-                name, table.header.names, rows, table.locator, caption
-            )
-    free = [caption for number, caption in enumerate(captions) if number not in parts.values()]
-    missing = [
-        header for header in headers if all(table.header.header is not header for table in printed)
-    ]
-    problems += _report_broken_promises(free, columns, taken, missing, headers)
-    problems += _report_rows_below(printed, taken)
-    reported = {problem.table_name for problem in problems if problem.row_number is None}
-    undivided = list(find_undivided_headers([*columns, *wide], taken, headers))
-    problems += (
-        undivided
-        if tables
-        else [problem for problem in undivided if problem.table_name not in reported]
-    )
-    reported |= {problem.table_name for problem in undivided}
-    times: Counter[str] = Counter()
-    for problem in find_unread_tables(columns, taken, headers):
-        times[problem.message] += 1  # a name that is there again belongs to another table
-        count = times[problem.message]
-        name = problem.table_name if count == 1 else f"{problem.table_name}, {count}"
-        if name not in reported:
-            reported.add(name)
-            problems.append(problem)
-    near = {
-        table.locator: [
-            line.text for strip in columns for line in strip if line.box.page == table.header.page
-        ]
-        for table in printed
-    }
-    document = ParsedDocument(
-        tuple(tables.values()), tuple(problems), tuple(_find_metadata(columns))
-    )
+    metadata: list[MetadataItem] = []
+    printed: list[PrintedTable] = []
+    others: list[Caption] = []
+    near: dict[str, list[str]] = {}
+    for page in pages:
+        captions = [caption for strip in page.columns for caption in _find_captions(strip, headers)]
+        on_page = list(_find_page_tables(page, captions, headers))
+        assigned = _assign_captions(on_page, captions, headers)
+        for number, table in enumerate(on_page):
+            caption = captions[assigned[number]] if number in assigned else None
+            read = _read_table(page, table, caption, problems)
+            if read and read.name in tables:
+                message = "a table with this header was already read"
+                problems.append(_refuse(table, "duplicate-table", message))
+            elif read:
+                tables[read.name] = read
+                near[read.locator] = [line.text for line in page.lines]
+        printed += on_page
+        used = assigned.values()
+        others += [caption for number, caption in enumerate(captions) if number not in used]
+        metadata += _find_metadata(page, headers, problems)
+    found = {table.header.table for table in printed}
+    missing = [header for header in headers if header.table not in found]
+    taken = {cell.box for table in printed for line in table.lines for cell in line.cells}
+    for page in pages:
+        problems += _find_unread(page, taken, missing or headers)
+    problems += _find_promises(others, missing, headers)
+    problems += _find_rows_elsewhere(pages, printed, taken)
+    document = ParsedDocument(tuple(tables.values()), tuple(problems), tuple(metadata))
     return refuse_scaled_tables(document, near)
 
 
-def _read_rows(
-    table: PrintedTable, headers: Sequence[TableHeader]
-) -> tuple[tuple[SourceRow, ...], list[ReadProblem]]:
-    """Divide the rows into those that have their figures and the problems of the others."""
-    optional = make_columns(table.header.cells, table.header.headers).optional
-    rows: list[SourceRow] = []
-    problems: list[ReadProblem] = []
-    for number, row in enumerate(table.rows, 1):
-        lost = {column for column, cell in enumerate(row.cells) if cell is None}
-        doubts = ((cell, _find_doubt(cell)) for cell in row.cells if cell)
-        doubt = next((f"{cell.text!r}: {doubt}" for cell, doubt in doubts if doubt), "")
-        doubt = doubt or row.doubt or _find_other_table(table, row, headers)
-        if row.loose or not lost <= optional or doubt:
-            message = doubt or (
-                "the cells are not under the header"
-                if row.loose
-                else "a figure is missing in the row"
-            )
-            raw = tuple(cell.text if cell else "" for cell in row.loose or row.cells)
-            problems.append(
-                ReadProblem(
-                    table.header.header.table, number, str(row.box), "row-width", message, raw
-                )
-            )
-            continue
-        lifted = [
-            (*lift_footnote(cell.text), cell.footnotes) if cell else ("", "", "")
-            for cell in row.cells
-        ]
-        footnotes = tuple(
-            (column, mark + raised)
-            for column, (_, mark, raised) in enumerate(lifted)
-            if mark + raised
-        )
-        places = tuple(str(cell.box if cell else row.box) for cell in row.cells)
-        rows.append(
-            SourceRow(number, tuple(text for text, _, _ in lifted), str(row.box), places, footnotes)
-        )
-    return tuple(rows), problems
-
-
-def _find_doubt(cell: PrintedCell) -> str:
-    """Return why the text of a cell is not what it seems; `""` if it is."""
-    is_raised = bool(cell.footnotes) and is_power(cell.text, cell.footnotes)
-    return f"to the power of {cell.footnotes}" if is_raised else cell.doubt
-
-
-def _find_other_table(table: PrintedTable, row: PrintedRow, headers: Sequence[TableHeader]) -> str:
-    """Return which other table with the same header lists the machine of a row; `""` if none does."""
-    others = [
-        header
-        for header in find_headers(table.header.names, headers)
-        if header is not table.header.header
+def _find_page_tables(
+    page: PrintedPage, captions: Sequence[Caption], headers: Sequence[TableHeader]
+) -> Iterator[PrintedTable]:
+    """Yield the tables of a page: first those over the gutter, then those of its columns."""
+    lines_of_captions = {line.box for caption in captions for line in caption.lines}
+    taken: set[Box] = set()
+    if page.gutter is not None:
+        for table in find_tables(page.lines, headers, lines_of_captions):
+            if table.columns[0].box.x0 < page.gutter < table.columns[-1].box.x1:
+                taken |= {cell.box for line in table.lines for cell in line.cells}
+                yield table
+    in_columns = [
+        table
+        for strip in page.columns
+        for table in find_tables(_take_away(strip, taken), headers, lines_of_captions)
     ]
-    for cell in row.cells if others else ():
-        for header in others:
-            if cell and header.lists(cell.text) and not table.header.header.lists(cell.text):
-                return f"{cell.text!r} is in the table {header.table}"
-    return ""
+    taken |= {cell.box for table in in_columns for line in table.lines for cell in line.cells}
+    for table in in_columns if page.gutter is not None else ():
+        level = table.box._replace(x0=float("-inf"), x1=float("inf"))
+        for line in _take_away(page.lines, taken):
+            beside = [cell.text for cell in line.cells if is_figure(cell.text)]
+            if beside and line.box.meets(level):
+                table.doubt = table.doubt or f"the figure {beside[0]!r} is beside the table"
+    yield from in_columns
 
 
-def _report_rows_below(
-    printed: Sequence[PrintedTable], taken: frozenset[Box]
-) -> Iterator[ReadProblem]:
-    """Yield a problem for each table that has text in the shape of its rows below it."""
-    for table in printed:
-        rows = [
-            row for row in table.below if not any(cell and cell.box in taken for cell in row.cells)
-        ]
-        if rows:
-            raw = tuple(cell.text if cell else "" for cell in rows[0].cells)
-            message = (
-                f"below the table, {len(rows)} lines of text have the shape of its rows: not read"
-            )
-            yield ReadProblem(
-                table.header.header.table, None, str(rows[0].box), "rows-below", message, raw
-            )
+def _take_away(strip: Strip, taken: Collection[Box]) -> Strip:
+    """Return lines without the cells that are read."""
+    lines = ([cell for cell in line.cells if cell.box not in taken] for line in strip)
+    return tuple(make_line(cells) for cells in lines if cells)
 
 
-def _report_broken_promises(
-    captions: Sequence[Caption],
-    strips: Sequence[Strip],
-    taken: frozenset[Box],
-    missing: Sequence[TableHeader],
-    headers: Sequence[TableHeader],
-) -> Iterator[ReadProblem]:
-    """Yield a problem for each caption that names the measure of a missing table, or is near a
-    half-known header.
-    """
-    missing = list(missing)
+def _read_table(
+    page: PrintedPage, table: PrintedTable, caption: Caption | None, problems: list[ReadProblem]
+) -> SourceTable | None:
+    """Return the rows of a table that are plain, and add the others to the problems."""
+    doubts = (page.ink.find_doubt(line, table.box, table.head) for line in table.head)
+    if doubt := table.doubt or next(filter(None, doubts), ""):
+        problems.append(_refuse(table, "unknown-header", doubt))
+        return None
+    if not table.rows:
+        problems.append(_refuse(table, "cells-missing", "no rows under the header"))
+        return None
+    rows: list[SourceRow] = []
+    for number, row in enumerate(table.rows, 1):
+        locator = str(row.line.box)
+        if doubt := row.doubt or page.ink.find_doubt(row.line, table.box, (row.line,)):
+            raw = tuple(cell.text if cell else "" for cell in row.cells)
+            problem = ReadProblem(table.header.table, number, locator, "row-width", doubt, raw)
+            problems.append(problem)
+        else:
+            rows.append(_make_row(number, row))
+    text = caption.text if caption else ""
+    for line in caption.lines if caption else ():
+        if doubt := page.ink.find_doubt(line, line.box, (line,)):
+            text = ""
+            problems.append(_report_text(table.header.table, line, doubt))
+    if not rows:
+        return None
+    name, locator = table.header.table, str(table.box)
+    return SourceTable.from_rows(name, table.names, rows, locator, text)
+
+
+def _make_row(number: int, row: PrintedRow) -> SourceRow:
+    texts, footnotes = [], []
+    for column, cell in enumerate(row.cells):
+        text, mark = lift_footnote(cell.text) if cell else ("", "")
+        mark += cell.marks if cell else ""
+        texts.append(text)
+        if mark:
+            footnotes.append((column, mark))
+    places = tuple(str(cell.box if cell else row.line.box) for cell in row.cells)
+    return SourceRow(number, tuple(texts), str(row.line.box), places, tuple(footnotes))
+
+
+def _refuse(table: PrintedTable, reason: str, message: str) -> ReadProblem:
+    return ReadProblem(table.header.table, None, str(table.box), reason, message, table.names)
+
+
+def _report_text(name: str, line: Line, doubt: str) -> ReadProblem:
+    return ReadProblem(name, None, str(line.box), "unread-cell", doubt, (line.text,))
+
+
+# Captions and metadata
+
+
+def _find_captions(strip: Strip, headers: Sequence[TableHeader]) -> Iterator[Caption]:
     names = known_names(headers)
-    for caption in captions:
-        named = [header for header in missing if mentions_measure(caption.text, header, headers)]
-        line = find_promised_header(caption, strips, taken, names)
-        if missing and (named or line):
-            header = (named or missing)[0]
-            missing.remove(header)
-            raw = tuple(cell.text for cell in line.cells) if line else ()
-            printed = " | ".join(raw) if line else "no header"
-            message = f"{printed!r} is not the header that the caption {caption.text!r} promises"
-            place = str(line.box if line else caption.box)
-            yield ReadProblem(header.table, None, place, "unknown-header", message, raw)
+    for place, line in enumerate(strip):
+        above = strip[place - 1] if place else None
+        # a sentence of prose may name a table
+        in_prose = above and is_close(above, line) and _is_long(above, strip)
+        if not is_caption(line.text) or in_prose:
+            continue
+        lines = [line]
+        for following in strip[place + 1 : place + MAX_CAPTION_LINES]:
+            if not _continues(lines[-1], following, names):
+                break
+            lines.append(following)
+        yield Caption(join_lines(line.text for line in lines), tuple(lines))
 
 
-def _find_metadata(strips: Sequence[Strip]) -> Iterator[MetadataItem]:
+def _is_long(line: Line, strip: Strip) -> bool:
+    """Check whether a line is as long as those of a paragraph, and no row of a table."""
+    whole = enclose(other.box for other in strip)
+    is_row = any(is_figure(cell.text) for cell in line.cells)
+    return line.box.x1 - line.box.x0 >= PROSE_WIDTH * (whole.x1 - whole.x0) and not is_row
+
+
+def _continues(last: Line, line: Line, names: frozenset[str]) -> bool:
+    """Check whether a line goes on with a caption, and is neither a table nor metadata."""
+    is_alike = abs(last.largest.size - line.largest.size) <= CAPTION_SIZE
+    if not is_close(last, line) or not (is_alike or CAPTION_NUMBER.fullmatch(last.text)):
+        return False
+    texts = [normalise_text(cell.text) for cell in line.cells]
+    begins = any(name.startswith(text) for text in texts for name in names)
+    is_header = not names.isdisjoint(texts) or (len(texts) > 1 and begins)
+    return not (is_header or split_metadata(line.text) or any(map(is_figure, texts)))
+
+
+def _assign_captions(
+    tables: Sequence[PrintedTable], captions: Sequence[Caption], headers: Sequence[TableHeader]
+) -> dict[int, int]:
+    """Return the caption of each table by their numbers: one close by, best if it names its measure."""
+    offers = []
+    for place, table in enumerate(tables):
+        for number, caption in enumerate(captions):
+            gap = max(table.box.top - caption.box.bottom, caption.box.top - table.box.bottom, 0.0)
+            named = mentions_measure(caption.text, table.header, headers)
+            if named or (gap <= NEAR_CAPTION and table.box.overlaps(caption.box)):
+                offers.append((not named, gap, place, number))
+    return assign_captions(offers)
+
+
+def _find_metadata(
+    page: PrintedPage, headers: Sequence[TableHeader], problems: list[ReadProblem]
+) -> Iterator[MetadataItem]:
     """Yield the lines `Label: value`, also if a wide gap follows the colon."""
-    for line in chain(*strips):
+    for line in chain(*page.columns):
         for place, cell in enumerate(line.cells):
             parts = line.cells[place : place + 2] if cell.text.endswith(":") else (cell,)
-            if item := split_metadata(" ".join(part.text for part in parts)):
-                yield MetadataItem(*item, str(enclose(part.box for part in parts)))
+            item = split_metadata(" ".join(part.text for part in parts))
+            printed = make_line(parts)
+            if item and (doubt := page.ink.find_doubt(printed, printed.box, (printed,))):
+                problems.append(_report_text(headers[0].table, printed, doubt))
+            elif item:
+                yield MetadataItem(*item, str(printed.box))
 
 
-def find_unread_tables(
-    strips: Sequence[Strip], taken: frozenset[Box], headers: Sequence[TableHeader]
+# What is told
+
+
+def _find_unread(
+    page: PrintedPage, taken: Collection[Box], headers: Sequence[TableHeader]
 ) -> Iterator[ReadProblem]:
-    """Yield a problem for each name of a figure that has figures under it or next to it, and a
-    label near it.
+    """Yield a problem for each line outside of tables with the names of a known one, and figures
+    next to them or below, and for such names in text that is turned.
     """
-    labels = label_names(headers)
-    for strip in strips:
-        for place, line in enumerate(strip):
-            for number, cell in enumerate(line.cells):
-                name, has_figures = _split_figures(cell.text)
-                owners = [header for header in headers if name in header.keys - labels]
-                if not owners or cell.box in taken or not _has_label(strip, place, cell, labels):
-                    continue
-                to_the_right = has_figures or any(
-                    is_figure(other.text) for other in line.cells[number + 1 :][:1]
-                )
-                if to_the_right or _has_figure_below(strip, place, cell):
-                    raw = tuple(other.text for other in line.cells)
-                    message = (
-                        f"{cell.text!r} looks like a column or row of a known table, but its header"
-                        " is not known"
-                    )
-                    yield ReadProblem(
-                        owners[0].table, None, str(line.box), "unknown-header", message, raw
-                    )
+    turned = "".join(glyph.text for glyph in page.glyphs.turned)
+    for owner in _find_owners((turned,), headers) if HAS_DIGIT(turned) else ():
+        message = "the table is turned or mirrored: only upright text is read"
+        yield ReadProblem(owner.table, None, f"page {page.number}", "unknown-header", message)
+    lines = _take_away(page.lines, taken)
+    for place, line in enumerate(lines):
+        following = lines[place : place + BLOCK_LINES + 1]
+        if not any(_has_figure(cell) for other in following for cell in other.cells):
+            continue
+        raw = tuple(cell.text for cell in line.cells)
+        message = explain_mismatch(raw, headers) or "the header is not known, or not whole"
+        for owner in _find_owners(raw, headers):
+            yield ReadProblem(owner.table, None, str(line.box), "unknown-header", message, raw)
 
 
-def find_undivided_headers(
-    strips: Sequence[Strip], taken: frozenset[Box], headers: Sequence[TableHeader]
-) -> Iterator[ReadProblem]:
-    """Yield a problem for each line with all names of a known header, of which some are too close
-    for cells.
-    """
-    names = known_names(headers)
-    for line in chain(*strips):
-        free = [cell for cell in line.cells if cell.box not in taken]
-        parts = {name for cell in free for name in _split_names(cell.text, names)}
-        letters = _join_letters(" ".join(cell.text for cell in free))
-        long = [
-            header
-            for header in headers
-            if len(header.keys) >= LONG_HEADER and _has_names(letters, header)
-        ]
-        owners = [header for header in headers if header.keys <= parts or header in long]
-        if owners:
-            raw = tuple(cell.text for cell in free)
-            message = (
-                "the names of a known table are too close together, or another name is between"
-                " them: not read"
-            )
-            yield ReadProblem(owners[-1].table, None, str(line.box), "unknown-header", message, raw)
+def _has_figure(cell: Cell) -> bool:
+    return is_figure(cell.text.rpartition(" ")[2])
 
 
-def _split_names(text: str, names: frozenset[str]) -> list[str]:
-    """Return the known names that a text consists of, each with its unit or without; none if it has
-    another word.
-    """
-    parts: list[str] = []
-    words = spell_out(text).split()
-    while words:
-        for stop in range(len(words), 0, -1):
-            if (name := normalise_text(" ".join(words[:stop]))) in names:
-                parts.append(name)
-                words = words[stop:]
-                break
-        else:
-            return []
-    return parts
-
-
-def find_turned_tables(
-    pages: Sequence[PageWords], headers: Sequence[TableHeader]
-) -> Iterator[ReadProblem]:
-    """Yield a problem for each page with the names of a known table in text that is turned."""
-    for page in pages:
-        for header in headers:
-            if _may_be_table(page.turned, header):
-                message = "the table is turned or mirrored: only upright text is read"
-                yield ReadProblem(
-                    header.table,
-                    None,
-                    f"page {page.number}",
-                    "unknown-header",
-                    message,
-                    header.names,
-                )
-
-
-def _may_be_table(text: str, header: TableHeader) -> bool:
-    letters = _join_letters(text)
-    return any(letter.isdigit() for letter in letters) and _has_names(letters, header)
+def _find_owners(texts: Sequence[str], headers: Sequence[TableHeader]) -> list[TableHeader]:
+    """Return the headers that have all their names in a line, or else the first with a measure."""
+    letters = _join_letters("".join(texts))
+    whole = [header for header in headers if _has_names(letters, header)]
+    names = {normalise_text(TRAILING_FIGURES.sub("", text)) for text in texts}
+    measured = [
+        header
+        for header in headers
+        for name, field in header.fields
+        if field in NUMERIC_FIELDS and normalise_header(name) in names
+    ]
+    return whole or measured[:1]
 
 
 def _join_letters(text: str) -> str:
@@ -434,34 +418,44 @@ def _has_names(letters: str, header: TableHeader) -> bool:
     return all("".join(key.split()) in letters for key in header.keys)
 
 
-def _split_figures(text: str) -> tuple[str, bool]:
-    """Return the name that a text begins with, and whether nothing but figures follow it."""
-    words = text.split()
-    while len(words) > 1 and is_figure(words[-1]):
-        words.pop()
-    return normalise_text(" ".join(words)), len(words) < len(text.split())
+def _find_promises(
+    captions: Sequence[Caption], missing: Sequence[TableHeader], headers: Sequence[TableHeader]
+) -> Iterator[ReadProblem]:
+    """Yield a problem for each missing table that a caption without a table names the measure of."""
+    for header in missing:
+        for caption in captions:
+            if mentions_measure(caption.text, header, headers):
+                message = f"no table has the header that the caption {caption.text!r} promises"
+                place = str(caption.box)
+                yield ReadProblem(header.table, None, place, "unknown-header", message)
+                break
 
 
-def _has_label(strip: Strip, place: int, cell: PrintedCell, labels: frozenset[str]) -> bool:
-    """Check whether the name of a label, or a word of it, is next to, above or below a cell."""
-    parts = labels | {word for label in labels for word in label.split()}
-    for number in range(max(place - BLOCK_LINES, 0), min(place + BLOCK_LINES + 1, len(strip))):
-        for other in strip[number].cells:
-            aligned = abs(other.box.x0 - cell.box.x0) <= EDGE_SLACK
-            if (abs(number - place) < NEAR_LINES or aligned) and _split_figures(other.text)[
-                0
-            ] in parts:
-                return strip[number].box.page == cell.box.page
-    return False
+def _find_rows_elsewhere(
+    pages: Sequence[PrintedPage], printed: Sequence[PrintedTable], taken: Collection[Box]
+) -> Iterator[ReadProblem]:
+    """Yield a problem for each table with lines in the shape of its rows after it.
+
+    They may continue it: below a note, in the next column, on the next page.
+    """
+    strips = [strip for page in pages for strip in {page.lines, *page.columns}]
+    free = [line for strip in strips for line in _take_away(strip, taken)]
+    for table in printed:
+        start = (table.box.page, table.box.top)
+        rows = [
+            line
+            for line in free
+            if has_shape_of_row(line, table) and (line.box.page, line.box.top) > start
+        ]
+        if rows:
+            message = "lines after the table have the shape of its rows: not read"
+            raw = tuple(cell.text for cell in rows[0].cells)
+            yield ReadProblem(
+                table.header.table, None, str(rows[0].box), "rows-below", message, raw
+            )
 
 
-def _has_figure_below(strip: Strip, place: int, cell: PrintedCell) -> bool:
-    for line in strip[place + 1 :]:
-        below = [other for other in line.cells if other.box.overlaps(cell.box)]
-        if below:
-            near = below[0].box.top - cell.box.bottom <= FIGURE_GAP * cell.box.height
-            return near and is_figure(below[0].text)
-    return False
+# Drafts
 
 
 def find_pdf_headers(data: bytes) -> list[FirstRow]:
@@ -470,61 +464,37 @@ def find_pdf_headers(data: bytes) -> list[FirstRow]:
     Raises DamagedDocumentError and DocumentTooLargeError, as `read_pdf` does.
     """
     data = open_pdf(data)
-    texts = read_page_texts(data)
-    lines_of = (map(str.strip, text.splitlines()) for text in texts)
-    numbers = [number for number, lines in enumerate(lines_of, 1) if any(map(is_caption, lines))]
+    with translate_errors(), closing(pypdfium2.PdfDocument(data)) as pictures:
+        numbers = sorted(_select_pages(_read_texts(pictures), ()))
+        pages = _read_pages(data, pictures, numbers[:MAX_DRAFTED_PAGES])
     headers: dict[frozenset[str], FirstRow] = {}
-    for page in read_words(data, numbers[:MAX_DRAFTED_PAGES]):
-        whole = build_lines(page.words)
-        columns = split_columns(whole, page.width)
-        on_page: list[FirstRow] = []
-        for strip in (whole, *columns) if len(columns) > 1 else (whole,):
-            # A table over both columns of the page comes first: its halves are not tables.
-            known = {normalise_header(name) for _, names in on_page for name in names}
-            on_page += [
-                row for row in _find_headers(strip) if not {*map(normalise_header, row[1])} & known
-            ]
-        for place, names in on_page:
-            headers.setdefault(frozenset(map(normalise_header, names)), (place, names))
+    for page in pages:
+        # A table over both columns of the page comes first: its halves are not tables.
+        for strip in (page.lines, *page.columns):
+            for place, names in _draft_headers(strip):
+                keys = frozenset(map(normalise_header, names))
+                if not any(keys <= known for known in headers):
+                    headers[keys] = (place, names)
     return list(headers.values())
 
 
-def _find_headers(strip: Strip) -> Iterator[FirstRow]:
-    for number, line in enumerate(strip):
-        if _is_row(line) and number and not _is_row(strip[number - 1]):
-            block = _take_header(strip, number)
-            for start in range(len(block)):
-                cells = join_cells([above.cells for above in block[start:]])
-                names = tuple(cell.text for cell in cells)
-                are_names = all(
-                    len(name) <= MAX_NAME and any(map(str.isalpha, strip_unit(name)))
-                    for name in names
-                )
-                if len(cells) >= MIN_COLUMNS and are_names:
-                    yield str(enclose(cell.box for cell in cells)), names
-                    break
+def _draft_headers(strip: Strip) -> Iterator[FirstRow]:
+    """Yield place and names of the lines close above each first row of figures."""
+    for above, line in pairwise(strip):
+        if not _looks_like_row(line) or _looks_like_row(above):
+            continue
+        place = strip.index(line)
+        block = strip[place - 1 : place]
+        for other in reversed(strip[max(place - MAX_HEADER_LINES, 0) : place - 1]):
+            if not is_close(other, block[0], HEADER_LEADING) or is_caption(other.text):
+                break
+            block = (other, *block)
+        columns = join_columns(block)
+        names = tuple(cell.text for cell in columns)
+        if len(names) >= MIN_COLUMNS and max(map(len, names)) <= MAX_NAME:
+            yield str(enclose(cell.box for cell in columns)), names
 
 
-def _take_header(strip: Strip, row: int) -> list[PrintedLine]:
-    """Return the lines close above a row without a figure or a caption, from the top."""
-    block: list[PrintedLine] = []
-    for line in reversed(strip[max(row - MAX_HEADER_LINES, 0) : row]):
-        below = block[0] if block else strip[row]
-        leading = HEADER_LEADING if block else FIRST_ROW_GAP
-        is_close = (
-            line.box.page == below.box.page
-            and below.box.top - line.box.bottom <= leading * line.box.height
-        )
-        if (
-            not is_close
-            or is_caption(line.text)
-            or any(is_figure(cell.text) for cell in line.cells)
-        ):
-            break
-        block.insert(0, line)
-    return block
-
-
-def _is_row(line: PrintedLine) -> bool:
-    figures = sum(is_figure(cell.text.split()[0]) for cell in line.cells if cell.text.split())
+def _looks_like_row(line: Line) -> bool:
+    figures = sum(map(_has_figure, line.cells))
     return len(line.cells) >= MIN_COLUMNS and figures >= MIN_SHARE_OF_FIGURES * len(line.cells)

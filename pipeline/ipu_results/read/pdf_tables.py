@@ -1,331 +1,254 @@
-"""Find tables on the lines of pages: a header by its names, on one line or several, and the rows
-under it.
-"""
+"""Find tables on the lines of pages: a whole header of known names, and the rows directly below it."""
 
 from __future__ import annotations
 
-import re
-from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Collection, Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from itertools import pairwise
 
 from ipu_results.read.document import choose_header
-from ipu_results.read.pdf_lines import (
-    Box,
-    ColumnSpan,
-    PrintedCell,
-    PrintedLine,
-    Strip,
-    cells_in_band,
-    enclose,
-    make_columns,
-    make_line,
-    overlaps,
+from ipu_results.read.pdf_glyphs import Box
+from ipu_results.read.pdf_lines import HAS_DIGIT, Cell, Line, Strip, enclose
+from ipu_results.read.text import (
+    BLANK_FIELDS,
+    LABEL_FIELDS,
+    is_figure,
+    join_lines,
+    known_names,
+    normalise_text,
 )
-from ipu_results.read.pdf_rows import PrintedRow, find_rows
-from ipu_results.read.text import known_names, match_header, normalise_text
-from ipu_results.schema.vocabulary import TableHeader, find_headers, normalise_header
+from ipu_results.schema.vocabulary import NUMERIC_FIELDS, TableHeader, find_headers
 
-MAX_HEADER_LINES = 4  # a header has at most this many lines
-HEADER_LEADING = (
-    0.8  # the next line of a header follows with at most this gap, in heights of a line
-)
-# The lines of one name have a left edge, a right edge or a middle in common, to within this, in
-# points.
-EDGE_SLACK = 3.0
-UNIT_ALONE = re.compile(r"[(\[][^()\[\]]+[)\]]")
-
-
-def join_cells(lines: Sequence[Sequence[PrintedCell]]) -> list[PrintedCell]:
-    """Return a cell for each column, with the texts of its lines from the top; none if a column is
-    not clear.
-
-    A cell over several columns is not a part of their names, unless names repeat without it.
-    """
-    groups = _find_groups(lines)
-    cells = [cell for line in lines for cell in line if cell not in groups]
-    columns: list[list[PrintedCell]] = []  # the cells of each name, from the top
-    for cell in cells:
-        own = [column for column in columns if cell.box.overlaps(_hull(column))]
-        if len(own) > 1:
-            return []
-        if own:
-            own[0].append(cell)
-        else:
-            columns.append([cell])
-    over = [[group for group in groups if group.box.overlaps(_hull(column))] for column in columns]
-    # A cell over several columns that is below a part of a name heads nothing clear.
-    if any(
-        group.box.middle > column[0].box.middle
-        for above, column in zip(over, columns, strict=True)
-        for group in above
-    ):
-        return []
-    texts = [[cell.text for cell in column] for column in columns]
-    if repeats(map(" ".join, texts)):
-        texts = [
-            [*(group.text for group in above), *parts]
-            for above, parts in zip(over, texts, strict=True)
-        ]
-    if repeats(map(" ".join, texts)):
-        return []
-    joined = [
-        replace(
-            column[0],
-            text=" ".join(parts),
-            footnotes="".join(c.footnotes for c in column),
-            box=_hull(column),
-        )
-        for parts, column in zip(texts, columns, strict=True)
-    ]
-    return sorted(joined, key=lambda cell: cell.box.x0)
-
-
-def _find_groups(lines: Sequence[Sequence[PrintedCell]]) -> list[PrintedCell]:
-    """Return the cells over several others of one line, or over another that they are not aligned
-    with.
-    """
-    groups = []
-    for number, line in enumerate(lines):
-        below = lines[number + 1 :]
-        for cell in line:
-            under = [[other for other in later if cell.box.overlaps(other.box)] for later in below]
-            nearest = next((others for others in under if others), [])
-            if any(len(others) > 1 for others in under) or (
-                nearest and not _is_aligned(cell.box, nearest[0].box)
-            ):
-                groups.append(cell)
-    return groups
-
-
-def _is_aligned(first: Box, other: Box) -> bool:
-    left = abs(first.x0 - other.x0)
-    right = abs(first.x1 - other.x1)
-    return min(left, right, abs(first.x0 + first.x1 - other.x0 - other.x1) / 2) <= EDGE_SLACK
-
-
-def _hull(column: Sequence[PrintedCell]) -> Box:
-    return enclose(cell.box for cell in column)
-
-
-def repeats(names: Iterable[str]) -> bool:
-    keys = list(map(normalise_text, names))
-    return len(set(keys)) < len(keys)
+MAX_HEADER_LINES = 5  # a header has at most this many lines: names of one are set between two
+# The baseline of the next line of a header follows within this, in ems.
+HEADER_LEADING = 1.8
+# Lines whose baselines are nearer than this, in ems, may be parts of one cell.
+LEADING = 1.4
+# Rows whose baselines are nearer than this, in ems, may be one row, with raised or lowered text.
+ROW_LEADING = 0.9
 
 
 @dataclass(frozen=True, slots=True)
-class PrintedHeader:
-    """The header cells of a table, the known headers that they match, and the place of their line
-    in its strip.
+class PrintedRow:
+    """The cell of each column of a row, None for a blank; `doubt` is why it is not read, if so."""
 
-    They match several headers if the tables of these are printed as one, with the labels of the
-    rows printed once. `place` is the last line of a header of several lines, `foot` its box, and
-    `parts` are the cells as printed.
-    """
+    line: Line
+    cells: tuple[Cell | None, ...]
+    doubt: str = ""
 
-    headers: tuple[TableHeader, ...]
-    cells: tuple[PrintedCell, ...]
-    strip: int
-    place: int
-    parts: tuple[Box, ...] = ()
-    foot: Box | None = None
 
-    @property
-    def header(self) -> TableHeader:
-        return self.headers[0]
+@dataclass(slots=True)
+class PrintedTable:
+    """A header of known names with the rows below it; `doubt` is why none of it is read, if so."""
 
-    @property
-    def page(self) -> int:
-        return self.cells[0].box.page
-
-    @property
-    def spans(self) -> tuple[ColumnSpan, ...]:
-        return tuple((cell.box.x0, cell.box.x1) for cell in self.cells)
+    header: TableHeader
+    columns: tuple[Cell, ...]
+    head: Strip
+    rows: list[PrintedRow] = field(default_factory=list)
+    doubt: str = ""
+    others: Sequence[TableHeader] = ()
+    """Other known headers of the same names."""
 
     @property
     def names(self) -> tuple[str, ...]:
-        return tuple(cell.text for cell in self.cells)
+        return tuple(cell.text for cell in self.columns)
 
     @property
-    def boxes(self) -> frozenset[Box]:
-        return frozenset((*self.parts, *(cell.box for cell in self.cells)))
-
-
-@dataclass(frozen=True, slots=True)
-class PrintedTable:
-    """A header with the rows under it, and the lines `below` that look like more rows of it."""
-
-    header: PrintedHeader
-    rows: Sequence[PrintedRow]
-    below: Sequence[PrintedRow] = ()
+    def lines(self) -> Strip:
+        return (*self.head, *(row.line for row in self.rows))
 
     @property
-    def parts(self) -> list[Box]:
-        """A box for each stretch of the table that is in one piece."""
-        parts = [enclose(cell.box for cell in self.header.cells)]
-        strip = self.header.strip
-        place = self.header.place
-        for row in self.rows:
-            if (row.strip, row.place) == (strip, place + 1):
-                parts[-1] = enclose((parts[-1], row.box))
-            else:
-                parts.append(row.box)
-            strip = row.strip
-            place = row.place
-        return parts
+    def box(self) -> Box:
+        return enclose(line.box for line in self.lines)
 
     @property
-    def locator(self) -> str:
-        return "; ".join(map(str, self.parts))
+    def fields(self) -> list[str]:
+        return [self.header.field_of(name) for name in self.names]
 
 
 def find_tables(
-    strips: Sequence[Strip], columns: int, headers: Sequence[TableHeader]
-) -> list[PrintedTable]:
-    """Find every table in reading order.
-
-    The first `columns` strips are columns of pages, the others whole pages.
-    """
+    strip: Strip, headers: Sequence[TableHeader], captions: Collection[Box]
+) -> Iterator[PrintedTable]:
+    """Yield the tables of one column of a page, or of a whole page, from the top."""
     names = known_names(headers)
-    tables = []
-    for header in _find_headers(strips, columns, headers):
-        place = header.foot or enclose(cell.box for cell in header.cells)
-        under = make_columns(header.cells, header.headers)
-        rows, below = find_rows(under, strips, place, (header.strip, header.place), names)
-        candidates = find_headers(header.names, headers)
-        texts = [[cell.text if cell else "" for cell in row.cells] for row in rows if row.cells]
-        # No known header has all the names of several that are printed as one.
-        chosen = (choose_header(header.names, texts, candidates),) if candidates else header.headers
-        tables.append(PrintedTable(replace(header, headers=chosen), rows, below))
-    return [part for table in tables for part in _divide(table)]
-
-
-def _divide(table: PrintedTable) -> Iterator[PrintedTable]:
-    """Yield the tables that are printed as one, each with its columns alone."""
-    for header in table.header.headers:
-        kept = [
-            place
-            for place, name in enumerate(table.header.names)
-            if normalise_header(name) in header.keys
-        ]
-        cells = tuple(table.header.cells[place] for place in kept)
-        rows = [
-            row if row.loose else replace(row, cells=tuple(row.cells[place] for place in kept))
-            for row in table.rows
-        ]
-        yield PrintedTable(replace(table.header, headers=(header,), cells=cells), rows, table.below)
-
-
-def _find_headers(
-    strips: Sequence[Strip], columns: int, headers: Sequence[TableHeader]
-) -> list[PrintedHeader]:
-    """Find every header: neighbouring cells whose names are those of a known one, on one line or on
-    several.
-
-    On a whole page a header counts only if it is alone on its lines, and has cells that no header
-    in a column has.
-    """
-    printed: list[PrintedHeader] = []
-    for number, strip in enumerate(strips):
-        for place, line in enumerate(strip):
-            for header, is_alone in _read_headers(strip, number, place, line, headers):
-                parts = [other for other in printed if other.boxes & header.boxes]
-                is_wider = is_alone and sum(len(part.cells) for part in parts) < len(header.cells)
-                if number < columns or is_wider:
-                    printed = [other for other in printed if other not in parts]
-                    printed.append(header)
-    return printed
-
-
-def _read_headers(
-    strip: Strip, number: int, place: int, line: PrintedLine, headers: Sequence[TableHeader]
-) -> Iterator[tuple[PrintedHeader, bool]]:
-    """Yield the headers that begin on a line, each with whether nothing else is on its lines.
-
-    Names on one line come before those that lines give together.
-    """
-    on_line = list(_match_headers(line, headers))
-    for matches, cells in on_line:
-        yield _add_units(PrintedHeader(matches, cells, number, place), strip), cells == line.cells
-    names = known_names(headers)
-    begins = (name.startswith(normalise_text(cell.text)) for cell in line.cells for name in names)
-    if on_line or not any(begins):
-        return
-    matched: list[tuple[PrintedHeader, bool]] = []
-    for joined, lines in _stack_lines(strip, place):
-        if any(True for _ in _match_headers(lines[-1], headers)):
-            break
-        parts = tuple(cell.box for line in lines for cell in line.cells)
-        under = (number, place + len(lines) - 1, parts, lines[-1].box)
-        # The last line may have units alone, which names do not include: the match of the most
-        # lines counts.
-        matched = [
-            (PrintedHeader(matches, cells, *under), cells == joined.cells)
-            for matches, cells in _match_headers(joined, headers)
-        ] or matched
-    yield from matched
-
-
-def _stack_lines(strip: Strip, place: int) -> Iterator[tuple[PrintedLine, list[PrintedLine]]]:
-    """Yield the names of 2 to MAX_HEADER_LINES lines from a line on, joined and as printed, where
-    columns are clear.
-    """
-    lines = [strip[place]]
-    for line in strip[place + 1 : place + MAX_HEADER_LINES]:
-        above = lines[-1].box
+    place = 0
+    while place < len(strip):
+        begins = [normalise_text(cell.text) for cell in strip[place].cells]
+        is_candidate = any(name.startswith(begin) for begin in begins for name in names)
+        table = _read_header(strip, place, headers) if is_candidate else None
+        if table is None:
+            place += 1
+            continue
+        above = strip[place - 1] if place else None
+        if above and above.box not in captions and is_close(above, table.head[0]):
+            table.doubt = f"{above.text!r} is close above the header, and may be a part of it"
+        place += len(table.head)
+        _read_rows(table, strip[place:], headers)
+        place += len(table.rows)
+        below = strip[place] if place < len(strip) else None
         if (
-            line.box.page != above.page
-            or line.box.top - above.bottom > HEADER_LEADING * above.height
+            table.rows
+            and below
+            and below.box not in captions
+            and is_close(table.rows[-1].line, below)
         ):
-            return
-        lines.append(line)
-        if joined := join_cells([line.cells for line in lines]):
-            yield make_line(joined), lines
+            doubt = f"{below.text!r} is close below, and may be a part of it"
+            last = table.rows[-1]
+            table.rows[-1] = replace(last, doubt=last.doubt or doubt)
+        yield table
 
 
-def _match_headers(
-    line: PrintedLine, headers: Sequence[TableHeader]
-) -> Iterator[tuple[tuple[TableHeader, ...], tuple[PrintedCell, ...]]]:
-    keys = known_names(headers)
-    names = [normalise_text(cell.text) for cell in line.cells]
-    start = 0
-    while start < len(names):
-        stop = start
-        while stop < len(names) and names[stop] in keys and names[stop] not in names[start:stop]:
-            stop += 1
-        for end in range(stop, start, -1):
-            matched = _match(names[start:end], headers)
-            # Where a name comes again, a table next to it is not a part of this one.
-            if matched and (len(matched) == 1 or set(names[start:end]).isdisjoint(names[end:])):
-                yield matched, line.cells[start:end]
-                start = end
-                break
+def _read_header(strip: Strip, place: int, headers: Sequence[TableHeader]) -> PrintedTable | None:
+    """Return the table whose header begins on a line, without rows; None if none does.
+
+    Every text of the lines of a header is a part of the name of a column. Of several numbers of
+    lines the most count: the last may have the units.
+    """
+    found = None
+    for stop in range(place + 1, min(place + MAX_HEADER_LINES, len(strip)) + 1):
+        block = strip[place:stop]
+        if len(block) > 1 and not is_close(block[-2], block[-1], HEADER_LEADING):
+            break
+        columns = join_columns(block)
+        matched = find_headers([cell.text for cell in columns], headers)
+        if matched and not any(cell.marks for cell in columns):
+            found = PrintedTable(matched[0], columns, block)
+    return found
+
+
+def join_columns(lines: Sequence[Line]) -> tuple[Cell, ...]:
+    """Return a cell for each column of a header, with the texts of its lines from the top.
+
+    Texts that share a place across the page belong to one column.
+    """
+    columns: list[list[Cell]] = []
+    right = float("-inf")
+    cells = (cell for line in lines for cell in line.cells)
+    for cell in sorted(cells, key=lambda cell: cell.box.x0):
+        if cell.box.x0 < right:
+            columns[-1].append(cell)
         else:
-            start += 1
+            columns.append([cell])
+        right = max(right, cell.box.x1)
+    return tuple(map(_join_cells, columns))
 
 
-def _match(names: Sequence[str], headers: Sequence[TableHeader]) -> tuple[TableHeader, ...]:
-    """Return the header with these names, or else several that have them together."""
-    if header := match_header(names, headers):
-        return (header,)
-    parts = tuple(
-        {header.keys: header for header in reversed(headers) if header.keys <= set(names)}.values()
-    )[::-1]
-    return (
-        parts if frozenset().union(*(header.keys for header in parts)) == frozenset(names) else ()
+def _join_cells(cells: Sequence[Cell]) -> Cell:
+    ordered = sorted(cells, key=lambda cell: cell.baseline)
+    return replace(
+        ordered[0],
+        text=join_lines(cell.text for cell in ordered),
+        marks="".join(cell.marks for cell in ordered),
+        box=enclose(cell.box for cell in ordered),
     )
 
 
-def _add_units(header: PrintedHeader, strip: Strip) -> PrintedHeader:
-    """Add the units in brackets that are on the next line, if there are any."""
-    place = header.place + 1
-    below = cells_in_band(strip[place], header.spans) if place < len(strip) else ()
-    if not below or not all(UNIT_ALONE.fullmatch(cell.text) for cell in below):
-        return header
-    cells = list(header.cells)
-    for column, (cell, span) in enumerate(zip(header.cells, header.spans, strict=True)):
-        units = [unit for unit in below if overlaps(unit.box, span)]
-        if units:
-            text = f"{cell.text} {units[-1].text}"
-            box = enclose((cell.box, units[-1].box))
-            cells[column] = replace(cell, text=text, box=box)
-    return replace(header, cells=tuple(cells), place=place)
+def is_close(above: Line, below: Line, leading: float = LEADING) -> bool:
+    """Check whether two lines are so close that one may continue the other."""
+    first, second = above.largest, below.largest
+    return second.baseline - first.baseline < leading * max(first.size, second.size)
+
+
+def _read_rows(table: PrintedTable, lines: Strip, headers: Sequence[TableHeader]) -> None:
+    """Add the rows directly below a header.
+
+    A row of as many cells as columns has them in their order, if the columns of all such rows are
+    apart. In a row with fewer cells each is under a column.
+    """
+    figures = [place for place, name in enumerate(table.fields) if name in NUMERIC_FIELDS]
+    zones = [cell.box for cell in table.columns]
+    taken: list[Line] = []
+    for line in lines:
+        if not _is_row(line, zones, figures) or _read_header((line,), 0, headers):
+            break
+        taken.append(line)
+        if len(line.cells) == len(zones):
+            pairs = zip(zones, line.cells, strict=True)
+            zones = [_widen(zone, cell.box) for zone, cell in pairs]
+    if any(left.x1 >= right.x0 for left, right in pairwise(zones)):
+        table.doubt = table.doubt or "its columns are not apart"
+    table.rows = [_align(line, zones, table) for line in taken]
+    texts = [[cell.text if cell else "" for cell in row.cells] for row in table.rows]
+    candidates = find_headers(table.names, headers)
+    table.header = choose_header(table.names, texts, candidates)
+    table.others = [header for header in candidates if header is not table.header]
+    for number, row in enumerate(table.rows):
+        above = table.rows[number - 1] if number else None
+        doubt = row.doubt or _doubt_row(row, above, table)
+        if above and is_close(above.line, row.line, ROW_LEADING):
+            doubt = "raised or lowered text is next to it: a mark or a part of the figure"
+            table.rows[number - 1] = replace(above, doubt=doubt)
+        table.rows[number] = replace(row, doubt=doubt)
+
+
+def _widen(zone: Box, box: Box) -> Box:
+    return zone._replace(x0=min(zone.x0, box.x0), x1=max(zone.x1, box.x1))
+
+
+def _is_row(line: Line, zones: Sequence[Box], figures: Sequence[int]) -> bool:
+    """Check whether a line has a figure in or below a column of them, and is no sentence."""
+    if len(line.cells) == len(zones) and any(is_figure(line.cells[at].text) for at in figures):
+        return True
+    return any(
+        HAS_DIGIT(cell.text) and cell.box.overlaps(zones[at])
+        for at in figures
+        for cell in line.cells
+        if len(line.cells) > 1 or is_figure(cell.text)
+    )
+
+
+def _align(line: Line, zones: Sequence[Box], table: PrintedTable) -> PrintedRow:
+    """Return the row that a line is, with a doubt if it is not clear which column a cell is in."""
+    cells: list[Cell | None] = [None] * len(zones)
+    is_full = len(line.cells) == len(zones)
+    for number, cell in enumerate(line.cells):
+        places = [number] if is_full else _find_zones(cell.box, zones)
+        own = places[0] if len(places) == 1 else None
+        if own is None or cells[own] or not _is_nearest(cell.box, own, table.columns):
+            return PrintedRow(line, line.cells, "the cells are not under the names of the columns")
+        cells[own] = cell
+    has_words = any(name not in NUMERIC_FIELDS for name in table.fields)
+    may_be_blank = BLANK_FIELDS if has_words else LABEL_FIELDS
+    for name, filled in zip(table.fields, cells, strict=True):
+        if filled is None and name not in may_be_blank:
+            return PrintedRow(line, tuple(cells), "a figure or a label is missing in the row")
+    return PrintedRow(line, tuple(cells))
+
+
+def _find_zones(box: Box, zones: Sequence[Box]) -> list[int]:
+    return [place for place, zone in enumerate(zones) if zone.overlaps(box)]
+
+
+def _is_nearest(box: Box, own: int, columns: Sequence[Cell]) -> bool:
+    """Check whether no other name is nearer to a cell, across the page, than that of its column."""
+    gaps = [max(column.box.x0 - box.x1, box.x0 - column.box.x1, 0.0) for column in columns]
+    return gaps[own] <= min(gaps)
+
+
+def _doubt_row(row: PrintedRow, above: PrintedRow | None, table: PrintedTable) -> str:
+    """Return why a row is not read: its machine belongs to another table of the same names, or a
+    blank may stand for the label of the row above.
+    """
+    texts = [cell.text if cell else "" for cell in row.cells]
+    for text in texts if not any(map(table.header.lists, texts)) else ():
+        for header in table.others:
+            if header.lists(text):
+                return f"{text!r} is in the table {header.table}"
+    if above and "model" in table.fields and len(above.cells) == len(texts):
+        over = [cell.text if cell else "" for cell in above.cells]
+        place = table.fields.index("model")
+        lost = [text for text, label in zip(texts, over, strict=True) if label and not text]
+        if lost and texts[place] == over[place]:
+            return "a blank may stand for the label above it"
+    return ""
+
+
+def has_shape_of_row(line: Line, table: PrintedTable) -> bool:
+    """Check whether a line elsewhere may be a row of a table: as many cells, and its figures."""
+    if len(line.cells) != len(table.columns):
+        return False
+    return all(
+        is_figure(cell.text)
+        for cell, name in zip(line.cells, table.fields, strict=True)
+        if name in NUMERIC_FIELDS
+    )

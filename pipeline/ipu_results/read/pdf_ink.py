@@ -1,0 +1,220 @@
+"""Compare the text of a page with its ink: whether it is seen as it is read, and nothing else is.
+
+A page is drawn three times: as it is, without its text, and its text alone, in black and without
+what clips it. Where text is plain, the first two differ exactly by the third, and without the text
+nothing but rules and fills is left in the row. Whatever hides or alters a figure breaks that: its
+colour, a cover, a clip, a line, a picture, a note, a field, a layer that is off.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from ctypes import byref, c_float
+from itertools import compress
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pypdfium2.raw as pdfium
+
+from ipu_results.read.pdf_glyphs import Box, Glyph, PageGlyphs
+from ipu_results.read.pdf_lines import Cell, Line
+from ipu_results.read.text import is_figure
+
+Array = npt.NDArray[Any]
+
+SCALE = 2.0  # pixels a point: the strokes of the smallest print are a pixel wide
+MAX_PIXELS = 8_000_000  # a page is drawn in at most this many pixels
+MIN_CHANGE = 8  # shades of 255 that differ by less are alike
+MIN_CONTRAST = 32  # paler text cannot be seen
+MIN_INK = 48  # a pixel of black text with less is the rim of a stroke
+# Ink and text agree to within this share of the contrast; two pictures round alike.
+MAX_DEVIATION = 0.4
+# Digits and capital letters reach from the baseline to this height, in ems. No rule of a table is
+# there, and a rule may be below and above.
+TEXT_RISE, TEXT_DROP = 0.76, 0.04
+# Between these heights a rule goes over the whole width of a cell, or it is a mark of the figure.
+RULE_RISE, RULE_DROP = 1.0, 0.4
+FOOT = 0.1  # every digit reaches to within this of the baseline, in ems, or its font raises it
+MARGIN = 0.75  # nothing is drawn next to a table up to this distance, in ems
+# A glyph has ink there, where that of its neighbours is not: as a share of its width.
+INK_MARGIN = 0.2
+PAD = 0.15  # strokes leave the box of their glyph by at most this, in ems
+MAX_DEPTH = 20  # forms of a page are nested at most this deep
+WIDEN = 10_000.0  # what clips a text becomes so much wider, which is more than a page
+
+
+class Ink:
+    """Three pictures of a page in shades of grey, and the places of annotations and odd text."""
+
+    def __init__(self, page: Any, number: int, glyphs: PageGlyphs) -> None:
+        """Draw a page of pypdfium2, which is not to be used any more."""
+        self.odd = [glyph.box for glyph in glyphs.turned]
+        self.odd += _list_annotations(page, number)
+        # The whole sheet is drawn, as places are counted from its corner.
+        media, crop = page.get_mediabox(), page.get_cropbox()
+        page.set_cropbox(*media)
+        width, height = page.get_size()
+        self.scale = min(SCALE, (MAX_PIXELS / max(width * height, 1.0)) ** 0.5)
+        self.shown = self._draw(page)
+        items = [*_walk(page.raw, pdfium.FPDFPage_CountObjects, pdfium.FPDFPage_GetObject)]
+        is_text = [pdfium.FPDFPageObj_GetType(item) == pdfium.FPDF_PAGEOBJ_TEXT for item in items]
+        texts = [*compress(items, is_text)]
+        for item in texts:
+            pdfium.FPDFPageObj_SetIsActive(item, False)
+        self.bare = self._draw(page)
+        cut_off = self._find_margins(media, crop, page.get_rotation() // 90)
+        self.shown[cut_off] = self.bare[cut_off]
+        for item in items:
+            pdfium.FPDFPageObj_SetIsActive(item, False)
+        for item in texts:
+            pdfium.FPDFPageObj_SetIsActive(item, True)
+            _set_black(item)
+        self.text = 255 - self._draw(page, draw_annots=False)
+        # A blank that follows a digit may be a point or a sign of the figure.
+        ends = {_round(glyph.box.x1, glyph) for glyph in glyphs.upright if glyph.text.isdigit()}
+        blanks = [blank.box for blank in glyphs.blanks if _round(blank.box.x0, blank) in ends]
+        self.odd += filter(self._is_drawn, blanks)
+
+    def _draw(self, page: Any, **options: Any) -> Array:
+        picture = page.render(scale=self.scale, grayscale=True, **options).to_numpy()
+        pixels: Array = picture[:, :, 0] if picture.ndim == 3 else picture
+        return pixels.copy()
+
+    def _is_drawn(self, blank: Box) -> bool:
+        """Check whether a blank has ink in its middle, where that of its neighbours is not."""
+        third = (blank.x1 - blank.x0) / 3
+        inner = blank._replace(x0=blank.x0 + third, x1=blank.x1 - third)
+        return bool(self._cut(self.text, inner).max(initial=0) >= MIN_INK)
+
+    def _find_margins(self, media: Sequence[float], crop: Sequence[float], turns: int) -> Array:
+        """Return which pixels are cut off from a sheet that is shown after some quarter turns."""
+        cut_off = np.ones(np.rot90(self.shown, turns).shape, dtype=bool)
+        rows = slice(*self._span(media[3] - crop[3], media[3] - crop[1]))
+        cut_off[rows, slice(*self._span(crop[0] - media[0], crop[2] - media[0]))] = False
+        turned: Array = np.rot90(cut_off, -turns)
+        return turned
+
+    def find_doubt(self, line: Line, around: Box, block: Sequence[Line]) -> str:
+        """Return why a line may not be seen as it is read; `""` if it is.
+
+        `around` is the table that it is in, `block` the lines that share its height: all of a
+        header, or it alone.
+        """
+        largest = line.largest
+        size, baseline = largest.size, largest.baseline
+        left, right = around.x0 - MARGIN * size, around.x1 + MARGIN * size
+        band = Box(
+            line.box.page, left, baseline - TEXT_RISE * size, right, baseline + TEXT_DROP * size
+        )
+        if any(box.meets(band) for box in self.odd):
+            return "a note, a field, turned text or a blank with ink is in the row"
+        for cell in line.cells:
+            if doubt := cell.doubt or self._find_doubt_of(cell):
+                return f"{cell.text!r}: {doubt}"
+        if _varies(self._cut(self.bare, band), axis=0):
+            return "something is drawn in the row that is no text: a line, a sign or a picture"
+        unread = self._cut(self.text, band).copy()
+        read = [glyph for other in block for cell in other.cells for glyph in cell.glyphs]
+        for glyph in read:
+            unread[:, self._place(glyph.box, band, PAD * size)] = 0
+        if (unread >= MIN_INK).any():
+            return "text is drawn in the row that has no characters"
+        return ""
+
+    def _find_doubt_of(self, cell: Cell) -> str:
+        size, baseline, box = cell.size, cell.baseline, cell.box
+        shown, bare = self._cut(self.shown, box), self._cut(self.bare, box)
+        text = self._cut(self.text, box)
+        if not text.size:
+            return "it is off the page"
+        change = np.maximum(shown, bare) - np.minimum(shown, bare)  # they are unsigned
+        contrast = change.max()
+        if contrast < MIN_CONTRAST or text.max() < MIN_INK:
+            return "it cannot be seen"
+        if (np.abs(change / contrast - text / text.max()) > MAX_DEVIATION).any():
+            return "a part of it is hidden, or something is drawn over it"
+        around = box._replace(top=baseline - RULE_RISE * size, bottom=baseline + RULE_DROP * size)
+        if is_figure(cell.text) and _varies(self._cut(self.bare, around)[:, 1:-1], axis=1):
+            return "something is drawn above or below a part of it"
+        columns = text.max(axis=0)
+        foot = box._replace(top=baseline - FOOT * size, bottom=baseline + FOOT * size)
+        feet = self._cut(self.text, foot).max(axis=0, initial=0)
+        for glyph in cell.glyphs:
+            place = self._place(glyph.box, box, -INK_MARGIN * (glyph.box.x1 - glyph.box.x0))
+            if columns[place].max(initial=0) < MIN_INK:
+                return "a character of it is not drawn"
+            is_level = abs(glyph.baseline - baseline) < FOOT * size
+            if glyph.text.isdigit() and is_level and feet[place].max(initial=0) < MIN_INK:
+                return "its font draws a digit raised: a footnote mark or a part of the figure"
+        return ""
+
+    def _cut(self, picture: Array, box: Box) -> Array:
+        """Return the part of a picture in a box."""
+        rows = slice(*self._span(box.top, box.bottom))
+        cut: Array = picture[rows, slice(*self._span(box.x0, box.x1))]
+        return cut
+
+    def _place(self, box: Box, around: Box, pad: float) -> slice:
+        """Return the columns of pixels that a box has in the part of a picture around it."""
+        first, _ = self._span(around.x0, around.x1)
+        start, stop = self._span(box.x0 - pad, box.x1 + pad)
+        return slice(max(0, start - first), max(0, stop - first))
+
+    def _span(self, start: float, stop: float) -> tuple[int, int]:
+        """Return the pixels between two places in points: at least one."""
+        first = max(0, int(start * self.scale))
+        return first, max(first + 1, round(stop * self.scale))
+
+
+def _round(x: float, glyph: Glyph) -> tuple[int, int]:
+    """Return a place on the line of a glyph, to the point."""
+    return round(x), round(glyph.baseline)
+
+
+def _varies(pixels: Array, axis: int) -> bool:
+    """Check whether any row (axis 1) or column (axis 0) of pixels is not of one shade."""
+    if not pixels.size:
+        return False
+    return bool((pixels.max(axis=axis) - pixels.min(axis=axis) >= MIN_CHANGE).any())
+
+
+def _walk(parent: Any, count: Any, get: Any, depth: int = 0) -> Iterator[Any]:
+    """Yield the texts, shapes and pictures of a page, also those in its forms."""
+    for number in range(count(parent)):
+        item = get(parent, number)
+        if pdfium.FPDFPageObj_GetType(item) != pdfium.FPDF_PAGEOBJ_FORM:
+            yield item
+        elif depth < MAX_DEPTH:
+            count_inner, get_inner = pdfium.FPDFFormObj_CountObjects, pdfium.FPDFFormObj_GetObject
+            yield from _walk(item, count_inner, get_inner, depth + 1)
+
+
+def _set_black(item: Any) -> None:
+    """Draw a text in black, and without what clips it, if that is around its middle."""
+    pdfium.FPDFPageObj_SetFillColor(item, 0, 0, 0, 255)
+    pdfium.FPDFPageObj_SetStrokeColor(item, 0, 0, 0, 255)
+    edges = [c_float() for _ in range(4)]
+    pdfium.FPDFPageObj_GetBounds(item, *map(byref, edges))
+    left, bottom, right, top = (edge.value for edge in edges)
+    x = (1 - WIDEN) * (left + right) / 2
+    y = (1 - WIDEN) * (bottom + top) / 2
+    pdfium.FPDFPageObj_TransformClipPath(item, WIDEN, 0, 0, WIDEN, x, y)
+
+
+def _list_annotations(page: Any, number: int) -> Iterator[Box]:
+    """Yield where notes and fields are: anywhere, if the page is turned."""
+    x0, _, _, y1 = page.get_mediabox()
+    far = float("inf")
+    for place in range(pdfium.FPDFPage_GetAnnotCount(page.raw)):
+        note = pdfium.FPDFPage_GetAnnot(page.raw, place)
+        edges = pdfium.FS_RECTF()
+        pdfium.FPDFAnnot_GetRect(note, byref(edges))
+        if pdfium.FPDFAnnot_GetSubtype(note) == pdfium.FPDF_ANNOT_LINK:
+            pass
+        elif page.get_rotation():
+            yield Box(number, -far, -far, far, far)
+        else:
+            top, bottom = y1 - edges.top, y1 - edges.bottom
+            yield Box(number, edges.left - x0, top, edges.right - x0, bottom)
+        pdfium.FPDFPage_CloseAnnot(note)
