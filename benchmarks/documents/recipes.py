@@ -23,6 +23,8 @@ WITHOUT_SPANS = {
     "html: notebook index",
     "html: transposed",
 }
+# A raised digit may be an exponent: the reader of PDFs reports it.
+RAISED_IN_PDF = frozenset({"footnote raised", "footnote symbol"})
 NUMBER_FORMATS = ("thousands:", "no thousands", "decimal comma", "power of ten")
 MAX_ROWS, MAX_MUTATIONS = 6, 3
 PLAIN_SHARE = 0.5
@@ -54,7 +56,10 @@ class Recipe:
             *(f"html: {name}" for name in UNUSUAL),
             *(f"pdf: {name}" for name in PDF_UNUSUAL),
         }
-        return self.dialect not in unusual and all(MUTATIONS[name].plain for name in self.mutations)
+        doubtful = RAISED_IN_PDF if self.file_format == "pdf" else frozenset()
+        return self.dialect not in unusual and all(
+            MUTATIONS[name].plain and name not in doubtful for name in self.mutations
+        )
 
 
 def build_document(recipe: Recipe) -> tuple[bytes, list[Table]]:

@@ -22,7 +22,7 @@ HTML_DIALECTS = (
     "div grid",
     "mhtml",
 )
-PDF_DIALECTS = ("ruled", "booktabs", "unruled", "rotated page", "form", "cropped", "truetype")
+PDF_DIALECTS = ("ruled", "booktabs", "unruled", "turned page", "cropped", "truetype")
 MUTATIONS = ("footnote raised", "hidden rows", "decimal comma")
 
 LOG = "".join(

@@ -132,7 +132,7 @@ def test_plain_figure_is_read_once(draw_cell: DrawCell) -> None:
         (drawn("1 0 0 RG 1 w -1 3 m 19 3 l S ()"), "a part of it is hidden"),
         (drawn("() 0.5 w -1 0.5 m 19 6 l S"), ""),
         (drawn("() -1 2.6 20 0.7 re f"), "a part of it is hidden"),
-        (drawn("() 0.5 w 0 7.5 m 6 7.5 l S"), "above or below a part of it"),
+        (drawn("() 0.5 w 0 7.5 m 6 7.5 l S"), "a line is drawn above"),
         (drawn("() -4 2.3 3 0.7 re f"), "something is drawn in the row"),
         (drawn("() -3 0 0.9 6.5 re f"), "something is drawn in the row"),
         (shaded, ""),
@@ -141,7 +141,7 @@ def test_plain_figure_is_read_once(draw_cell: DrawCell) -> None:
         (in_a_field, "a note, a field"),
         # other text
         (drawn("() 1 0 0 1 3 0 cm (9.87)"), "other text is printed over it"),
-        (drawn("() 0 1 -1 0 8 0 cm (7)"), "turned text"),
+        (drawn("() 0 1 -1 0 8 0 cm (7)"), "turned text is in the row"),
         (drawn("-1 0 0 1 20 0 cm ()"), "missing in the row"),
         (followed_by("2", 7, 3.6), "digits differ in size or height"),
         (followed_by("3", 7, 3.6, "10"), "digits differ in size or height"),
@@ -262,7 +262,7 @@ def map_code(text: bytes) -> bytes:
         (TYPE_3, (GLYPH,), "does not prove"),
         (MAPPED, (map_code(b"<39> <0031>"),), "does not prove"),
         (MAPPED, (map_code(b"<2E> <200B>"),), "is not printed"),
-        (MAPPED, (map_code(b"<2E> <0020>"),), "a blank with ink"),
+        (MAPPED, (map_code(b"<2E> <0020>"),), "a blank of the row"),
         (MAPPED, (map_code(b"<2E> <00310032>"),), "no known character"),
     ],
 )

@@ -33,8 +33,8 @@ MAX_DEVIATION = 0.4
 # Digits and capital letters reach from the baseline to this height, in ems. No rule of a table is
 # there, and a rule may be below and above.
 TEXT_RISE, TEXT_DROP = 0.76, 0.04
-# Between these heights a rule goes over the whole width of a cell, or it is a mark of the figure.
-RULE_RISE, RULE_DROP = 1.0, 0.4
+# A line between the height of the text and this, in ems, is a rule, or it is a mark of the figure.
+RULE_RISE = 1.0
 FOOT = 0.1  # every digit reaches to within this of the baseline, in ems, or its font raises it
 MARGIN = 0.75  # nothing is drawn next to a table up to this distance, in ems
 # A glyph has ink there, where that of its neighbours is not: as a share of its width.
@@ -71,20 +71,21 @@ class Ink:
             pdfium.FPDFPageObj_SetIsActive(item, True)
             _set_black(item)
         self.text = 255 - self._draw(page, draw_annots=False)
-        # A blank that follows a digit may be a point or a sign of the figure.
-        ends = {_round(glyph.box.x1, glyph) for glyph in glyphs.upright if glyph.text.isdigit()}
-        blanks = [blank.box for blank in glyphs.blanks if _round(blank.box.x0, blank) in ends]
-        self.odd += filter(self._is_drawn, blanks)
+        self.blanks = [blank.box for blank in glyphs.blanks if self._is_drawn(blank)]
 
     def _draw(self, page: Any, **options: Any) -> Array:
         picture = page.render(scale=self.scale, grayscale=True, **options).to_numpy()
         pixels: Array = picture[:, :, 0] if picture.ndim == 3 else picture
         return pixels.copy()
 
-    def _is_drawn(self, blank: Box) -> bool:
-        """Check whether a blank has ink in its middle, where that of its neighbours is not."""
-        third = (blank.x1 - blank.x0) / 3
-        inner = blank._replace(x0=blank.x0 + third, x1=blank.x1 - third)
+    def _is_drawn(self, blank: Glyph) -> bool:
+        """Check whether a blank has ink in its middle on the line, where that of its neighbours is
+        not: it may be a point, a sign or a digit.
+        """
+        box, baseline = blank.box, blank.baseline
+        third = (box.x1 - box.x0) / 3
+        top = baseline - blank.size / 2
+        inner = Box(box.page, box.x0 + third, top, box.x1 - third, baseline)
         return bool(self._cut(self.text, inner).max(initial=0) >= MIN_INK)
 
     def _find_margins(self, media: Sequence[float], crop: Sequence[float], turns: int) -> Array:
@@ -98,7 +99,7 @@ class Ink:
     def find_doubt(self, line: Line, around: Box, block: Sequence[Line]) -> str:
         """Return why a line may not be seen as it is read; `""` if it is.
 
-        `around` is the table that it is in, `block` the lines that share its height: all of a
+        `around` is the table that it is in, or its own box, `block` the lines that share its height: all of a
         header, or it alone.
         """
         largest = line.largest
@@ -108,11 +109,13 @@ class Ink:
             line.box.page, left, baseline - TEXT_RISE * size, right, baseline + TEXT_DROP * size
         )
         if any(box.meets(band) for box in self.odd):
-            return "a note, a field, turned text or a blank with ink is in the row"
+            return "a note, a field or turned text is in the row"
+        if around is not line.box and any(box.meets(band) for box in self.blanks):
+            return "a blank of the row has ink"
         for cell in line.cells:
             if doubt := cell.doubt or self._find_doubt_of(cell):
                 return f"{cell.text!r}: {doubt}"
-        if _varies(self._cut(self.bare, band), axis=0):
+        if _find_varied(self._cut(self.bare, band), axis=0).any():
             return "something is drawn in the row that is no text: a line, a sign or a picture"
         unread = self._cut(self.text, band).copy()
         read = [glyph for other in block for cell in other.cells for glyph in cell.glyphs]
@@ -134,9 +137,8 @@ class Ink:
             return "it cannot be seen"
         if (np.abs(change / contrast - text / text.max()) > MAX_DEVIATION).any():
             return "a part of it is hidden, or something is drawn over it"
-        around = box._replace(top=baseline - RULE_RISE * size, bottom=baseline + RULE_DROP * size)
-        if is_figure(cell.text) and _varies(self._cut(self.bare, around)[:, 1:-1], axis=1):
-            return "something is drawn above or below a part of it"
+        if is_figure(cell.text) and self._has_overline(box, baseline, size):
+            return "a line is drawn above it, or above a part of it"
         columns = text.max(axis=0)
         foot = box._replace(top=baseline - FOOT * size, bottom=baseline + FOOT * size)
         feet = self._cut(self.text, foot).max(axis=0, initial=0)
@@ -148,6 +150,13 @@ class Ink:
             if glyph.text.isdigit() and is_level and feet[place].max(initial=0) < MIN_INK:
                 return "its font draws a digit raised: a footnote mark or a part of the figure"
         return ""
+
+    def _has_overline(self, box: Box, baseline: float, size: float) -> bool:
+        """Check whether a line above a figure ends at both sides: a rule of a table goes on."""
+        above = box._replace(top=baseline - RULE_RISE * size, bottom=baseline - TEXT_RISE * size)
+        wider = (above._replace(x0=box.x0 - PAD * size), above._replace(x1=box.x1 + PAD * size))
+        first, second = (_find_varied(self._cut(self.bare, part), axis=1) for part in wider)
+        return bool((first & second).any())
 
     def _cut(self, picture: Array, box: Box) -> Array:
         """Return the part of a picture in a box."""
@@ -167,16 +176,12 @@ class Ink:
         return first, max(first + 1, round(stop * self.scale))
 
 
-def _round(x: float, glyph: Glyph) -> tuple[int, int]:
-    """Return a place on the line of a glyph, to the point."""
-    return round(x), round(glyph.baseline)
-
-
-def _varies(pixels: Array, axis: int) -> bool:
-    """Check whether any row (axis 1) or column (axis 0) of pixels is not of one shade."""
+def _find_varied(pixels: Array, axis: int) -> Array:
+    """Return which rows (axis 1) or columns (axis 0) of pixels are not of one shade."""
     if not pixels.size:
-        return False
-    return bool((pixels.max(axis=axis) - pixels.min(axis=axis) >= MIN_CHANGE).any())
+        return np.zeros(1, dtype=bool)
+    varied: Array = pixels.max(axis=axis) - pixels.min(axis=axis) >= MIN_CHANGE
+    return varied
 
 
 def _walk(parent: Any, count: Any, get: Any, depth: int = 0) -> Iterator[Any]:

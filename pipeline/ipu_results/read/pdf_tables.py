@@ -244,11 +244,14 @@ def _doubt_row(row: PrintedRow, above: PrintedRow | None, table: PrintedTable) -
 
 
 def has_shape_of_row(line: Line, table: PrintedTable) -> bool:
-    """Check whether a line elsewhere may be a row of a table: as many cells, and its figures."""
-    if len(line.cells) != len(table.columns):
-        return False
-    return all(
-        is_figure(cell.text)
-        for cell, name in zip(line.cells, table.fields, strict=True)
-        if name in NUMERIC_FIELDS
-    )
+    """Check whether a line elsewhere may be a row of a table: about as many cells, and its figures.
+
+    A narrow table has no words: only two figures look like a row of it.
+    """
+    count = len(table.columns)
+    measures = sum(name in NUMERIC_FIELDS for name in table.fields)
+    if measures == count:
+        return len(line.cells) == count and all(is_figure(cell.text) for cell in line.cells)
+    blanks = sum(name in BLANK_FIELDS for name in table.fields)
+    figures = sum(HAS_DIGIT(cell.text) is not None for cell in line.cells)
+    return count - blanks <= len(line.cells) <= count and figures >= measures
