@@ -9,15 +9,11 @@ from dataclasses import dataclass, replace
 from random import Random
 
 from reportlab.lib import colors
-from reportlab.lib.pagesizes import A4, letter
-from reportlab.lib.styles import getSampleStyleSheet
+from reportlab.lib.pagesizes import letter
 from reportlab.pdfbase import pdfmetrics
 from reportlab.pdfbase.ttfonts import TTFont
 from reportlab.pdfgen.canvas import Canvas
-from reportlab.platypus import Paragraph, SimpleDocTemplate, Spacer
-from reportlab.platypus import Table as FlowTable
 
-from benchmarks.documents.html import write_cell
 from benchmarks.documents.mutations import Draft
 from benchmarks.documents.tables import BOLD, HIDDEN, RAISED, STRUCK, Cell, Run, Table, to_cell
 
@@ -76,10 +72,8 @@ LAYOUTS = {
     "truetype": Layout(font="Vera", rules="booktabs"),
     "typewriter": Layout(font="Courier", gap=2.0),
     "continued": Layout(page_rows=2, rules="grid"),
-    "side by side": Layout(header="side by side", rules="booktabs"),
-    "transposed": Layout(header="transposed", rules="grid"),
 }
-PDF_UNUSUAL = frozenset({"transposed", "turned page", "continued", "side by side"})
+PDF_UNUSUAL = frozenset({"turned page", "continued", "cropped"})
 """Dialects that the reader need not read, but must report."""
 
 
@@ -192,26 +186,19 @@ def _set_layout(name: str) -> Callable[[Draft, Random], bytes]:
     def build(draft: Draft, _: Random) -> bytes:
         layout = LAYOUTS[name]
         tables = draft.tables
-        if layout.header == "transposed":
-            tables = [_transpose(table) for table in tables]
         pen = Pen(layout, draft.style, 0)
         widths = [measure_columns(pen, table) for table in tables]
         if layout.columns == 2 and max(map(sum, widths)) > letter[0] / 2 - MARGIN - 10:
             layout = replace(layout, columns=1)
-        steps = [max(sum(columns), 300.0) + 40 for columns in widths]
-        total = sum(steps) if layout.header == "side by side" else max(map(sum, widths))
-        pen = Pen(layout, draft.style, total)
+        pen = Pen(layout, draft.style, max(map(sum, widths)))
         draw_lines(pen, PROSE)
         top = pen.y
         for place, (table, columns) in enumerate(zip(tables, widths, strict=True)):
-            if layout.header == "side by side":
-                pen.y = top
-            elif layout.columns == 2 and place == len(tables) - 1:
+            if layout.columns == 2 and place == len(tables) - 1:
                 pen.left, pen.y = letter[0] / 2 + 10, top
             else:
                 pen.keep_together(len(table.rows))
             draw_table(pen, table, columns)
-            pen.left += steps[place] if layout.header == "side by side" else 0
         return pen.finish()
 
     return build
@@ -303,46 +290,6 @@ def _draw_row(
     pen.y -= pen.step
 
 
-def _transpose(table: Table) -> Table:
-    """Turn columns into rows; the first column has the names."""
-    rows = [row for number, row in enumerate(table.rows) if number not in table.hidden_rows]
-    first, *others = [
-        (to_cell(name), *(row[place] for row in rows)) for place, name in enumerate(table.columns)
-    ]
-    columns = tuple(cell.printed for cell in first)
-    return replace(table, columns=columns, rows=tuple(others), hidden_rows=frozenset())
-
-
-def _set_flow(draft: Draft, _: Random) -> bytes:
-    """Set the tables with reportlab's own layout engine, whose cells wrap."""
-    out, styles = io.BytesIO(), getSampleStyleSheet()
-    document = SimpleDocTemplate(out, pagesize=(A4[1], A4[0]), invariant=1)
-    story: list[object] = [Paragraph(" ".join(PROSE), styles["BodyText"])]
-    for table in draft.tables:
-        rows = [
-            [Paragraph(_write_flow(cell, draft.style), styles["BodyText"]) for cell in row]
-            for number, row in enumerate(table.rows)
-            if number not in table.hidden_rows
-        ]
-        style = [("GRID", (0, 0), (-1, -1), 0.5, colors.black)]
-        grid = FlowTable([list(table.columns), *rows], style=style)
-        story += [grid, Paragraph(table.caption, styles["Italic"]), Spacer(1, 20)]
-    document.build(story)
-    return out.getvalue()
-
-
-def _write_flow(cell: Cell, style: dict[str, str]) -> str:
-    shown = replace(cell, runs=tuple(run for run in cell.runs if run.style not in (HIDDEN, STRUCK)))
-    text = write_cell(shown, style).replace("sup>", "super>")
-    for run in cell.runs:
-        if run.style == STRUCK:
-            text = f"<strike>{run.text}</strike> {text}"
-        if run.style == HIDDEN:
-            text = f'<font color="white">{run.text}</font>{text}'
-    return text
-
-
 PDF_DIALECTS: dict[str, Callable[[Draft, Random], bytes]] = {
-    **{name: _set_layout(name) for name in LAYOUTS},
-    "platypus": _set_flow,
+    name: _set_layout(name) for name in LAYOUTS
 }

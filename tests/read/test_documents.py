@@ -43,7 +43,6 @@ READ_WRONG_ONCE = [
         Recipe("pdf: ruled", paper=True, rows=1, mutations=(name,), seed=seed)
         for name, seed in {"decimal comma": 1, "decimal comma, proven in one column": 1}.items()
     ),
-    Recipe("pdf: side by side", paper=False, rows=3, mutations=("column order",), seed=227461013),
     Recipe("pdf: continued", paper=False, rows=3, mutations=(), seed=1),
     Recipe("pdf: loose", paper=False, rows=3, mutations=(), seed=1),
 ]

@@ -394,7 +394,6 @@ def test_cells_between_the_columns_are_a_problem_of_their_row() -> None:
         *((number, paper.with_header(TABLES[number], 1, "Foo")) for number in (1, 2, 3)),
         (2, paper.without_column(TABLES[2], 0)),
         (2, paper.without_column(TABLES[2], 1)),
-        (2, replace(TABLES[2], columns=("Foo", "Bar"))),
     ],
 )
 def test_lost_column_or_renamed_header_is_a_problem_and_gets_no_rows_of_another_table(

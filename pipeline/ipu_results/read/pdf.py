@@ -188,7 +188,6 @@ def _make_document(pages: Sequence[PrintedPage], headers: Sequence[TableHeader])
     problems: list[ReadProblem] = []
     metadata: list[MetadataItem] = []
     printed: list[PrintedTable] = []
-    others: list[Caption] = []
     near: dict[str, list[str]] = {}
     for page in pages:
         captions = [caption for strip in page.columns for caption in _find_captions(strip, headers)]
@@ -204,15 +203,12 @@ def _make_document(pages: Sequence[PrintedPage], headers: Sequence[TableHeader])
                 tables[read.name] = read
                 near[read.locator] = [line.text for line in page.lines]
         printed += on_page
-        used = assigned.values()
-        others += [caption for number, caption in enumerate(captions) if number not in used]
         metadata += _find_metadata(page, headers, problems)
     found = {table.header.table for table in printed}
     missing = [header for header in headers if header.table not in found]
     taken = {cell.box for table in printed for line in table.lines for cell in line.cells}
     for page in pages:
         problems += _find_unread(page, taken, missing or headers)
-    problems += _find_promises(others, missing, headers)
     problems += _find_rows_elsewhere(pages, printed, taken)
     document = ParsedDocument(tuple(tables.values()), tuple(problems), tuple(metadata))
     return refuse_scaled_tables(document, near)
@@ -416,19 +412,6 @@ def _join_letters(text: str) -> str:
 
 def _has_names(letters: str, header: TableHeader) -> bool:
     return all("".join(key.split()) in letters for key in header.keys)
-
-
-def _find_promises(
-    captions: Sequence[Caption], missing: Sequence[TableHeader], headers: Sequence[TableHeader]
-) -> Iterator[ReadProblem]:
-    """Yield a problem for each missing table that a caption without a table names the measure of."""
-    for header in missing:
-        for caption in captions:
-            if mentions_measure(caption.text, header, headers):
-                message = f"no table has the header that the caption {caption.text!r} promises"
-                place = str(caption.box)
-                yield ReadProblem(header.table, None, place, "unknown-header", message)
-                break
 
 
 def _find_rows_elsewhere(

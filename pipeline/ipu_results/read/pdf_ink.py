@@ -40,6 +40,7 @@ MARGIN = 0.75  # nothing is drawn next to a table up to this distance, in ems
 # A glyph has ink there, where that of its neighbours is not: as a share of its width.
 INK_MARGIN = 0.2
 PAD = 0.15  # strokes leave the box of their glyph by at most this, in ems
+EVERYWHERE = Box(0, float("-inf"), float("-inf"), float("inf"), float("inf"))
 MAX_DEPTH = 20  # forms of a page are nested at most this deep
 WIDEN = 10_000.0  # what clips a text becomes so much wider, which is more than a page
 
@@ -51,9 +52,8 @@ class Ink:
         """Draw a page of pypdfium2, which is not to be used any more."""
         self.odd = [glyph.box for glyph in glyphs.turned]
         self.odd += _list_annotations(page, number)
-        # The whole sheet is drawn, as places are counted from its corner.
-        media, crop = page.get_mediabox(), page.get_cropbox()
-        page.set_cropbox(*media)
+        if page.get_cropbox() != page.get_mediabox():  # a part of the sheet cannot be seen
+            self.odd.append(EVERYWHERE._replace(page=number))
         width, height = page.get_size()
         self.scale = min(SCALE, (MAX_PIXELS / max(width * height, 1.0)) ** 0.5)
         self.shown = self._draw(page)
@@ -63,8 +63,6 @@ class Ink:
         for item in texts:
             pdfium.FPDFPageObj_SetIsActive(item, False)
         self.bare = self._draw(page)
-        cut_off = self._find_margins(media, crop, page.get_rotation() // 90)
-        self.shown[cut_off] = self.bare[cut_off]
         for item in items:
             pdfium.FPDFPageObj_SetIsActive(item, False)
         for item in texts:
@@ -88,14 +86,6 @@ class Ink:
         inner = Box(box.page, box.x0 + third, top, box.x1 - third, baseline)
         return bool(self._cut(self.text, inner).max(initial=0) >= MIN_INK)
 
-    def _find_margins(self, media: Sequence[float], crop: Sequence[float], turns: int) -> Array:
-        """Return which pixels are cut off from a sheet that is shown after some quarter turns."""
-        cut_off = np.ones(np.rot90(self.shown, turns).shape, dtype=bool)
-        rows = slice(*self._span(media[3] - crop[3], media[3] - crop[1]))
-        cut_off[rows, slice(*self._span(crop[0] - media[0], crop[2] - media[0]))] = False
-        turned: Array = np.rot90(cut_off, -turns)
-        return turned
-
     def find_doubt(self, line: Line, around: Box, block: Sequence[Line]) -> str:
         """Return why a line may not be seen as it is read; `""` if it is.
 
@@ -109,7 +99,7 @@ class Ink:
             line.box.page, left, baseline - TEXT_RISE * size, right, baseline + TEXT_DROP * size
         )
         if any(box.meets(band) for box in self.odd):
-            return "a note, a field or turned text is in the row"
+            return "a note, a field or turned text is in the row, or the sheet is cropped"
         if around is not line.box and any(box.meets(band) for box in self.blanks):
             return "a blank of the row has ink"
         for cell in line.cells:
@@ -210,7 +200,6 @@ def _set_black(item: Any) -> None:
 def _list_annotations(page: Any, number: int) -> Iterator[Box]:
     """Yield where notes and fields are: anywhere, if the page is turned."""
     x0, _, _, y1 = page.get_mediabox()
-    far = float("inf")
     for place in range(pdfium.FPDFPage_GetAnnotCount(page.raw)):
         note = pdfium.FPDFPage_GetAnnot(page.raw, place)
         edges = pdfium.FS_RECTF()
@@ -218,7 +207,7 @@ def _list_annotations(page: Any, number: int) -> Iterator[Box]:
         if pdfium.FPDFAnnot_GetSubtype(note) == pdfium.FPDF_ANNOT_LINK:
             pass
         elif page.get_rotation():
-            yield Box(number, -far, -far, far, far)
+            yield EVERYWHERE._replace(page=number)
         else:
             top, bottom = y1 - edges.top, y1 - edges.bottom
             yield Box(number, edges.left - x0, top, edges.right - x0, bottom)
