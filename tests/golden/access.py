@@ -83,11 +83,7 @@ def read_generated(every: int) -> Iterator[tuple[str, str]]:
     """
     random = Random(SEED)
     # In the order of the benchmark, but without the typesetters that a machine may or may not have
-    dialects = [
-        name
-        for name in DIALECTS
-        if "weasyprint" not in name and "typst" not in name and "chromium" not in name
-    ]
+    dialects = [name for name in DIALECTS if "weasyprint" not in name and "chromium" not in name]
     for number in range(DOCUMENTS):
         recipe = draw_recipe(random, dialects)
         if number % every == 0:

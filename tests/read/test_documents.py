@@ -67,7 +67,7 @@ def recipes(draw: st.DrawFn) -> Recipe:
 
 FIGURES = Path(__file__).resolve().parents[1] / "corpus" / "figures"
 CASES = sorted(path for path in FIGURES.iterdir() if path.suffix != ".json")
-OPTIONAL = ("weasyprint", "typst")
+OPTIONAL = "weasyprint"
 DIALECTS = [name for name in QUICK_DIALECTS if not any(tool in name for tool in OPTIONAL)]
 
 

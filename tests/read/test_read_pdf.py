@@ -323,6 +323,14 @@ def test_row_whose_cells_are_not_clear_is_a_problem(texts: Sequence[Text], messa
     assert [message in problem.message for problem in document.problems] == [True]
 
 
+def test_numbers_of_lines_in_the_margin_are_no_batch_sizes() -> None:
+    blank = [("", figure) for _, figure in ROWS[1]]
+    rows = place_rows(700, [HEADER, *blank], (100, 200))
+    numbers = [(30, 686 - 14 * line, str(line)) for line in range(6)]
+    assert list_rows(read_paper(set_texts(rows))) == blank
+    assert list_rows(read_paper(set_texts([*rows, *numbers]))) == []
+
+
 def test_rows_after_a_note_on_the_next_page_or_in_the_next_column_are_told() -> None:
     note = [(54, 620, "All of them on one board")]
     below = place_rows(600, [CELLS[0]], (54, 134, 214, 294, 374))

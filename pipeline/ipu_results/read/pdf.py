@@ -125,8 +125,8 @@ def read_pdf(data: bytes, headers: Sequence[TableHeader]) -> ParsedDocument:
 
     A header is whole: every text of its lines belongs to the name of a column. A cell belongs to
     the column that it is under: a lost label is `""`. What is not plain is a problem: rows in other
-    places, figures that are hidden, struck, covered or of a font that does not prove its digits,
-    tables that continue elsewhere, and a caption whose table has no known header.
+    places, figures that are hidden, struck, covered or of a font that does not prove its digits, and tables
+    that continue elsewhere.
 
     Raises DamagedDocumentError for anything but a whole PDF that opens without a password,
     DocumentTooLargeError above a limit, and UnrecognisedDocumentError if there is no table.

@@ -18,8 +18,6 @@ CELL_GAP = 0.75  # a wider gap divides text into two cells, in ems
 SIZE_SLACK = 0.03  # sizes of the digits of a figure differ by at most this share
 BASELINE_SLACK = 0.05  # and their baselines by at most this, in ems
 MIN_RISE = 0.15  # a footnote mark is raised by at least this, in ems
-# Bold type is printed twice, at places that differ by at most this, in ems.
-TWICE = 0.12
 # Glyphs are printed on one another if they share more than this part of the narrower one.
 OVERLAP = 0.5
 # where the gutter of a page in two columns may be, as shares of the page width
@@ -116,8 +114,6 @@ def make_cell(glyphs: Sequence[Glyph]) -> Cell:
     doubts = [glyph.doubt for glyph in glyphs if glyph.doubt]
     last: Glyph | None = None
     for glyph in glyphs:
-        if last and _is_twice(last, glyph):
-            continue
         if last and _is_over(last, glyph):
             doubts.append("other text is printed over it")
         rise = (main.baseline - glyph.baseline) / main.size
@@ -137,12 +133,6 @@ def make_cell(glyphs: Sequence[Glyph]) -> Cell:
     box = enclose(glyph.box for glyph in glyphs)
     doubt = doubts[0] if doubts else ""
     return Cell(spell_out(text), marks, main.size, box, main.baseline, tuple(glyphs), doubt)
-
-
-def _is_twice(last: Glyph, glyph: Glyph) -> bool:
-    slack = TWICE * glyph.size
-    is_near = glyph.box.x0 - last.box.x0 <= slack and abs(glyph.baseline - last.baseline) <= slack
-    return is_near and glyph.text == last.text and abs(glyph.size - last.size) <= slack
 
 
 def _is_over(last: Glyph, glyph: Glyph) -> bool:

@@ -220,9 +220,17 @@ def _find_zones(box: Box, zones: Sequence[Box]) -> list[int]:
 
 
 def _is_nearest(box: Box, own: int, columns: Sequence[Cell]) -> bool:
-    """Check whether no other name is nearer to a cell, across the page, than that of its column."""
-    gaps = [max(column.box.x0 - box.x1, box.x0 - column.box.x1, 0.0) for column in columns]
-    return gaps[own] <= min(gaps)
+    """Check whether the name of its column is the nearest to a cell, across the page, and not farther
+    than another name is from that: numbers in the margin are no batch sizes.
+    """
+    gaps = [_measure_gap(column.box, box) for column in columns]
+    between = [_measure_gap(column.box, columns[own].box) for column in columns]
+    between[own] = float("inf")
+    return gaps[own] <= min(*gaps, *between)
+
+
+def _measure_gap(first: Box, second: Box) -> float:
+    return max(first.x0 - second.x1, second.x0 - first.x1, 0.0)
 
 
 def _doubt_row(row: PrintedRow, above: PrintedRow | None, table: PrintedTable) -> str:
