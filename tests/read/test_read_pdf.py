@@ -162,15 +162,6 @@ def test_every_layout_has_the_same_rows(between: int | None, style: dict[str, An
     assert_truth(read_paper(make_pdf(*TABLES.values(), between=between, **style)))
 
 
-@pytest.mark.parametrize("order", [(3, 1, 2), (2, 3, 1)])
-def test_tables_in_any_order(order: tuple[int, ...]) -> None:
-    document = read_paper(make_pdf(*(TABLES[number] for number in order)))
-    assert_truth(document)
-    assert [table.name for table in document.tables] == [
-        f"qwant_table_{number}" for number in order
-    ]
-
-
 @pytest.mark.parametrize(
     ("table", "columns", "rows"),
     [
@@ -205,13 +196,6 @@ def test_caption_hyphenated_over_two_lines_is_joined() -> None:
     )
     document = read_paper(make_pdf(replace(TABLES[1], caption=caption)))
     assert document.tables[0].caption == caption.replace("- ", "")
-
-
-def test_footnote_marks_are_lifted_off() -> None:
-    rows = (("2", "1.36^a"), ("4", "1.94*"), *ROWS[1][2:])
-    document = read_paper(make_pdf(replace(TABLES[1], rows=rows)))
-    assert list_rows(document) == [*ROWS[1]]
-    assert [row.footnotes for row in document.tables[0].rows[:3]] == [((1, "a"),), ((1, "*"),), ()]
 
 
 def test_sentence_that_names_a_table_is_not_a_caption() -> None:
@@ -355,10 +339,10 @@ def test_machine_of_another_table_or_a_blank_for_the_label_above_is_a_problem() 
     row = ("BERT", "SL128", "IPU-POD16", "SDK 2.4.0", "PyTorch", "SQuAD", "16", "16.16", "1,000.5")
     other = (*row[:2], "Bow Pod16", *row[3:])
     blank = (row[0], "", *row[2:])
-    texts = place_rows(700, [tuple(TRAINING), row, other, blank], x)
+    texts = place_rows(700, [tuple(TRAINING), row, other, blank, blank], x)
     document = read_pdf(set_texts(texts, font="Helvetica", size=8, width=792), LAYOUTS)
     assert list_rows(document) == [row]
-    assert [number for _, number, _ in problems(document)] == [2, 3]
+    assert [number for _, number, _ in problems(document)] == [2, 3, 4]
 
 
 @pytest.mark.parametrize("width", [80, 110])
@@ -385,14 +369,6 @@ def test_lost_figure_is_a_problem_of_its_row(row: int) -> None:
     assert tables(document) == {
         f"qwant_table_{number}": rows for number, rows in (ROWS | kept).items()
     }
-
-
-def test_cells_between_the_columns_are_a_problem_of_their_row() -> None:
-    texts = place_rows(700, [HEADER, *ROWS[1]], (120, 200))
-    texts[6:8] = [(170, 664, texts[6][2]), (180, 664, texts[7][2])]
-    document = read_paper(set_texts(texts))
-    assert problems(document)[0] == ("qwant_table_1", 2, "row-width")
-    assert list_rows(document) == [ROWS[1][0]]
 
 
 @pytest.mark.parametrize("caption", SIDES)
@@ -471,13 +447,6 @@ def test_too_many_pages_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(pdf_limits, "MAX_PAGES", 4)
     with pytest.raises(UnrecognisedDocumentError):
         read_pdf(data, PAPER_HEADERS)
-
-
-def test_tables_after_many_pages_are_read() -> None:
-    blocks = [block for _ in range(60) for block in (paper.Paragraph("words"), paper.Break("page"))]
-    document = read_paper(paper.build([*blocks, prose(8), *TABLES.values()]))
-    assert_truth(document)
-    assert document.tables[0].rows[0].locator.startswith("page 61, ")
 
 
 def read_or_none(data: bytes) -> ParsedDocument | None:

@@ -172,9 +172,15 @@ def _read_rows(table: PrintedTable, lines: Strip, headers: Sequence[TableHeader]
     candidates = find_headers(table.names, headers)
     table.header = choose_header(table.names, texts, candidates)
     table.others = [header for header in candidates if header is not table.header]
+    labelled = {
+        (place, _find_model(row, table))
+        for row in table.rows
+        for place, cell in enumerate(row.cells)
+        if cell and _find_model(row, table)
+    }
     for number, row in enumerate(table.rows):
         above = table.rows[number - 1] if number else None
-        doubt = row.doubt or _doubt_row(row, above, table)
+        doubt = row.doubt or _doubt_row(row, table, labelled)
         if above and is_close(above.line, row.line, ROW_LEADING):
             doubt = "raised or lowered text is next to it: a mark or a part of the figure"
             table.rows[number - 1] = replace(above, doubt=doubt)
@@ -233,22 +239,25 @@ def _measure_gap(first: Box, second: Box) -> float:
     return max(first.x0 - second.x1, second.x0 - first.x1, 0.0)
 
 
-def _doubt_row(row: PrintedRow, above: PrintedRow | None, table: PrintedTable) -> str:
+def _doubt_row(row: PrintedRow, table: PrintedTable, labelled: Collection[tuple[int, str]]) -> str:
     """Return why a row is not read: its machine belongs to another table of the same names, or a
-    blank may stand for the label of the row above.
+    blank may stand for the label of another row of its model, which `labelled` has by column.
     """
     texts = [cell.text if cell else "" for cell in row.cells]
     for text in texts if not any(map(table.header.lists, texts)) else ():
         for header in table.others:
             if header.lists(text):
                 return f"{text!r} is in the table {header.table}"
-    if above and "model" in table.fields and len(above.cells) == len(texts):
-        over = [cell.text if cell else "" for cell in above.cells]
-        place = table.fields.index("model")
-        lost = [text for text, label in zip(texts, over, strict=True) if label and not text]
-        if lost and texts[place] == over[place]:
-            return "a blank may stand for the label above it"
+    model = _find_model(row, table)
+    if any(cell is None and (place, model) in labelled for place, cell in enumerate(row.cells)):
+        return "a blank may stand for the label of another row"
     return ""
+
+
+def _find_model(row: PrintedRow, table: PrintedTable) -> str:
+    place = table.fields.index("model") if "model" in table.fields else len(row.cells)
+    cell = row.cells[place] if place < len(row.cells) else None
+    return cell.text if cell else ""
 
 
 def has_shape_of_row(line: Line, table: PrintedTable) -> bool:
