@@ -16,7 +16,7 @@ function measure() {
     for (let at = node.parentElement; at; at = at.parentElement) {
       const style = getComputedStyle(at);
       const line = style.textDecorationLine.includes("line-through");
-      if (line && !/, 0\)$/.test(style.textDecorationColor)) return true;
+      if (line && !/^rgba.*, 0\)$|\/ 0\)$/.test(style.textDecorationColor)) return true;
       if (apart.test(style.display) || style.float !== "none" || /absolute|fixed/.test(style.position)) return false;
     }
     return false;

@@ -40,6 +40,7 @@ from ipu_results.errors import (
     DocumentError,
     DocumentTooLargeError,
     GateError,
+    IpuResultsError,
 )
 from ipu_results.ground.files import SCHEMA
 from ipu_results.ground.limits import pause_garbage_collection
@@ -106,7 +107,8 @@ class DocumentSummary:
 
 @dataclass(frozen=True, slots=True)
 class IngestSummary:
-    """What a build did: a summary per document, findings that did not stop it, and its id.
+    """What a build did: a summary per document, the documents that were refused and are left out,
+    findings that did not stop it, and its id.
 
     `unknown_words` describes every word of all rows that the vocabulary does not have, each with
     the nearest known one.
@@ -116,6 +118,7 @@ class IngestSummary:
     findings: Sequence[str]
     build_id: str
     unknown_words: Sequence[str] = ()
+    refused: Sequence[DocumentError] = ()
 
     @property
     def results(self) -> int:
@@ -147,8 +150,9 @@ def ingest(
 ) -> IngestSummary:
     """Build the whole warehouse from `raw`; the old build stays on any failure.
 
-    `progress` is called with a step and what it works on. Raises an IpuResultsError that names
-    document and place.
+    A document that its reader refuses is left out and named in the summary. `progress` is called
+    with a step and what it works on. Raises an IpuResultsError that names document and place, also
+    if all documents are refused.
     """
     with lock_folder(config.warehouse, config.wait_s), WarehouseWriter(config.warehouse) as writer:
         writer.start()
@@ -156,44 +160,63 @@ def ingest(
         check_claims_of(documents)
         vocabulary = load_vocabulary()
         seconds: dict[str, float] = {}
+        refused: list[DocumentError] = []
 
-        def load(document: Document) -> NormalisedDocument:
+        def load(document: Document) -> NormalisedDocument | None:
             start = time.perf_counter()
-            normalised = load_document(document, vocabulary, progress)
+            try:
+                normalised = load_document(document, vocabulary, progress)
+            except DocumentError as error:
+                refused.append(error)
+                if len(refused) == len(documents):
+                    raise
+                return None
             seconds[document.document_id] = time.perf_counter() - start
             return normalised
 
-        checked = check_documents(documents, load, vocabulary, writer.add)
+        try:
+            checked = check_documents(documents, load, vocabulary, writer.add)
+        except IpuResultsError as error:
+            # what refers to a refused document cannot be built: the refusal is the cause
+            if refused:
+                raise refused[0] from error
+            raise
         progress("check", "claims")
         summaries = _summarise(checked, seconds)
         words = describe_unknown_words(checked.words, vocabulary)
         names = {*checked.frames, CELLS}
         quarantine = checked.frames["quarantine"]
-        checked = CheckedTables(documents=checked.documents)  # what comes next reads the engine
+        checked = CheckedTables(
+            documents=checked.documents, counts=checked.counts
+        )  # what comes next reads the engine
         register = read_register(config.raw)
         computed = {name: build_frame(table(name), rows) for name, rows in register.items()}
         computed |= evaluate_claims(writer.engine, checked.documents, names)
         check_tables(computed)
         progress("write", str(config.warehouse))
-        build_id = writer.finish(computed, digest_inputs(documents, register))
+        read = [document for document in documents if document.document_id in checked.counts]
+        build_id = writer.finish(computed, digest_inputs(read, register))
     findings = _list_findings(config.raw, documents, quarantine, computed["claims"])
-    return IngestSummary(summaries, findings, build_id, words)
+    return IngestSummary(summaries, findings, build_id, words, refused)
 
 
 def check_documents(
     documents: Sequence[Document],
-    load: Callable[[Document], NormalisedDocument],
+    load: Callable[[Document], NormalisedDocument | None],
     vocabulary: Vocabulary,
     write: Callable[[Tables], None] = lambda _: None,
 ) -> CheckedTables:
     """Run the stages from reading to derived columns: read, normalise, gate, link, flag, derive.
 
-    `write` is called with tables as soon as they are complete, most of them before the flags are
+    A document that `load` returns None for is left out. `write` is called with tables as soon as they are complete, most of them before the flags are
     searched. Raises GateError if a gate cannot be trusted, ConservationError if a source row was
     lost.
     """
     check_gate(table("results").as_filled(), GOOD, CHANGES)
-    checked = gate_documents(map(load, documents), vocabulary)
+    checked = gate_documents(filter(None, map(load, documents)), vocabulary)
+    if len(checked.counts) < len(documents):
+        documents = [other for other in documents if other.document_id in checked.counts]
+        check_claims_of(documents)
     with pause_garbage_collection(), name_stage("check"), open_engine() as connection:
         frames = checked.frames
         frames["documents"] = build_document_frame(documents)

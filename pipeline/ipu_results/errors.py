@@ -12,6 +12,10 @@ IpuResultsError
         No reader knows its kind, or it is not of the requested kind.
     DamagedDocumentError
         It is empty, truncated or not of its type, an expected table is missing, or others contradict it.
+    UnprovenDocumentError
+        It is not known what a browser shows of the page.
+    ReaderFailedError
+        The reader met something that it was not written for: a defect of the reader.
   VocabularyError
       An entry of `schema/vocabulary` contradicts a source.
   ConservationError
@@ -22,6 +26,8 @@ IpuResultsError
       The warehouse is absent or busy, mixes two builds, or could not be written.
     TooFewRowsError
         The record has not the rows that an analysis, a finding or a validation needs.
+  BrowserError
+      Chromium could not show a page.
   FetchError
       A document could not be downloaded.
   WorkerLostError
@@ -101,6 +107,14 @@ class DamagedDocumentError(DocumentError):
     pass
 
 
+class UnprovenDocumentError(DocumentError):
+    pass
+
+
+class ReaderFailedError(DocumentError):
+    pass
+
+
 class VocabularyError(IpuResultsError):
     pass
 
@@ -118,6 +132,10 @@ class WarehouseError(IpuResultsError):
 
 
 class TooFewRowsError(WarehouseError):
+    pass
+
+
+class BrowserError(IpuResultsError):
     pass
 
 

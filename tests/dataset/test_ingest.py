@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 from ipu_results import build
+from ipu_results.read import dispatch
 from ipu_results.schema import TABLES
 from ipu_results.store.files import DATABASE
 
@@ -21,6 +22,7 @@ from tests.conftest import (
     RAW,
     ROOT,
     Query,
+    copy_documents,
     edit,
     find_error,
     get_error,
@@ -377,3 +379,25 @@ def test_build_id_covers_the_statements_that_a_build_runs(
             file.write("-- changed\n")
         ids.add(build.digest_inputs([], {}))
     assert len(ids) == 1 + len(changed)
+
+
+def test_document_whose_reader_fails_is_told_and_the_others_are_built(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    raw = tmp_path / "raw"
+    write_document(raw, 3)
+    copy_documents(raw, PAGE)
+
+    def fail(*_: object) -> None:
+        raise NotImplementedError("oklch")
+
+    monkeypatch.setitem(dispatch.READERS, "html", fail)
+    done = run_ingest(raw)
+    reason = "the reader failed: NotImplementedError: oklch"
+    assert (done.returncode, done.stderr.splitlines()[0]) == (
+        1,
+        f"error: {PAGE_ID}: {reason} (--debug shows where)",
+    )
+    documents = query_rows(raw.parent / "warehouse", "SELECT DISTINCT document_id FROM results")
+    assert documents == [("large",)]
+    assert "in fail\n" in run_ingest(raw, "--debug").stderr

@@ -8,6 +8,7 @@ import shutil
 import sys
 import threading
 import time
+import traceback
 import warnings
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -152,6 +153,14 @@ def _print_warnings() -> Iterator[None]:
         warnings.showwarning = show_line
         warnings.simplefilter("always", DamagedCommitWarning)
         yield
+
+
+def echo_error(error: IpuResultsError) -> None:
+    """Print an error that did not stop the command: one line, or its traceback with `--debug`."""
+    if click.get_current_context().meta["debug"]:
+        click.echo("".join(traceback.format_exception(error)), err=True)
+    else:
+        echo_labelled("error", escape_line(str(error)))
 
 
 def _format_error(error: Exception, extra: str | None) -> str:

@@ -51,7 +51,8 @@ def ingest(raw: Path, warehouse: Path, wait: float, strict: bool) -> None:
     """Build the whole warehouse from the documents in RAW, without network.
 
     The old build stays until the new one is complete, and after any failure. Quarantined rows are
-    named on stderr and leave exit status 0.
+    named on stderr and leave exit status 0. A document that cannot be read is left out, named on
+    stderr, and makes the exit status 1.
 
     \b
     Example:
@@ -70,7 +71,11 @@ def ingest(raw: Path, warehouse: Path, wait: float, strict: bool) -> None:
     click.echo(_format_summary(summary))
     common.echo_text(f"{summary.results} results in {warehouse}, build {summary.build_id[:12]}")
     common.report_findings(summary.unknown_words, strict=False, limit=MAX_WORDS, where=WHERE)
+    for error in summary.refused:
+        common.echo_error(error)
     common.report_findings(summary.findings, strict, where=WHERE)
+    if summary.refused:
+        raise click.exceptions.Exit(1)
 
 
 def _format_summary(summary: IngestSummary) -> str:

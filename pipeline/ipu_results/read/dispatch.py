@@ -9,11 +9,18 @@ import warnings
 from collections.abc import Iterator, Sequence
 from typing import Protocol
 
+import pyarrow as pa
 from bs4 import BeautifulSoup
 from bs4.filter import SoupStrainer
 
-from ipu_results.errors import DocumentError, UnrecognisedDocumentError
+from ipu_results.errors import (
+    DocumentError,
+    IpuResultsError,
+    ReaderFailedError,
+    UnrecognisedDocumentError,
+)
 from ipu_results.ground.limits import pause_garbage_collection
+from ipu_results.ground.sql import get_first_line
 from ipu_results.mlperf.log import MARK
 from ipu_results.read.document import FirstRow, ParsedDocument
 from ipu_results.read.html import TABLE_TAG, find_charset, is_message, read_html
@@ -37,6 +44,8 @@ SIGNATURES = {PDF_SIGNATURE: ("inference-paper",), MARK: ("mlperf-log",)}
 SIGNATURE_BYTES = 100_000
 # `<table>.toml` is a name in prose
 HTML = re.compile(rb"<(?:!doctype\s+html\b|html\b|body\b|table\b(?!>[^\s<]))", re.I)
+# A package is missing, or memory: any other exception is a refusal of the one document.
+NOT_OF_THE_DOCUMENT = (IpuResultsError, ImportError, MemoryError, pa.lib.ArrowCapacityError)
 MIN_COLUMNS = 3  # fewer words in a row may be ordinary text
 FIGURE = re.compile(r"[\d.,\s%]+")
 
@@ -140,7 +149,13 @@ def _read_as(kind: str, data: bytes, headers: Sequence[TableHeader]) -> ParsedDo
     elif file_format in ("page", "paper"):
         start = data[:SIGNATURE_BYTES].replace(b"\0", b"")  # without the NULs of UTF-16
         file_format = "html" if is_message(data) or HTML.search(start) else file_format
-    return READERS[file_format](data, [header for header in headers if header.reader == kind])
+    try:
+        return READERS[file_format](data, [header for header in headers if header.reader == kind])
+    except NOT_OF_THE_DOCUMENT:
+        raise
+    except Exception as error:
+        message = f"the reader failed: {type(error).__name__}: {get_first_line(error)}"
+        raise ReaderFailedError(f"{message} (--debug shows where)") from error
 
 
 def find_first_rows(data: bytes, suffix: str) -> list[FirstRow]:
