@@ -141,6 +141,8 @@ def _is_crossed(behind: Picture) -> bool:
 def mark_unseen(tables: Sequence[Table], shown: Sequence[ShownTable]) -> list[Table]:
     """Return the tables with each cell unreadable that a browser shows otherwise, or under another
     header.
+
+    If it shows fewer rows than are printed, those that it shows whole are looked for in their order.
     """
     marked = []
     for number, table in enumerate(tables):
@@ -150,6 +152,8 @@ def mark_unseen(tables: Sequence[Table], shown: Sequence[ShownTable]) -> list[Ta
             header.index(name) if header.count(name := _normalise(column)) == 1 else MISSING
             for column in table.columns
         ]
+        if len(rows) < len(table.rows):
+            rows = _spread_rows(table, rows, places)
         kept = [
             [
                 cell if row[place : place + 1] == [_normalise(cell.text)] else mark_unreadable(cell)
@@ -163,3 +167,16 @@ def mark_unseen(tables: Sequence[Table], shown: Sequence[ShownTable]) -> list[Ta
         ]
         marked.append(replace(table, rows=tuple(map(tuple, kept))))
     return marked
+
+
+def _spread_rows(
+    table: Table, rows: Sequence[list[str | None]], places: Sequence[int]
+) -> list[list[str | None]]:
+    """Return a row for each printed one: that which shows it, or none."""
+    left = [*rows]
+    spread: list[list[str | None]] = []
+    for printed in table.rows:
+        texts = [[_normalise(cell.text)] for cell in printed]
+        is_shown = left and [left[0][place : place + 1] for place in places] == texts
+        spread.append(left.pop(0) if is_shown else [])
+    return spread

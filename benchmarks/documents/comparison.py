@@ -11,7 +11,7 @@ from random import Random
 
 from benchmarks.documents.browser import is_installed
 from benchmarks.documents.contenders import CONTENDERS, SLOW_CONTENDERS, judge_grids
-from benchmarks.documents.hostile import run_hostile
+from benchmarks.documents.hostile import run_hostile, run_ordinary
 from benchmarks.documents.hostile_pdf import run_hostile_pdf
 from benchmarks.documents.judge import EXACT, REPORTED, SILENT, Verdict, read_and_judge
 from benchmarks.documents.mutations import MUTATIONS, UNDECIDABLE
@@ -22,6 +22,8 @@ from benchmarks.report import Options, Report, ReportTable, ReportTarget, Value
 
 DOCUMENTS, QUICK_DOCUMENTS = 5_200, 60
 HOSTILE, QUICK_HOSTILE = {"HTML": 2_000, "PDF": 800}, 60
+ORDINARY, QUICK_ORDINARY = 200, 24
+MIN_ORDINARY = 87.0  # percent of the ordinary pages that are read exactly: 65 of 75
 CONTENDED, QUICK_CONTENDED = 400, 12  # documents of each format that the other programs read, too
 SLOWLY_CONTENDED = 60
 SEED = 14
@@ -88,6 +90,16 @@ def run(options: Options) -> Report:
         report.targets.append(ReportTarget(f"silently wrong {title}", counts[SILENT], 0))
         wrong = {name: verdict.reason for name, verdict in judged if verdict.outcome == SILENT}
         report.notes += [f"{title}, {name}: {reason}" for name, reason in wrong.items()]
+    if is_installed():
+        ordinary = [*run_ordinary(QUICK_ORDINARY if options.quick else ORDINARY)]
+        exact = 100 * sum(verdict.outcome == EXACT for _, verdict in ordinary) / len(ordinary)
+        misread = sum(verdict.outcome == SILENT for _, verdict in ordinary)
+        report.targets += [
+            ReportTarget("exact ordinary HTML documents, %", exact, MIN_ORDINARY, at_least=True),
+            ReportTarget("silently wrong ordinary HTML documents", misread, 0),
+        ]
+        told = {name: verdict.reason for name, verdict in ordinary if verdict.outcome == REPORTED}
+        report.notes += [f"ordinary page, {name}: {reason}" for name, reason in told.items()]
     report.notes.append(
         f"Judged by what Chromium shows: {'yes' if is_installed() else 'no, set CHROMIUM to one'}."
     )

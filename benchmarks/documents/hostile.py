@@ -14,7 +14,7 @@ from random import Random
 from typing import Any
 
 from benchmarks.documents import browser
-from benchmarks.documents.html import MARKUPS, write_page, write_table
+from benchmarks.documents.html import MARKUPS, Markup, write_page, write_table
 from benchmarks.documents.judge import Verdict, read_and_judge
 from benchmarks.documents.mutations import Draft, mark_unreadable
 from benchmarks.documents.tables import Table, draw_tables
@@ -22,6 +22,13 @@ from benchmarks.documents.tables import Table, draw_tables
 CONSTRUCTS: dict[str, dict[str, Any]] = tomllib.loads(
     Path(__file__).with_suffix(".toml").read_text(encoding="utf-8")
 )
+ORDINARY = {
+    name: Markup(**entry)
+    for name, entry in tomllib.loads(
+        Path(__file__).with_name("ordinary.toml").read_text(encoding="utf-8")
+    ).items()
+}
+"""Pages of common programs, which hide nothing."""
 UNKNOWABLE = frozenset(name for name, entry in CONSTRUCTS.items() if "unknowable" in entry)
 """Constructs of which a written page does not say what they show."""
 MAX_ROWS = 4
@@ -74,6 +81,18 @@ def run_hostile(count: int) -> Iterator[tuple[str, Verdict]]:
             job[0],
             read_and_judge(data, tables if seen is None else browser.mark_unseen(tables, seen)),
         )
+
+
+def run_ordinary(count: int) -> Iterator[tuple[str, Verdict]]:
+    """Read and judge this many ordinary pages, each kind in turn."""
+    for number in range(count):
+        name = [*ORDINARY][number % len(ORDINARY)]
+        random = Random(number)
+        rows = random.randint(1, MAX_ROWS)
+        tables = draw_tables(random, paper=False, rows=rows, units_in_captions=False)
+        written = [write_table(table, ORDINARY[name], {}) for table in tables]
+        page = write_page(Draft(tables), written, ORDINARY[name])
+        yield name, read_and_judge(page.encode(), tables)
 
 
 def find_contradicted() -> list[str]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import html
 import quopri
+import re
 import textwrap
 import tomllib
 from collections.abc import Callable, Sequence
@@ -59,6 +60,9 @@ ROW_HIDING = {
 RULES = """.mobile-label { display: none } #x1 { display:none; } .old { text-decoration: line-through }
 .sr-only { position: absolute; width: 1px; height: 1px; overflow: hidden; clip: rect(0,0,0,0) }
 .figure::before { content: attr(data-value) } body { background: #fff; color: #222 }"""
+
+RULED = re.compile(r'class="(?:mobile-label|old|sr-only|figure)"|id="x1"')
+"""A page without any of these needs no rules, and may be plain."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -156,7 +160,9 @@ def write_page(draft: Draft, tables: Sequence[str], markup: Markup) -> str:
     declared = CHARSETS.get(draft.style.get("charset", ""), ("utf-8", "utf-8"))[0]
     head = f'<meta charset="{declared}">' if declared else ""
     language = draft.style.get("lang", "en")
-    head += f"<title>Results</title><style>{RULES}</style>"
+    head += "<title>Results</title>"
+    if any(RULED.search(table) for table in tables):
+        head += f"<style>{RULES}</style>"
     page = markup.page.format(head=head, tables=markup.between.join(tables))
     return (
         page.replace("<html", f'<html lang="{language}"', 1) if "lang=" not in page[:300] else page

@@ -10,15 +10,22 @@ from dataclasses import dataclass
 from datetime import date
 from pathlib import Path
 
-from ipu_results.errors import DocumentError
+from ipu_results.errors import (
+    BrowserError,
+    DocumentError,
+    UnprovenDocumentError,
+    UnrecognisedDocumentError,
+)
 from ipu_results.normalise import normalise
 from ipu_results.normalise.fields import PRINTED_COLUMNS
 from ipu_results.normalise.rows import RejectedRow
-from ipu_results.read.dispatch import read_document
+from ipu_results.read import ParsedDocument
+from ipu_results.read.dispatch import is_page, read_document
 from ipu_results.read.text import clean
-from ipu_results.schema.vocabulary import load_vocabulary
+from ipu_results.schema.vocabulary import TableHeader, load_vocabulary
 from ipu_results.sources.catalogue import Document
 
+from benchmarks.documents.evidence import find_shown
 from benchmarks.documents.tables import FIGURE_FIELDS, UNREADABLE, Cell, Table
 
 SPANNED = "one cell spans the row"
@@ -56,8 +63,8 @@ def judge_rows(data: bytes, reader: str, printed: Collection[tuple[str, Row]]) -
     printed = [(name, _name_columns(row)) for name, row in printed]
     vocabulary = load_vocabulary()
     try:
-        parsed = read_document(data, vocabulary.table_headers, reader)
-    except DocumentError as error:
+        parsed = _read(data, vocabulary.table_headers, reader)
+    except (DocumentError, BrowserError) as error:
         return Verdict(REPORTED, str(error))
     normalised = normalise(_make_document(reader), parsed, vocabulary)
     rows = defaultdict(list)
@@ -85,6 +92,17 @@ def judge_rows(data: bytes, reader: str, printed: Collection[tuple[str, Row]]) -
     if len(missing) > len(rejected) + sum(by_table[: len(refused)]):
         return Verdict(SILENT, f"{len(missing)} rows are missing, reported are {reports}")
     return Verdict(REPORTED, reports[0])
+
+
+def _read(data: bytes, headers: Sequence[TableHeader], reader: str) -> ParsedDocument:
+    """Read a document as `add` does: a page that is not plain with evidence, if that can be had."""
+    try:
+        return read_document(data, headers, reader)
+    except (UnprovenDocumentError, UnrecognisedDocumentError):
+        shown = find_shown(data) if is_page(data) else None
+        if shown is None:
+            raise
+    return read_document(data, headers, reader, shown)
 
 
 def _name_columns(row: Row) -> Row:

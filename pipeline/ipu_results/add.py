@@ -14,6 +14,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+import msgspec
 import tomli_w
 
 from ipu_results.check.conservation import RowCounts, list_source_keys
@@ -21,18 +22,23 @@ from ipu_results.errors import (
     CatalogueError,
     DocumentError,
     IpuResultsError,
+    UnprovenDocumentError,
     UnrecognisedDocumentError,
 )
 from ipu_results.ground.files import is_inside, write_atomically
-from ipu_results.ground.limits import MAX_BYTES
+from ipu_results.ground.limits import MAX_BYTES, MAX_EVIDENCE_BYTES
 from ipu_results.ground.text import format_csv, format_json
 from ipu_results.normalise import normalise
 from ipu_results.normalise.fields import format_header_entries
 from ipu_results.normalise.values import describe_unknown_words
 from ipu_results.read import ParsedDocument, ReadProblem
-from ipu_results.read.dispatch import find_first_rows, read_document
+from ipu_results.read.dispatch import find_first_rows, is_page, read_document
+from ipu_results.read.html_shown import parse_shown
 from ipu_results.schema.vocabulary import ALIASES, KINDS, Vocabulary, load_vocabulary
+from ipu_results.sources.browser import is_installed, show_page
 from ipu_results.sources.catalogue import (
+    EVIDENCE,
+    FILE_NAME,
     INGESTED,
     PLACEHOLDER,
     Document,
@@ -52,14 +58,43 @@ MAX_RAW_CHARACTERS = 200  # of a row that a problem repeats
 
 
 def extract(path: Path, kind: str | None = None) -> ParsedDocument:
-    """Read one file. Without `kind`, guess it from headers and content.
+    """Read one file, a page with the evidence that lies beside it. Without `kind`, guess it from
+    headers and content.
 
     Raises a DocumentError that names the file.
     """
+    beside = path.with_name(f"{path.name}{EVIDENCE}")
+    evidence = None
+    if beside.is_file():
+        evidence = read_limited(beside, path.name, MAX_EVIDENCE_BYTES)
+    return _read(path, _load(path), kind, evidence)
+
+
+def read_source(config: AddConfig) -> tuple[ParsedDocument, bytes | None]:
+    """Read a file; a page that is not plain is opened in Chromium, if that is installed.
+
+    Returns the evidence of what it shows, too. Raises a DocumentError or a BrowserError.
+    """
+    data = _load(config.file)
+    try:
+        return _read(config.file, data, config.kind, None), None
+    except (UnprovenDocumentError, UnrecognisedDocumentError):
+        if not is_page(data) or not is_installed():
+            return extract(config.file, config.kind), None
+    evidence = show_page(config.file, data)
+    return _read(config.file, data, config.kind, evidence), evidence
+
+
+def _load(path: Path) -> bytes:
     data = read_limited(path, path.name, MAX_BYTES)
     check_file_type(path.name, data, path.name)
+    return data
+
+
+def _read(path: Path, data: bytes, kind: str | None, evidence: bytes | None) -> ParsedDocument:
     try:
-        return read_document(data, load_vocabulary().table_headers, kind)
+        shown = parse_shown(evidence, data) if evidence else None
+        return read_document(data, load_vocabulary().table_headers, kind, shown)
     except DocumentError as error:
         raise type(error)(error.message, document=path.name, place=error.place) from error
 
@@ -147,6 +182,8 @@ class UnknownWords(NamedTuple):
 class SourceDraft:
     """The drafted sidecar, as an entry and as text, with the tables recognised (name: rows) and
     rows not readable.
+
+    `evidence` is what a browser shows of a page that is not plain.
     """
 
     sidecar: Path
@@ -154,6 +191,7 @@ class SourceDraft:
     tables: Mapping[str, int]
     problems: Sequence[str]
     words: UnknownWords
+    evidence: bytes | None = None
 
     @property
     def text(self) -> str:
@@ -187,6 +225,8 @@ def add_source(config: AddConfig) -> SourceDraft:
             "exists: --dry-run reads the file with it, --force drafts it again", place=str(sidecar)
         )
     draft = draft_source(config)
+    if draft.evidence:
+        write_atomically(config.file.with_name(f"{config.file.name}{EVIDENCE}"), draft.evidence)
     write_atomically(draft.sidecar, draft.text.encode())
     return draft
 
@@ -236,7 +276,7 @@ def draft_source(config: AddConfig) -> SourceDraft:
     present one is kept.
     """
     vocabulary = load_vocabulary()
-    kind, parsed = recognise(config, vocabulary)
+    kind, parsed, evidence = recognise(config, vocabulary)
     sidecar = _get_sidecar(config)
     tables = _count_rows(parsed)
     data = read_limited(config.file, config.file.name, MAX_BYTES)
@@ -255,19 +295,30 @@ def draft_source(config: AddConfig) -> SourceDraft:
         # A new download says where and when it was read, whatever an older sidecar says.
         renewed |= config.entry.keys()
         entry |= {key: value for key, value in present.items() if key not in renewed}
+    if evidence:
+        entry["attachments"] = entry.get("attachments", {}) | _list_attachments(config, evidence)
     document = _build_unfinished(entry, config)
     words = _describe_words(document, parsed, vocabulary)
     problems = [format_problem(config.file.name, problem) for problem in parsed.problems]
-    return SourceDraft(sidecar, entry, tables, problems, words)
+    return SourceDraft(sidecar, entry, tables, problems, words, evidence)
 
 
-def recognise(config: AddConfig, vocabulary: Vocabulary) -> tuple[str, ParsedDocument]:
-    """Return the kind of a file and its tables.
+def _list_attachments(config: AddConfig, evidence: bytes) -> dict[str, str]:
+    """Return the evidence with its digest, and the files beside the page that the browser used."""
+    used = msgspec.json.decode(evidence)["files"]
+    attached = {name: digest for name, digest in used.items() if FILE_NAME.fullmatch(name)}
+    return attached | {f"{config.file.name}{EVIDENCE}": hashlib.sha256(evidence).hexdigest()}
+
+
+def recognise(
+    config: AddConfig, vocabulary: Vocabulary
+) -> tuple[str, ParsedDocument, bytes | None]:
+    """Return the kind of a file, its tables, and the evidence of what a browser shows of it.
 
     Raises UnrecognisedDocumentError if it has none with a known header, or one that is only nearly
     known.
     """
-    parsed = extract(config.file, config.kind)
+    parsed, evidence = read_source(config)
     for problem in parsed.problems:
         if problem.row_number is None:
             raise UnrecognisedDocumentError(
@@ -281,7 +332,7 @@ def recognise(config: AddConfig, vocabulary: Vocabulary) -> tuple[str, ParsedDoc
     if kind not in INGESTED:
         message = f"is of a kind that ingest does not read; the kinds are {', '.join(INGESTED)}"
         raise UnrecognisedDocumentError(message, document=config.file.name)
-    return kind, parsed
+    return kind, parsed, evidence
 
 
 def draft_headers(config: AddConfig) -> str:
@@ -308,7 +359,13 @@ def preview_source(config: AddConfig) -> SourcePreview:
     from ipu_results.build import check_documents, load_document  # noqa: PLC0415
 
     sidecar = _get_sidecar(config)
-    entry = read_entry(sidecar, sidecar.name) if sidecar.exists() else draft_source(config).entry
+    evidence = None
+    if sidecar.exists():
+        entry = read_entry(sidecar, sidecar.name)
+    else:
+        draft = draft_source(config)
+        evidence = draft.evidence
+        entry = {key: value for key, value in draft.entry.items() if key != "attachments"}
     document = _build_unfinished(entry, config)
     vocabulary = load_vocabulary()
     file = config.file.resolve()
@@ -319,7 +376,12 @@ def preview_source(config: AddConfig) -> SourcePreview:
     ]
     documents = sorted([*others, document], key=lambda other: other.document_id)
     check_distinct(documents)
-    loaded = {other.document_id: load_document(other, vocabulary) for other in documents}
+    loaded = {
+        other.document_id: load_document(
+            other, vocabulary, evidence=evidence if other is document else None
+        )
+        for other in documents
+    }
     checked = check_documents(documents, lambda other: loaded[other.document_id], vocabulary)
     mine = {name: checked.frames[name] for name in ("results", "quarantine")}
     mine = {

@@ -51,6 +51,7 @@ from ipu_results.normalise import NormalisedDocument, normalise
 from ipu_results.normalise.values import UnknownWord, describe_unknown_words
 from ipu_results.read import ParsedDocument
 from ipu_results.read.dispatch import read_document
+from ipu_results.read.html_shown import parse_shown
 from ipu_results.recompute.evaluate import evaluate_claims
 from ipu_results.recompute.verdict import NO_ROW
 from ipu_results.schema import DETAIL, TABLES, VIEWS, fill_placeholders, sql_table, sql_view, table
@@ -208,9 +209,9 @@ def check_documents(
 ) -> CheckedTables:
     """Run the stages from reading to derived columns: read, normalise, gate, link, flag, derive.
 
-    A document that `load` returns None for is left out. `write` is called with tables as soon as they are complete, most of them before the flags are
-    searched. Raises GateError if a gate cannot be trusted, ConservationError if a source row was
-    lost.
+    A document that `load` returns None for is left out. `write` is called with tables as soon as
+    they are complete, most of them before the flags are searched. Raises GateError if a gate cannot
+    be trusted, ConservationError if a source row was lost.
     """
     check_gate(table("results").as_filled(), GOOD, CHANGES)
     checked = gate_documents(filter(None, map(load, documents)), vocabulary)
@@ -346,8 +347,9 @@ def load_document(
     document: Document,
     vocabulary: Vocabulary,
     progress: Progress = lambda *_: None,
+    evidence: bytes | None = None,
 ) -> NormalisedDocument:
-    """Read and normalise one document.
+    """Read and normalise one document, with other evidence of a browser than that attached to it.
 
     Raises DamagedDocumentError for a table that cannot be read: it makes the whole document
     unreadable.
@@ -355,7 +357,7 @@ def load_document(
     progress("read", document.document_id)
     with pause_garbage_collection():
         with name_stage("read", document.document_id):
-            parsed = parse_document(document, vocabulary)
+            parsed = parse_document(document, vocabulary, evidence)
         for problem in parsed.problems:
             if problem.row_number is None:
                 raise DamagedDocumentError(
@@ -382,11 +384,18 @@ def name_stage(stage: str, *documents: str) -> Iterator[None]:
         raise DocumentTooLargeError(message, document=named or None, place=stage) from error
 
 
-def parse_document(document: Document, vocabulary: Vocabulary) -> ParsedDocument:
-    """Read the tables of a catalogued document; errors name it."""
+def parse_document(
+    document: Document, vocabulary: Vocabulary, evidence: bytes | None = None
+) -> ParsedDocument:
+    """Read the tables of a catalogued document; errors name it.
+
+    `evidence` of what a browser shows of it is that which is attached, if it is not given.
+    """
     data = document.read_bytes()
+    evidence = evidence or document.read_shown()
     try:
-        return read_document(data, vocabulary.table_headers, document.reader)
+        shown = parse_shown(evidence, data) if evidence else None
+        return read_document(data, vocabulary.table_headers, document.reader, shown)
     except DocumentError as error:
         raise type(error)(
             error.message, document=document.document_id, place=error.place

@@ -388,10 +388,10 @@ def test_document_whose_reader_fails_is_told_and_the_others_are_built(
     write_document(raw, 3)
     copy_documents(raw, PAGE)
 
-    def fail(*_: object) -> None:
+    def fail(*_: object, **__: object) -> None:
         raise NotImplementedError("oklch")
 
-    monkeypatch.setitem(dispatch.READERS, "html", fail)
+    monkeypatch.setattr(dispatch, "read_html", fail)
     done = run_ingest(raw)
     reason = "the reader failed: NotImplementedError: oklch"
     assert (done.returncode, done.stderr.splitlines()[0]) == (

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 
     from ipu_results.add import AddConfig, UnknownWords
     from ipu_results.build import IngestSummary
+    from ipu_results.read import ParsedDocument
 
 
 MAX_WORDS = 1000  # lines that name unknown words
@@ -112,15 +113,16 @@ def extract(file: Path, kind: str | None, output: str) -> None:
     Example:
       ipu-results extract raw/qwant/resnext101-c2-2020-02-28.pdf --format json
     """
-    _print_tables(file, kind, output)
-
-
-def _print_tables(file: Path, kind: str | None, output: str) -> None:
     from ipu_results.add import extract as run
+
+    _print_tables(file, output, lambda: run(file, kind))
+
+
+def _print_tables(file: Path, output: str, read: Callable[[], ParsedDocument]) -> None:
     from ipu_results.add import format_problem, format_tables
 
     with common.show_step("read", file.name):
-        reading = run(file, kind)
+        reading = read()
     if reading.tables or output == "json":
         click.echo(format_tables(output, reading))
     for problem in reading.problems:
@@ -178,6 +180,9 @@ def add(
     known one. If no header is known, the entry for schema/vocabulary/table_headers.toml is drafted
     instead and the exit status is 1.
 
+    A page that is not plain is opened in Chromium, if it is installed, with the files beside it and
+    without network: what it shows is kept as FILE.shown.json, and `ingest` compares it.
+
     A URL of a web page, PDF, CSV or text is downloaded to RAW/downloads first, which git ignores.
 
     --dry-run reads FILE with its sidecar, or with a drafted one, and shows what it would add. It
@@ -189,7 +194,7 @@ def add(
       ipu-results add https://example.org/results.html
       ipu-results add raw/qwant/resnext101-c2-2020-02-28.pdf --print --format json
     """
-    from ipu_results.add import AddConfig, save_download
+    from ipu_results.add import AddConfig, read_source, save_download
 
     if output is not None and not tables:
         raise click.UsageError("--format needs --print")
@@ -200,7 +205,7 @@ def add(
             keep = not (dry_run or tables)
             config = stack.enter_context(save_download(source, config, keep=keep))
         if tables:
-            _print_tables(config.file, kind, output or "csv")
+            _print_tables(config.file, output or "csv", lambda: read_source(config)[0])
         else:
             lines = _add(config, dry_run)
     # A download stays whatever becomes of these lines: their reader may be gone.
@@ -238,6 +243,8 @@ def _draft(config: AddConfig) -> list[str]:
     ]
     lines += [f"not readable: {problem}" for problem in draft.problems]
     lines += _format_words(draft.words)
+    if draft.evidence:
+        lines.append(f"wrote {config.file}.shown.json: what Chromium shows of the page")
     lines.append(
         f"wrote {draft.sidecar}: fill in {', '.join(list_placeholders(draft.entry)) or 'nothing'}"
     )

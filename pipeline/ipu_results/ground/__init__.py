@@ -28,7 +28,6 @@ EXTRAS = {  # the extras that bring each package that is not needed to load and 
     "pynvml": "nvidia",
     "requests": "ingest",
     "rich": "runner",
-    "tinycss2": "ingest",
     "vl_convert": "plots",
 }
 

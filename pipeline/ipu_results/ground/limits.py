@@ -13,8 +13,8 @@ MAX_PAGES = 500  # pages of a PDF
 # Pages
 MAX_TABLE_DEPTH = 50  # tables inside of each other in a page
 MAX_PARENTS_OF_A_ROW = 100  # elements between a row of a page and its table
-MAX_STYLE_MATCHES = 5_000_000  # comparisons of a page's style rules with its elements
-MAX_SELECTOR_CHARACTERS = 10_000  # characters of a selector of a page's style rules
+MAX_EVIDENCE_BYTES = 100_000_000  # bytes of what a browser shows of a page, as `add` stores it
+MAX_SHOWING_S = 180.0  # seconds in which a browser must show a page
 
 # PDFs
 MAX_PAGE_OBJECTS = 250_000  # characters of one page of a PDF

@@ -7,6 +7,7 @@ from __future__ import annotations
 import re
 import warnings
 from collections.abc import Iterator, Sequence
+from functools import partial
 from typing import Protocol
 
 import pyarrow as pa
@@ -24,6 +25,7 @@ from ipu_results.ground.sql import get_first_line
 from ipu_results.mlperf.log import MARK
 from ipu_results.read.document import FirstRow, ParsedDocument
 from ipu_results.read.html import TABLE_TAG, find_charset, is_message, read_html
+from ipu_results.read.html_shown import ShownPage
 from ipu_results.read.page_text import is_fenced, read_page_text, split_line
 from ipu_results.read.paper_text import read_paper_text
 from ipu_results.read.records import (
@@ -94,10 +96,11 @@ def read_document(
     data: bytes,
     headers: Sequence[TableHeader],
     kind: str | None = None,
+    shown: ShownPage | None = None,
 ) -> ParsedDocument:
     """Read the tables of one document that have one of the `headers` of its kind.
 
-    Without `kind`, guess it.
+    Without `kind`, guess it. `shown` is what a browser shows of a page.
 
     Raises a DocumentError for a document that cannot be read at all. Rows that cannot be read
     become problems.
@@ -109,11 +112,13 @@ def read_document(
         )
     with pause_garbage_collection():
         if kind is None:
-            return _read_by_trial(data, headers)
-        return _read_as(kind, data, headers)
+            return _read_by_trial(data, headers, shown)
+        return _read_as(kind, data, headers, shown)
 
 
-def _read_by_trial(data: bytes, headers: Sequence[TableHeader]) -> ParsedDocument:
+def _read_by_trial(
+    data: bytes, headers: Sequence[TableHeader], shown: ShownPage | None
+) -> ParsedDocument:
     """Read as the first kind that finds a table, else as the first that finds a nearly known
     header.
     """
@@ -124,7 +129,7 @@ def _read_by_trial(data: bytes, headers: Sequence[TableHeader]) -> ParsedDocumen
     nearly: ParsedDocument | None = None
     for kind in kinds:
         try:
-            document = _read_as(kind, data, headers)
+            document = _read_as(kind, data, headers, shown)
         except UnrecognisedDocumentError as failure:
             failures.append(failure)
         except DocumentError:
@@ -141,21 +146,33 @@ def _read_by_trial(data: bytes, headers: Sequence[TableHeader]) -> ParsedDocumen
     raise UnrecognisedDocumentError(f"is none of {', '.join(KINDS)}: no table with a known header")
 
 
-def _read_as(kind: str, data: bytes, headers: Sequence[TableHeader]) -> ParsedDocument:
+def _read_as(
+    kind: str, data: bytes, headers: Sequence[TableHeader], shown: ShownPage | None
+) -> ParsedDocument:
     file_format = KINDS[kind].format
-    start_of_pdf = data[:PDF_HEAD_BYTES].find(PDF_SIGNATURE)
-    if start_of_pdf >= 0 and not HTML.search(data[:start_of_pdf]) and not is_message(data):
+    if _is_pdf(data):
         file_format = "pdf"
-    elif file_format in ("page", "paper"):
-        start = data[:SIGNATURE_BYTES].replace(b"\0", b"")  # without the NULs of UTF-16
-        file_format = "html" if is_message(data) or HTML.search(start) else file_format
+    elif file_format in ("page", "paper") and is_page(data):
+        file_format = "html"
+    read = partial(read_html, shown=shown) if file_format == "html" else READERS[file_format]
     try:
-        return READERS[file_format](data, [header for header in headers if header.reader == kind])
+        return read(data, [header for header in headers if header.reader == kind])
     except NOT_OF_THE_DOCUMENT:
         raise
     except Exception as error:
         message = f"the reader failed: {type(error).__name__}: {get_first_line(error)}"
         raise ReaderFailedError(f"{message} (--debug shows where)") from error
+
+
+def _is_pdf(data: bytes) -> bool:
+    start = data[:PDF_HEAD_BYTES].find(PDF_SIGNATURE)
+    return start >= 0 and not HTML.search(data[:start]) and not is_message(data)
+
+
+def is_page(data: bytes) -> bool:
+    """Check whether a document is an HTML page, or a message with one."""
+    start = data[:SIGNATURE_BYTES].replace(b"\0", b"")  # without the NULs of UTF-16
+    return is_message(data) or HTML.search(start) is not None
 
 
 def find_first_rows(data: bytes, suffix: str) -> list[FirstRow]:

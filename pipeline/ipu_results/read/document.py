@@ -381,10 +381,9 @@ class Assembler:
                 )
             ):
                 continue
-            if not good and len(row.texts) == len(columns) and has_units(row.texts, fields):
-                self.add_header_problem(
-                    place, "a row of units or a scale is under the header", row.texts
-                )
+            if len(row.texts) == len(columns) and has_units(row.texts, fields):
+                where = "among the rows" if good else "under the header"
+                self.add_header_problem(place, f"a row of units or a scale is {where}", row.texts)
                 return self._find_header(place, rows)
             number = len(good) + len(bad) + 1
             locator = row_place or f"{place}, row {number}"

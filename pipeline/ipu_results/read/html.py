@@ -4,7 +4,6 @@ as.
 
 from __future__ import annotations
 
-import binascii
 import re
 import warnings
 from collections.abc import Collection, Iterator, Sequence
@@ -14,7 +13,7 @@ from email.message import Message
 from itertools import chain, islice
 
 from bs4 import BeautifulSoup
-from bs4.element import Comment, NavigableString, PageElement, Tag
+from bs4.element import NavigableString, PageElement, Tag
 
 from ipu_results.errors import (
     DamagedDocumentError,
@@ -23,16 +22,8 @@ from ipu_results.errors import (
 )
 from ipu_results.ground.limits import MAX_PARENTS_OF_A_ROW, MAX_TABLE_DEPTH
 from ipu_results.read.document import Assembler, ParsedDocument, contains_row
-from ipu_results.read.html_cells import (
-    CDATA,
-    EMBEDDED,
-    NOT_DISPLAYED,
-    HtmlRow,
-    describe_element,
-    expand_rows,
-)
-from ipu_results.read.html_style import REMOVED
-from ipu_results.read.html_visible import DOUBT, UNSEEN, States, find_states
+from ipu_results.read.html_cells import NOT_DISPLAYED, HtmlRow, expand_rows
+from ipu_results.read.html_shown import ShownCell, ShownPage, refuse_if_not_plain
 from ipu_results.read.text import (
     clean,
     decode,
@@ -49,7 +40,9 @@ MAIL_FIELDS = re.compile(
     rb"^(?:mime-version|content-type|content-transfer-encoding)[ \t]*:", re.I | re.M
 )
 MAX_HEADER_BYTES = 100_000  # of an e-mail; what is longer is another file
-BAD_ESCAPE = re.compile(rb"=(?![0-9A-Fa-f]{2}|[ \t]*\r?\n|[ \t]*\Z)")
+PAGES = ("text/html", "application/xhtml+xml")
+ENCODINGS = ("quoted-printable", "base64", "7bit", "8bit", "binary")
+BAD_ESCAPE = re.compile(r"=(?![0-9A-Fa-f]{2}|[ \t]*\r?\n|[ \t]*\Z).{0,2}", re.S)
 TABLE = re.compile(rb"<table\b", re.I)
 
 # Pages
@@ -59,12 +52,12 @@ TABLE_TAG = re.compile(r"<table\b", re.I)
 PAGE_TAG = re.compile(r"<(/?)(html|body|table)\b", re.I)
 COMMENT = re.compile(r"<!--.*?(?:-->|\Z)|<script\b.*?(?:</script\s*>|\Z)", re.S | re.I)
 CELLS = ("td", "th")
+OTHER = ShownCell("", "a browser builds another table")
 TABLE_PARTS = frozenset({"table", "tr", *CELLS})
 SECTIONS = ("thead", "tbody", "tfoot", "table")
 
 # Blocks that were not read
 FIGURE = re.compile(r"\d[\d.,]*")
-UNKNOWN_FIGURE = "0"  # stands for a figure that is not text: what counts is that there is one
 MAX_MISSING_NAMES = 1
 MIN_NAMES = 2  # a single name is ordinary text
 MAX_NODES_NEAR = (
@@ -84,129 +77,136 @@ def is_message(data: bytes) -> bool:
     return MAIL_FIELDS.search(start[:end]) is not None
 
 
-def _unpack_message(data: bytes) -> tuple[bytes, str | None, list[str]]:
-    """Return the page in a message for which `is_message` holds, the encoding that its part states,
-    and style sheets.
+def _unpack_message(data: bytes) -> tuple[bytes, str | None]:
+    """Return the page in a message for which `is_message` holds, and the encoding that its part
+    states.
 
     Raises DamagedDocumentError for a message that is cut off or badly encoded, that has no page, or
     that has tables in several pages.
     """
     message = message_from_bytes(data.removeprefix(BYTE_ORDER_MARK).lstrip(b"\r\n"))
-    parts = [
-        part
-        for part in message.walk()
-        if part.get_content_type() in ("text/html", "application/xhtml+xml")
-    ]
-    for part in (message, *parts):
-        if part.defects:
-            raise DamagedDocumentError(
-                f"is a saved page that is damaged: {type(part.defects[0]).__name__}"
-            )
+    parts = [part for part in message.walk() if part.get_content_type() in PAGES]
     if not parts:
         raise DamagedDocumentError("is an e-mail or saved page without an HTML part")
     pages = [(_decode_part(part), part.get_content_charset()) for part in parts]
+    for defect in chain(message.defects, *(part.defects for part in parts)):
+        raise DamagedDocumentError(f"is a saved page that is damaged: {type(defect).__name__}")
     with_tables = [page for page in pages if TABLE.search(page[0])]
     if len(with_tables) > 1:
         raise DamagedDocumentError(
             f"has tables in {len(with_tables)} pages: save the frame with the table alone"
         )
-    styles = [part for part in message.walk() if part.get_content_type() == "text/css"]
-    sheets = [
-        _decode_part(part).decode(part.get_content_charset() or "utf-8", "replace")
-        for part in styles
-    ]
-    return (*(with_tables[0] if with_tables else pages[0]), sheets)
+    return (with_tables or pages)[0]
 
 
 def _decode_part(part: Message) -> bytes:
-    """Decode strictly: the email library skips what it cannot decode, which may be a figure."""
+    """Decode a part; the library notes a defect in what is not base64, and passes over the rest."""
     encoding = str(part.get("Content-Transfer-Encoding", "7bit")).strip().lower()
-    if encoding not in ("quoted-printable", "base64", "7bit", "8bit", "binary"):
+    if encoding not in ENCODINGS:
         raise DamagedDocumentError(f"is a saved page in an unknown encoding {encoding!r}")
-    body = str(part.get_payload()).encode("utf-8", "surrogateescape")
+    body = str(part.get_payload())
     if encoding == "quoted-printable" and (bad := BAD_ESCAPE.search(body)):
-        text = body[bad.start() : bad.start() + 3].decode("utf-8", "replace")
         raise DamagedDocumentError(
-            f"is a saved page that is damaged: {text!r} is not quoted-printable"
+            f"is a saved page that is damaged: {bad[0]!r} is not quoted-printable"
         )
-    if encoding == "base64":
-        try:
-            return binascii.a2b_base64(b"".join(body.split()), strict_mode=True)
-        except binascii.Error as error:
-            raise DamagedDocumentError(
-                f"is a saved page that is damaged: not base64: {error}"
-            ) from error
     payload = part.get_payload(decode=True)
     return payload if isinstance(payload, bytes) else b""
 
 
-def read_html(data: bytes, headers: Sequence[TableHeader]) -> ParsedDocument:
+def read_html(
+    data: bytes, headers: Sequence[TableHeader], shown: ShownPage | None = None
+) -> ParsedDocument:
     """Read every table whose header is one of `headers`, wherever the table and its header row are.
 
-    Spans are expanded, footnote marks lifted off, and text that a reader cannot see is left out.
-    Raises DamagedDocumentError for an empty, binary or truncated page, DocumentTooLargeError for
-    one nested too deeply, and UnrecognisedDocumentError if no table has a header that resembles a
-    known one.
+    Spans are expanded and footnote marks lifted off. `shown` is what a browser shows of the page:
+    without it, the page must be plain. Raises DamagedDocumentError for an empty, binary or
+    truncated page, DocumentTooLargeError for one nested too deeply, UnrecognisedDocumentError if no
+    table has a header that resembles a known one, and UnprovenDocumentError for a page that is not
+    plain.
     """
     charset: str | None = None
-    sheets: list[str] = []
     if is_message(data):
-        data, charset, sheets = _unpack_message(data)
+        data, charset = _unpack_message(data)
     text = decode(data, charset or find_charset(data))
     opened = _count_opened_tables(text)
     if not TABLE_TAG.search(text):
         raise UnrecognisedDocumentError("has no table")
     with warnings.catch_warnings(action="ignore"):  # about XHTML that is read as HTML
         soup = BeautifulSoup(text, "lxml")
-    assembler = Assembler(headers)
     try:
-        tables = _collect_tables(soup)
-        # an element left open, such as a style or a text area, swallows what follows
-        if len(tables) < opened:
-            hidden = opened - len(tables)
-            raise DamagedDocumentError(
-                f"hides {hidden} of its {opened} tables in an element that is left open"
-            )
-        states = find_states(soup, text.lower(), sheets)
-        read = set()
-        near: dict[str, list[str]] = {}
-        declared = [soup.html, soup.body]
-        declared += [
-            part
-            for table, _ in tables
-            for part in (table.parent, table, *table.find_all(lang=True))
-        ]
-        languages = {
-            str(node.attrs["lang"])
-            for node in declared
-            if node is not None and node.attrs.get("lang")
-        }
-        language = next(iter(sorted(languages, key=prints_decimal_points)), "")
-        # they may print a text near a table
-        styles = [node.get_text() for node in soup.find_all("style")]
-        printed = " ".join(
-            node
-            for node in soup.descendants
-            if type(node) is NavigableString and getattr(node.parent, "name", "") not in CELLS
-        )
-        styles += find_stated_scales(clean(printed))
-        for number, (table, rows) in enumerate(tables, start=1):
-            before = assembler.count
-            shown = [_drop_hidden_cells(row, states) for row in rows] if states else rows
-            assembler.add_grid(f"table {number}", (("", row) for row in expand_rows(shown, states)))
-            if assembler.count > before:
-                read.add(id(table))
-                near[f"table {number}"] = [*styles, *map(clean, _find_texts_near(table, rows))]
-        for place, texts in _collect_blocks(soup, read, states).items():
-            for number, part in enumerate(_split_block(texts, headers), start=1):
-                if names := _find_table(part, headers):
-                    assembler.add_unread_block(
-                        place if number == 1 else f"{place}, part {number}", names
-                    )
+        document = _read_tables(soup, opened, headers, shown)
+        if shown is None:
+            refuse_if_not_plain(soup, text)
+        return document
     finally:
         # its nodes refer to each other: else only the cycle collector would free them
         soup.clear(decompose=True)
-    return replace(refuse_scaled_tables(assembler.finish(), near), language=language)
+
+
+def _read_tables(
+    soup: BeautifulSoup, opened: int, headers: Sequence[TableHeader], shown: ShownPage | None
+) -> ParsedDocument:
+    tables = _collect_tables(soup)
+    # an element left open, such as a style or a text area, swallows what follows
+    if len(tables) < opened:
+        hidden = opened - len(tables)
+        raise DamagedDocumentError(
+            f"hides {hidden} of its {opened} tables in an element that is left open"
+        )
+    printed = clean(" ".join(_find_printed(soup)))
+    scales = find_stated_scales(printed)
+    if shown is not None:
+        # a script or a style sheet may print a text near a table
+        scales += [text for text in map(clean, shown.around) if text not in printed]
+    assembler = Assembler(headers)
+    read = set()
+    near: dict[str, list[str]] = {}
+    for number, (table, rows) in enumerate(tables, start=1):
+        before = assembler.count
+        seen = rows if shown is None else _add_shown(rows, shown, number, len(tables))
+        assembler.add_grid(f"table {number}", (("", row) for row in expand_rows(seen)))
+        if assembler.count > before:
+            read.add(id(table))
+            near[f"table {number}"] = [*scales, *map(clean, _find_texts_near(table, rows))]
+    for place, texts in _collect_blocks(soup, read).items():
+        for number, part in enumerate(_split_block(texts, headers), start=1):
+            if names := _find_table(part, headers):
+                assembler.add_unread_block(
+                    place if number == 1 else f"{place}, part {number}", names
+                )
+    document = refuse_scaled_tables(assembler.finish(), near)
+    return replace(document, language=_find_language(soup, [table for table, _ in tables]))
+
+
+def _find_printed(soup: BeautifulSoup) -> Iterator[str]:
+    """Yield the texts of a page that are not directly in a cell."""
+    for node in soup.descendants:
+        if type(node) is NavigableString and getattr(node.parent, "name", "") not in CELLS:
+            yield node
+
+
+def _find_language(soup: BeautifulSoup, tables: Sequence[Tag]) -> str:
+    """Return a language that the page or a part of its tables declares, first one that has decimal
+    commas.
+    """
+    declared = [soup.html, soup.body]
+    for table in tables:
+        declared += [table.parent, table, *table.find_all(lang=True)]
+    languages = {str(node.attrs["lang"]) for node in declared if node and node.attrs.get("lang")}
+    return next(iter(sorted(languages, key=prints_decimal_points)), "")
+
+
+def _add_shown(
+    rows: Sequence[HtmlRow], shown: ShownPage, number: int, tables: int
+) -> list[HtmlRow]:
+    """Add to the cells of a table what a browser shows of each; it may build another table."""
+    grid = shown.tables[number - 1] if len(shown.tables) == tables else ()
+    if len(grid) != len(rows):
+        grid = ((),) * len(rows)
+    return [
+        replace(row, shown=cells if len(cells) == len(row.cells) else [OTHER] * len(row.cells))
+        for row, cells in zip(rows, grid, strict=True)
+    ]
 
 
 def _find_texts_near(table: Tag, rows: Sequence[HtmlRow]) -> Iterator[str]:
@@ -299,24 +299,8 @@ def _find_parent(node: Tag, names: Sequence[str]) -> Tag | None:
     return parent
 
 
-def _drop_hidden_cells(row: HtmlRow, states: States) -> HtmlRow:
-    """Leave out the cells that are not displayed, whose places others take; a row that is not
-    displayed stays whole.
-    """
-    if states.get(id(row.owner), 0) & REMOVED:
-        return row
-    return replace(
-        row,
-        cells=[
-            cell for cell in row.cells if states.get(id(cell), 0) & (REMOVED | DOUBT) != REMOVED
-        ],
-    )
-
-
-def _collect_blocks(
-    soup: BeautifulSoup, read: Collection[int], states: States
-) -> dict[str, list[str]]:
-    """Return the visible texts of the page outside of the tables that were read, by place.
+def _collect_blocks(soup: BeautifulSoup, read: Collection[int]) -> dict[str, list[str]]:
+    """Return the texts of the page outside of the tables that were read, by place.
 
     A block is a table that was not read, or all other text between two tables: it may be a grid of
     blocks, a list or a table on its side, which `_find_table` reports if it has the names and
@@ -327,20 +311,10 @@ def _collect_blocks(
     tables = last = 0  # tables so far, and the last that is not a mere cell of a block
     while nodes:
         node, table = nodes.pop()
-        seen = not states.get(id(node), 0) & UNSEEN
         if type(node) is NavigableString:
-            if (text := clean(node)) and not states.get(id(node.parent), 0) & UNSEEN:
-                blocks.setdefault(
-                    table or (f"after table {last}" if last else "before table 1"), []
-                ).append(text)
-        elif (
-            isinstance(node, Comment)
-            and table
-            and FIGURE.fullmatch(node.removeprefix(CDATA).removesuffix("]]"))
-        ):
-            blocks.setdefault(table, []).append(UNKNOWN_FIGURE)
-        elif isinstance(node, Tag) and table and seen and (added := _find_figures(node, states)):
-            blocks.setdefault(table, []).extend(added)
+            place = table or (f"after table {last}" if last else "before table 1")
+            if text := clean(node):
+                blocks.setdefault(place, []).append(text)
         elif isinstance(node, Tag) and node.name not in NOT_DISPLAYED and node.name != "head":
             if node.name == "table":
                 tables += 1
@@ -352,19 +326,6 @@ def _collect_blocks(
                     table = f"table {tables}"
             nodes += [(child, table) for child in reversed(node.contents)]
     return blocks
-
-
-def _find_figures(node: Tag, states: States) -> list[str]:
-    """Return what stands for figures that are not text: those in an image or a field, or of a style
-    sheet.
-    """
-    if states.get(id(node), 0) & DOUBT and not node.get_text(strip=True):
-        return [UNKNOWN_FIGURE]
-    if node.name not in EMBEDDED or node.name == "table":
-        return []
-    return [
-        UNKNOWN_FIGURE for embedded in describe_element(node) if FIGURE.fullmatch(embedded.text)
-    ]
 
 
 def _split_block(texts: Sequence[str], headers: Sequence[TableHeader]) -> Iterator[Sequence[str]]:

@@ -24,7 +24,7 @@ from ipu_results.errors import (
     DocumentTooLargeError,
 )
 from ipu_results.ground.files import hash_file, open_regular_file
-from ipu_results.ground.limits import MAX_BYTES, MAX_TOML_CHARACTERS
+from ipu_results.ground.limits import MAX_BYTES, MAX_EVIDENCE_BYTES, MAX_TOML_CHARACTERS
 from ipu_results.ground.text import (
     escape_unprintable,
     find_lookalike,
@@ -38,9 +38,12 @@ RUN, LOCAL_PUBLISHER = "run", "local"
 SUBMISSION = "submission"  # kind of the figures that a user handed in
 INGESTED = tuple(name for name, kind in KINDS.items() if kind.is_ingested)
 NOT_UTF8 = "the name of the file or of a folder is not UTF-8; rename it"
+EVIDENCE = ".shown.json"  # ends the name of the file with what a browser shows of a page
 PLACEHOLDER = "TODO"  # begins a value of a drafted sidecar that a person has still to fill in
 
-FileName = Annotated[str, msgspec.Meta(pattern=r"^(?:\w[\w.-]*/)?\w[\w.-]*$")]
+# no path that leads out of the folder; a saved page and its files may have blanks in their names
+FILE_NAME = re.compile(r"^(?:\w[\w .,()&+@-]*/)?\w[\w .,()&+@-]*$")
+FileName = Annotated[str, msgspec.Meta(pattern=FILE_NAME.pattern)]
 Digest = Annotated[str, msgspec.Meta(pattern=r"^[0-9a-f]{64}$")]
 
 
@@ -232,6 +235,13 @@ class Document(Sidecar, frozen=True, kw_only=True):
                 raise CatalogueError(message, document=self.document_id, place=path.name) from error
             self._check_digest(path.name, actual, expected)
         return data
+
+    def read_shown(self) -> bytes | None:
+        """Return the attached evidence of what a browser shows of the file, None if it has none."""
+        evidence = self.path.with_name(f"{self.path.name}{EVIDENCE}")
+        if evidence not in self.attached:
+            return None
+        return read_limited(evidence, self.document_id, MAX_EVIDENCE_BYTES)
 
     def read_attached_texts(self, suffix: str) -> dict[str, str]:
         """Return the UTF-8 text of each attachment with this suffix, by file stem, after a check of

@@ -1,0 +1,141 @@
+"""What a browser shows of a page: the evidence that `add` stored, or that the page is plain.
+
+Nothing here imitates a browser. With evidence, each cell must be shown as it is written. Without,
+the page may have plain elements and attributes only.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from collections.abc import Iterator
+
+import msgspec
+from bs4 import BeautifulSoup
+from bs4.element import NavigableString, Tag
+
+from ipu_results.errors import DamagedDocumentError, UnprovenDocumentError
+from ipu_results.ground.files import load_schema_file
+from ipu_results.read.text import clean
+
+NEXT_STEP = "open it with `ipu-results add` where Chromium is installed"
+BLANK_OF_NO_FIGURE = re.compile(r"(?<![\d.,])\s+|\s+(?![\d.,])")
+DIGIT = re.compile(r"\d")
+BEYOND_DOUBT = re.compile(r"(?:display|(?:content-)?visibility|opacity): |a line goes through it")
+
+PLAIN = load_schema_file("vocabulary/plain_pages.toml")
+ON_PAGES, ANYWHERE, IN_TABLES = (
+    frozenset(PLAIN["elements"][name].split()) for name in ("page", "anywhere", "in_tables")
+)
+CHILDREN = {name: frozenset(names.split()) for name, names in PLAIN["children"].items()}
+ATTRIBUTES = [(re.compile(name), re.compile(value)) for name, value in PLAIN["attributes"].items()]
+# A browser reads `<b/>` as `<b>`, and what begins with `<![` as a comment.
+READ_OTHERWISE = re.compile(r"<(?!(?:br|hr|meta|col|wbr)\b)[a-z][^<>]*/>|<!\[", re.I)
+
+
+class ShownCell(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """What a browser shows of a cell.
+
+    `why` is what else it shows there, or what changes the text; `hidden` are the texts that it does
+    not show, each with what hides it.
+    """
+
+    text: str
+    why: str = ""
+    hidden: tuple[tuple[str, str], ...] = ()
+
+
+class ShownPage(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """What a browser shows of a page with this digest.
+
+    `files` are the saved files that it used, `missing` those that it lacked, `moved` is the page to
+    which it was led, `around` are the texts outside of cells. A cell is its text, or None if it is
+    not displayed.
+    """
+
+    sha256: str
+    browser: str
+    files: dict[str, str]
+    missing: tuple[str, ...]
+    moved: str
+    around: tuple[str, ...]
+    tables: tuple[tuple[tuple[str | ShownCell | None, ...], ...], ...]
+
+
+def parse_shown(evidence: bytes, page: bytes) -> ShownPage:
+    """Return the evidence of a page.
+
+    Raises DamagedDocumentError if it is none, or that of other bytes, and UnprovenDocumentError if
+    the browser lacked a file that may change what it shows.
+    """
+    try:
+        shown = msgspec.json.decode(evidence, type=ShownPage)
+    except msgspec.DecodeError as error:
+        raise DamagedDocumentError(f"has unreadable evidence: {error}") from error
+    if shown.sha256 != hashlib.sha256(page).hexdigest():
+        raise DamagedDocumentError(f"has evidence of other bytes: {NEXT_STEP}")
+    if shown.missing:
+        raise UnprovenDocumentError(
+            f"needs {shown.missing[0]}, which is not saved with it: save the page from a browser"
+            " with its files, or as MHTML"
+        )
+    if shown.moved:
+        raise UnprovenDocumentError(f"leads to {shown.moved}: save that page")
+    return shown
+
+
+def find_fault(written: str, text: str, shown: ShownCell) -> str:
+    """Return how a browser shows a cell otherwise than it is written, "" if it does not.
+
+    `text` is what was read of it. Next to a shown text, a hidden one is left out, such as that for
+    screen readers; but if it has digits, only if it is hidden beyond doubt.
+    """
+    if shown.why:
+        return f"is not shown as it is written: {shown.why}"
+    if _squeeze(written) != _squeeze(shown.text):
+        return f"is shown as {shown.text!r}"
+    for hidden, why in shown.hidden:
+        if not text or (DIGIT.search(hidden) and not BEYOND_DOUBT.match(why)):
+            return f"has a hidden text: {why}"
+    return ""
+
+
+def _squeeze(text: str) -> str:
+    """Leave out the blanks at which lines may end: all but those within figures."""
+    return BLANK_OF_NO_FIGURE.sub("", clean(text))
+
+
+def refuse_if_not_plain(soup: BeautifulSoup, text: str) -> None:
+    """Raise UnprovenDocumentError for a page of which a browser may show something else than its
+    text.
+    """
+    if odd := next(_find_odd(soup, text), ""):
+        raise UnprovenDocumentError(f"has {odd}, which may change what is shown: {NEXT_STEP}")
+
+
+def _find_odd(soup: BeautifulSoup, text: str) -> Iterator[str]:
+    if match := READ_OTHERWISE.search(text):
+        yield f"{match[0][:40]!r}"
+    in_tables: set[int] = set()
+    for node in soup.descendants:
+        parent = node.parent
+        allowed = CHILDREN.get(parent.name) if parent else None
+        if isinstance(node, Tag):
+            if node.name == "table" or id(parent) in in_tables:
+                in_tables.add(id(node))
+            others = IN_TABLES if id(parent) in in_tables else ON_PAGES | {"table"}
+            if node.name not in (ANYWHERE | others if allowed is None else allowed):
+                yield f"an element <{node.name}>"
+            for name, value in node.attrs.items():
+                if not _is_plain(name, value):
+                    yield f"an attribute `{name}`"
+        elif allowed is not None and type(node) is NavigableString and node.strip():
+            yield "a text between the cells of a table"
+
+
+def _is_plain(name: str, value: str | list[str]) -> bool:
+    lowered = " ".join(value).lower() if isinstance(value, list) else value.lower()
+    return any(
+        names.fullmatch(name) and values.fullmatch(lowered) is not None
+        for names, values in ATTRIBUTES
+    )

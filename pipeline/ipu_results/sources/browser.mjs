@@ -1,0 +1,545 @@
+// Shows pages in headless Chromium, without network, and prints what their tables show as JSON.
+// A text is shown if nothing that the page says of it speaks against that (A: visibility, lines,
+// boxes, fonts, texts of style sheets), and if each of its characters leaves the ink of its font
+// (B: the page is drawn with and without its text, and with nothing but its text).
+// usage: node browser.mjs FOLDER        FOLDER has `node_modules`
+// A line of stdin is {"file", "mhtml", "charset"}: the saved page, whether it is MHTML, and the
+// encoding to take if it states none ("" if it does). A line of stdout is its answer.
+import { createHash } from "node:crypto";
+import { readFileSync, realpathSync, statSync } from "node:fs";
+import { createRequire } from "node:module";
+import { basename, dirname, join, resolve, sep } from "node:path";
+import { createInterface } from "node:readline";
+import { pathToFileURL } from "node:url";
+
+const HOST = "http://page.invalid/";
+const WIDTH = 1280;
+const HEIGHT = 900;
+const ROOM = 200; // pixels under the page, into which what is fixed to the lower edge of a window falls
+const TILE = 4000; // pixels of height that are drawn at once
+const SCALE = 2; // a point of 11 pixel type has four pixels then
+const SETTLE_MS = 300; // for scripts that write after the page has loaded
+const DECISIVE = ["stylesheet", "script", "fetch", "xhr", "document"];
+
+const ANY = ":is(*, #a#a#a#a)"; // outranks the rules of the page that are `!important`
+const ALL = `${ANY}, ${ANY}::before, ${ANY}::after, ${ANY}::marker`;
+const NO_LINES = `${ALL} { text-decoration-color: transparent !important; transition: none !important;
+  caret-color: transparent !important; }`;
+const NO_TEXT = `${ALL} { color: transparent !important; -webkit-text-fill-color: transparent !important;
+  -webkit-text-stroke-color: transparent !important; text-shadow: none !important;
+  text-emphasis-color: transparent !important; transition: none !important; }`;
+const LINES = `${NO_TEXT} ${ALL} { text-decoration-color: #f0f !important; }`;
+const BARE = `${NO_LINES} ${ALL} { color: #000 !important; -webkit-text-fill-color: #000 !important;
+  -webkit-text-stroke-width: 0 !important; text-shadow: none !important; background: none !important;
+  box-shadow: none !important; border-color: transparent !important; border-image: none !important;
+  outline-color: transparent !important; opacity: 1 !important; filter: none !important; mask: none !important;
+  clip-path: none !important; mix-blend-mode: normal !important; backdrop-filter: none !important; }
+  ${ANY}::before, ${ANY}::after { visibility: hidden !important; } ${ANY}::marker { color: transparent !important; }
+  :root${ANY} { background: #fff !important; color-scheme: light !important; }
+  :is(img, svg, canvas, video, iframe, object, embed, input, #a#a#a#a) { opacity: 0 !important; }`;
+
+/** Opens what scrolls around tables, and ends what moves. Runs in the page. */
+function settle() {
+  for (const animation of document.getAnimations()) {
+    try {
+      animation.finish();
+    } catch {
+      animation.cancel();
+    }
+  }
+  const scrolls = (node) => /auto|scroll/.test(getComputedStyle(node).overflow);
+  for (const table of document.querySelectorAll("table")) {
+    for (let node = table; node && node !== document.body; node = node.parentElement) {
+      const isCell = /^T[DH]$/.test(node.tagName);
+      // a smaller box cannot be scrolled by anybody
+      if (isCell || !scrolls(node) || node.clientHeight < 60 || node.clientWidth < 200) continue;
+      for (const name of ["height", "max-height", "max-width"]) node.style.setProperty(name, "none", "important");
+      node.style.setProperty("height", "auto", "important");
+      node.style.setProperty("overflow", "visible", "important");
+    }
+  }
+  const { scrollWidth, scrollHeight } = document.documentElement;
+  return { width: scrollWidth, height: scrollHeight };
+}
+
+/**
+ * Lists cells with the boxes of their characters and what speaks against them. Runs in the page.
+ * `absent` are the addresses of files that are not saved with it.
+ */
+function collect(absent) {
+  const LAYOUT = {
+    TD: /^table-cell$/,
+    TH: /^table-cell$/,
+    TR: /^table-row$/,
+    THEAD: /^table-(row|header|footer)-group$/,
+    TBODY: /^table-(row|header|footer)-group$/,
+    TFOOT: /^table-(row|header|footer)-group$/,
+  };
+  const APART = /^(inline-(block|flex|grid|table)|none)$/; // a line around such a box does not go through it
+  const UPRIGHT = /^(none|matrix\([\d.]+, 0, 0, [\d.]+, .*\))$/;
+  const UNMOVED = /^(none|matrix\(1, 0, 0, 1, 0, 0\))$/;
+  const ARROWS = /^[\s▲▼△▽▴▾↑↓↕⇅⇵⬍]*$/u;
+  const FEATURES = /"(?!(?:tnum|lnum|onum|pnum|kern|liga|calt|clig|rlig|case|zero|cpsp|ss\d\d|cv\d\d)")/;
+  const SYMBOLS = /wingdings|webdings|symbol|dingbats|marlett/i;
+  const OTHER_FILES = "img, video, object, embed, iframe, image, use"; // what they show is no part of the page
+  const memo = (judge) => {
+    const known = new Map();
+    return (node) => known.get(node) ?? known.set(node, judge(node)).get(node);
+  };
+
+  const drawDigit = (context, digit, font) => {
+    context.fillStyle = "#fff";
+    context.fillRect(0, 0, 96, 96);
+    context.fillStyle = "#000";
+    context.font = font;
+    context.fillText(digit, 16, 72);
+    const { data } = context.getImageData(0, 0, 96, 96);
+    const isInk = (x, y) => data[4 * (y * 96 + x)] < 128;
+    const inked = [];
+    for (let y = 0; y < 96; y++) for (let x = 0; x < 96; x++) if (isInk(x, y)) inked.push([x, y]);
+    const [left, top] = [0, 1].map((side) => Math.min(...inked.map((point) => point[side])));
+    const [right, bottom] = [0, 1].map((side) => Math.max(...inked.map((point) => point[side])));
+    const grid = new Array(12 * 16).fill(0);
+    for (const [x, y] of inked) {
+      const column = Math.floor(((x - left) * 12) / (right - left + 1));
+      const row = Math.floor(((y - top) * 16) / (bottom - top + 1));
+      grid[row * 12 + column] += 192 / inked.length;
+    }
+    return grid;
+  };
+  /** A web font proves its digits if each looks most like the same one of a plain font. */
+  const proves = memo((font) => {
+    const context = document.createElement("canvas").getContext("2d", { willReadFrequently: true });
+    const digits = [..."0123456789"];
+    const plain = ["sans-serif", "serif", "monospace"].flatMap((family) =>
+      digits.map((digit) => [digit, drawDigit(context, digit, `64px ${family}`)]),
+    );
+    const distance = (one, other) => one.reduce((sum, value, at) => sum + (value - other[at]) ** 2, 0);
+    return digits.every((digit) => {
+      const drawn = drawDigit(context, digit, font);
+      const nearest = plain.reduce((best, entry) =>
+        distance(entry[1], drawn) < distance(best[1], drawn) ? entry : best,
+      );
+      return nearest[0] === digit;
+    });
+  });
+  const findFont = memo((node) => {
+    const style = getComputedStyle(node);
+    if (SYMBOLS.test(style.fontFamily)) return `the font ${style.fontFamily}`;
+    const families = style.fontFamily.split(",").map((name) => name.trim().replace(/^["']|["']$/g, ""));
+    for (const face of document.fonts) {
+      const family = face.family.replace(/^["']|["']$/g, "");
+      if (!families.includes(family)) continue;
+      if (face.status === "error") return `the web font ${family} is not saved with it`;
+      if (face.status === "loaded" && !proves(`${style.fontStyle} ${style.fontWeight} 64px "${family}"`))
+        return `the web font ${family} draws other digits`;
+    }
+    return "";
+  });
+
+  /** What draws the texts of an element otherwise than they are written. */
+  const findOdd = memo((node) => {
+    const style = getComputedStyle(node);
+    const inTable = node.tagName in LAYOUT;
+    if (!(inTable ? UNMOVED : UPRIGHT).test(style.transform)) return `transform: ${style.transform}`;
+    for (const name of ["rotate", "scale", "translate", "offsetPath"])
+      if (!/^(none|)$/.test(style[name] ?? "")) return `${name}: ${style[name]}`;
+    if (style.writingMode !== "horizontal-tb") return `writing-mode: ${style.writingMode}`;
+    if (style.webkitTextSecurity !== "none") return `-webkit-text-security: ${style.webkitTextSecurity}`;
+    if (style.fontVariantPosition !== "normal") return `font-variant-position: ${style.fontVariantPosition}`;
+    if (/ordinal|fractions/.test(style.fontVariantNumeric)) return `font-variant: ${style.fontVariantNumeric}`;
+    if (FEATURES.test(style.fontFeatureSettings)) return `font-feature-settings: ${style.fontFeatureSettings}`;
+    if (inTable) {
+      if (!LAYOUT[node.tagName].test(style.display)) return `display: ${style.display}`;
+      if (style.float !== "none" || /absolute|fixed/.test(style.position)) return "it is out of its row";
+      const sides = [style.top, style.right, style.bottom, style.left];
+      if (style.position === "relative" && sides.some((side) => !/^(auto|0px)$/.test(side)))
+        return "position: relative";
+    }
+    return node.parentElement ? findOdd(node.parentElement) : "";
+  });
+  const findUnseen = memo((node) => {
+    if (node.checkVisibility({ opacityProperty: true, visibilityProperty: true })) return "";
+    for (let at = node; at; at = at.parentElement) {
+      const style = getComputedStyle(at);
+      if (style.display === "none") return "display: none";
+      if (style.opacity === "0") return "opacity: 0";
+      if (style.contentVisibility === "hidden") return "content-visibility: hidden";
+    }
+    return `visibility: ${getComputedStyle(node).visibility}`;
+  });
+  const findStrike = memo((node) => {
+    const style = getComputedStyle(node);
+    if (style.textDecorationLine.includes("line-through")) return "a line goes through it";
+    if (APART.test(style.display) || style.float !== "none" || /absolute|fixed/.test(style.position)) return "";
+    return node.parentElement ? findStrike(node.parentElement) : "";
+  });
+  const findClip = memo((node) => {
+    if (!node.parentElement || node === document.body) return [-1e9, -1e9, 1e9, 1e9];
+    const outer = findClip(node.parentElement);
+    const style = getComputedStyle(node);
+    if (/^(inline|contents)$/.test(style.display) || style.overflow === "visible") return outer;
+    const box = node.getBoundingClientRect();
+    return [
+      Math.max(outer[0], box.left - 1),
+      Math.max(outer[1], box.top - 1),
+      Math.min(outer[2], box.right + 1),
+      Math.min(outer[3], box.bottom + 1),
+    ];
+  });
+  /** The text that a style sheet prints before or after an element, or as its mark. */
+  const findPrinted = (node) => {
+    const printed = ["::before", "::after"].map((part) => {
+      const style = getComputedStyle(node, part);
+      if (/^(none|normal|)$/.test(style.content) || style.display === "none") return "";
+      if (node.tagName === "TR" && !/absolute|fixed/.test(style.position)) return `a cell of ${part}`;
+      const text = [...style.content.matchAll(/"((?:[^"\\]|\\.)*)"/g)].map((match) => match[1]).join("");
+      return text === "" && /[a-z]/i.test(style.content.replace(/""/g, "")) ? style.content : text;
+    });
+    return printed.filter((text) => text.trim()).join(" ");
+  };
+
+  /** A picture in a cell that is not saved with the page, or a page of its own. */
+  const findAbsent = (cell) => {
+    for (const node of [cell, ...cell.querySelectorAll("*")]) {
+      if (findUnseen(node)) continue;
+      const { backgroundImage } = getComputedStyle(node);
+      const address = node.currentSrc || node.src || node.data || node.href?.baseVal || "";
+      const isAbsent = (url) => absent.some((own) => backgroundImage.includes(own) || url === own);
+      if (node.matches(OTHER_FILES) && (isAbsent(address) || node.matches("iframe, object, embed, video")))
+        return `there is a <${node.tagName.toLowerCase()}>`;
+      if (isAbsent("")) return "its picture is not saved with the page";
+    }
+    return "";
+  };
+
+  const readCell = (cell, isHeader) => {
+    if (getComputedStyle(cell).display === "none" || !cell.checkVisibility()) return null;
+    const box = cell.getBoundingClientRect();
+    const nodes = [];
+    let why = findOdd(cell);
+    let arrows = 0; // the ink of arrows that a style sheet prints, such as those for sorting
+    for (const element of [cell, ...cell.querySelectorAll("*")]) {
+      const printed = findPrinted(element);
+      if (isHeader && ARROWS.test(printed)) arrows += 0.6 * printed.length * parseFloat(getComputedStyle(element).fontSize) ** 2;
+      else if (printed) why ||= `a style sheet prints ${JSON.stringify(printed)}`;
+      if (element !== cell && element.matches("table")) why ||= "a table is in it";
+    }
+    const walker = document.createTreeWalker(cell, NodeFilter.SHOW_TEXT);
+    const range = document.createRange();
+    for (let node = walker.nextNode(); node; node = walker.nextNode()) {
+      const parent = node.parentElement;
+      if (!node.data.trim() || /^(SCRIPT|STYLE|TEMPLATE|NOSCRIPT)$/.test(parent.tagName)) continue;
+      const hidden = findUnseen(parent) || findStrike(parent);
+      if (!hidden) why ||= findOdd(parent) || findFont(parent);
+      const clip = findClip(parent);
+      const chars = [];
+      let at = 0;
+      for (const char of node.data) {
+        range.setStart(node, at);
+        range.setEnd(node, (at += char.length));
+        if (!char.trim()) continue;
+        const rect = [...range.getClientRects()].at(-1);
+        if (!rect || (rect.width === 0 && /\p{Cf}/u.test(char))) continue;
+        const [x, y] = [rect.x + rect.width / 2, rect.y + rect.height / 2];
+        const inside = x > clip[0] && x < clip[2] && y > clip[1] && y < clip[3] && rect.width > 0 && rect.height > 3;
+        const own = x > box.left - 2 && x < box.right + 2 && y > box.top - 2 && y < box.bottom + 2;
+        const fault = hidden || (!inside ? "a box cuts it off" : own ? "" : "it is out of its cell");
+        chars.push([char, rect.x + scrollX, rect.y + scrollY, rect.width, rect.height, fault]);
+      }
+      nodes.push({ text: node.data, chars, hidden });
+    }
+    const text = cell.textContent;
+    const isStrict = isHeader || !/\p{L}/u.test(text);
+    if (isStrict) why ||= findAbsent(cell);
+    const style = getComputedStyle(cell);
+    const [top, right, bottom, left] = ["Top", "Right", "Bottom", "Left"].map((side) =>
+      Math.ceil(parseFloat(style[`border${side}Width`]) + 2),
+    );
+    const inner = [box.x + scrollX + left, box.y + scrollY + top, box.width - left - right, box.height - top - bottom];
+    return { nodes, why, inner, isStrict, arrows };
+  };
+
+  const tables = [...document.querySelectorAll("table")].map((table) =>
+    [...table.querySelectorAll("tr")]
+      .filter((row) => row.closest("table") === table)
+      .map((row, number) => {
+        const extra = findPrinted(row);
+        return [...row.children]
+          .filter((cell) => /^T[DH]$/.test(cell.tagName))
+          .map((cell) => {
+            const read = readCell(cell, number === 0 || cell.tagName === "TH");
+            if (read && extra) read.why ||= extra;
+            return read;
+          });
+      }),
+  );
+  const around = [];
+  const walker = document.createTreeWalker(document.body, NodeFilter.SHOW_TEXT | NodeFilter.SHOW_ELEMENT);
+  for (let node = walker.nextNode(); node; node = walker.nextNode()) {
+    const element = node.nodeType === Node.TEXT_NODE ? node.parentElement : node;
+    if (element.closest("td, th, script, style, template") || findUnseen(element)) continue;
+    const text = element === node ? findPrinted(node) : node.data.trim();
+    if (/[\p{L}\p{N}]/u.test(text)) around.push(text);
+  }
+  const links = [...document.querySelectorAll("link[rel~=stylesheet i]")];
+  const missing = links.filter((link) => !link.sheet && !link.disabled).map((link) => link.getAttribute("href"));
+  return { tables, around, missing };
+}
+
+/** Judges the characters of cells by four pictures of a part of the page. Runs in an empty page. */
+async function judgeInk({ pictures, cells, top, scale }) {
+  const CONTRAST = 48; // of 255: what a reader sees at a glance
+  const SLACK = 3; // pixels around a character that its ink may take
+  const STRAY = 24; // pixels of a cell outside of its characters
+  const load = async (text) => {
+    const bytes = Uint8Array.from(atob(text), (char) => char.charCodeAt(0));
+    const image = await createImageBitmap(new Blob([bytes], { type: "image/png" }));
+    const context = new OffscreenCanvas(image.width, image.height).getContext("2d", { willReadFrequently: true });
+    context.drawImage(image, 0, 0);
+    return { width: image.width, height: image.height, data: context.getImageData(0, 0, image.width, image.height).data };
+  };
+  const [text, none, lines, bare] = await Promise.all(pictures.map(load));
+  const width = Math.min(text.width, none.width, lines.width, bare.width);
+  const height = Math.min(text.height, none.height, lines.height, bare.height);
+  const place = (x, y, wide, high, slack = 0) => [
+    Math.max(0, Math.floor((x - slack) * scale)),
+    Math.max(0, Math.floor((y - top - slack) * scale)),
+    Math.min(width, Math.ceil((x + wide + slack) * scale)),
+    Math.min(height, Math.ceil((y - top + high + slack) * scale)),
+  ];
+  const differ = (one, other, x, y) => {
+    let most = 0;
+    for (let channel = 0; channel < 3; channel++) {
+      const own = one.data[4 * (y * one.width + x) + channel];
+      const base = other ? other.data[4 * (y * other.width + x) + channel] : 255;
+      most = Math.max(most, Math.abs(own - base));
+    }
+    return most;
+  };
+  const measureInk = (one, other, [x0, y0, x1, y1]) => {
+    const differences = [];
+    for (let y = y0; y < y1; y++) for (let x = x0; x < x1; x++) differences.push(differ(one, other, x, y));
+    const most = Math.max(0, ...differences);
+    return { most, count: differences.filter((value) => value >= most / 2 && value > 0).length };
+  };
+  /** Lists the pixels of a place that have not its usual colour. */
+  const findOdd = (picture, [x0, y0, x1, y1]) => {
+    const read = (x, y) => {
+      const at = 4 * (y * picture.width + x);
+      return (picture.data[at] << 16) | (picture.data[at + 1] << 8) | picture.data[at + 2];
+    };
+    const colours = new Map();
+    for (let y = y0; y < y1; y++)
+      for (let x = x0; x < x1; x++) colours.set(read(x, y), (colours.get(read(x, y)) ?? 0) + 1);
+    const [usual] = [...colours].reduce((best, entry) => (entry[1] > best[1] ? entry : best), [0, 0]);
+    const isFar = (colour) =>
+      [16, 8, 0].some((bits) => Math.abs(((colour >> bits) & 255) - ((usual >> bits) & 255)) >= CONTRAST);
+    const far = new Set([...colours.keys()].filter(isFar));
+    const odd = [];
+    for (let y = y0; y < y1; y++) for (let x = x0; x < x1; x++) if (far.has(read(x, y))) odd.push([x, y]);
+    return odd;
+  };
+  /** A bar or a highlight: a full box, too high for a line or a point, and too wide for a digit of one stroke. */
+  const isBar = (odd, high) => {
+    const [left, top] = [0, 1].map((side) => odd.reduce((least, point) => Math.min(least, point[side]), Infinity));
+    const [right, bottom] = [0, 1].map((side) => odd.reduce((most, point) => Math.max(most, point[side]), 0));
+    const [width, height] = [right - left + 1, bottom - top + 1];
+    return odd.length >= 0.9 * width * height && height >= 0.8 * high * scale && width >= 0.6 * high * scale;
+  };
+  const judgeChar = ([, x, y, wide, high, fault]) => {
+    if (fault) return fault;
+    const box = place(x, y, wide, high);
+    const own = measureInk(text, none, box);
+    if (own.most < CONTRAST) return "it has the colour of what is behind it, or something covers it";
+    const expected = measureInk(bare, null, box);
+    const isOdd = own.count < 0.6 * expected.count || own.count > 1.7 * expected.count;
+    if (isOdd && Math.abs(own.count - expected.count) > 8) return "a part of it is covered or added";
+    const middle = place(x + 0.2 * wide, y + 0.25 * high, 0.6 * wide, 0.5 * high);
+    const odd = findOdd(lines, middle).length;
+    return odd > 0.04 * (middle[2] - middle[0]) * (middle[3] - middle[1]) ? "a line or picture is behind it" : "";
+  };
+  return cells.map((cell) => {
+    for (const node of cell.nodes) for (const char of node.chars) char[5] = judgeChar(char);
+    const box = place(...cell.inner);
+    const taken = cell.nodes.flatMap((node) => node.chars.map((char) => place(...char.slice(1, 5), SLACK)));
+    let stray = 0;
+    for (let y = box[1]; y < box[3]; y++)
+      for (let x = box[0]; x < box[2]; x++)
+        if (differ(text, none, x, y) >= CONTRAST && !taken.some((own) => x >= own[0] && x < own[2] && y >= own[1] && y < own[3]))
+          stray += 1;
+    if (stray > STRAY + cell.arrows * scale ** 2) cell.why ||= "there is ink that is not its text";
+    const odd = cell.isStrict ? findOdd(none, box) : [];
+    const high = cell.nodes[0]?.chars[0]?.[4] ?? 16;
+    if (odd.length > STRAY && !isBar(odd, high)) cell.why ||= "there is a drawing";
+    return cell;
+  });
+}
+
+/** Returns the text of characters as they stand: gaps as blanks, raised and lowered ones in ^{} and _{}. */
+function composeText(chars) {
+  const lines = [];
+  let fault = "";
+  let before = null;
+  for (const char of chars) {
+    const [, x, y, width, height] = char;
+    const overlap = before && Math.min(before[2] + before[4], y + height) - Math.max(before[2], y);
+    if (before && overlap > 0.4 * Math.min(before[4], height)) {
+      if (x < before[1] + before[3] - 0.4 * Math.min(before[3], width)) fault ||= "its characters are in another order";
+      lines.at(-1).push({ char, gap: x - before[1] - before[3] > 0.12 * Math.max(height, before[4]) });
+    } else {
+      if (before && y + height / 2 < before[2] + before[4] / 2) fault ||= "its lines are in another order";
+      lines.push([{ char, gap: false }]);
+    }
+    before = char;
+  }
+  const texts = lines.map((line) => {
+    const base = line.reduce((best, { char }) => (char[4] > best[4] + 0.5 ? char : best), line[0].char);
+    let text = "";
+    let level = "";
+    for (const { char, gap } of line) {
+      const rise = (base[2] + base[4] - char[2] - char[4]) / base[4];
+      const next = rise > 0.12 ? "^" : rise < -0.08 ? "_" : "";
+      if (next !== level && level) text += "}";
+      if (gap) text += " ";
+      if (next !== level && next) text += `${next}{`;
+      text += char[0];
+      level = next;
+    }
+    return level ? `${text}}` : text;
+  });
+  return { text: texts.join(" "), fault };
+}
+
+/** Returns what is stored of a cell: its text if nothing else is to be said, null if it has no place. */
+function summarise(cell) {
+  if (cell === null) return null;
+  const hidden = [];
+  const shown = [];
+  let why = cell.why;
+  for (const node of cell.nodes) {
+    const { text, chars } = node;
+    const faults = chars.filter((char) => char[5]);
+    if (faults.length === chars.length) {
+      hidden.push([text, faults[0]?.[5] || node.hidden || "it has no width"]);
+      continue;
+    }
+    if (faults.length) why ||= faults[0][5];
+    shown.push(...chars);
+  }
+  const { text, fault } = composeText(shown);
+  why ||= fault;
+  return why || hidden.length ? { text, why, hidden } : text;
+}
+
+async function openBrowser(folder) {
+  const require = createRequire(join(folder, "package.json"));
+  const { chromium } = require("playwright-core");
+  let executablePath = process.env.CHROMIUM;
+  if (!executablePath) {
+    const packaged = await import(pathToFileURL(require.resolve("@sparticuz/chromium")));
+    executablePath = await packaged.default.executablePath();
+  }
+  // no name and no address of another machine is reached, whatever a page asks for
+  const args = ["--proxy-server=http://127.0.0.1:9", "--proxy-bypass-list=<-loopback>", "--force-color-profile=srgb"];
+  const chromiumSandbox = process.getuid?.() !== 0 && !process.env.CHROMIUM_NO_SANDBOX;
+  return chromium.launch({ executablePath, args, chromiumSandbox });
+}
+
+/** Gives the page the files that are saved beside it; what is not there is listed. */
+async function serve(context, request, address, files, missing) {
+  const folder = realpathSync(dirname(request.file));
+  const find = (url) => {
+    if (url.host !== new URL(HOST).host) return null;
+    try {
+      const path = realpathSync(resolve(folder, `.${decodeURIComponent(url.pathname)}`));
+      return path.startsWith(folder + sep) && statSync(path).isFile() ? path : null;
+    } catch {
+      return null;
+    }
+  };
+  await context.route("**/*", (route) => {
+    const url = new URL(route.request().url());
+    if (url.href === address) {
+      if (request.mhtml) return route.continue();
+      const charset = request.charset ? `; charset=${request.charset}` : "";
+      return route.fulfill({ body: readFileSync(request.file), contentType: `text/html${charset}` });
+    }
+    const path = find(url);
+    if (path === null) {
+      missing.push({ type: route.request().resourceType(), address: url.href });
+      return route.abort();
+    }
+    files[path.slice(folder.length + 1)] = createHash("sha256").update(readFileSync(path)).digest("hex");
+    return route.fulfill({ path });
+  });
+}
+
+async function draw(page, sheet, clip) {
+  await page.evaluate((text) => {
+    const own = new CSSStyleSheet();
+    own.replaceSync(text);
+    document.adoptedStyleSheets = [...(window.ownSheets ??= document.adoptedStyleSheets), own];
+  }, sheet);
+  const options = { clip, fullPage: true, animations: "disabled", scale: "device" };
+  return (await page.screenshot(options)).toString("base64");
+}
+
+async function judgeByInk(context, page, tables, size) {
+  const judge = await context.newPage();
+  const cells = tables.flat(2).filter((cell) => cell !== null);
+  const places = tables.flatMap((table, t) => table.flatMap((row, r) => row.map((cell, c) => [t, r, c])));
+  for (let top = 0; top < size.height; top += TILE) {
+    const isHere = (cell) => cell && cell.inner[1] >= top && cell.inner[1] < top + TILE;
+    const here = places.filter(([t, r, c]) => isHere(tables[t][r][c]));
+    if (here.length === 0) continue;
+    const lowest = Math.max(...here.map(([t, r, c]) => tables[t][r][c].inner[1] + tables[t][r][c].inner[3]));
+    const clip = { x: 0, y: top, width: size.width, height: Math.min(size.height, Math.ceil(lowest) + 20) - top };
+    const pictures = [];
+    for (const sheet of [NO_LINES, `${NO_LINES} ${NO_TEXT}`, LINES, BARE]) pictures.push(await draw(page, sheet, clip));
+    const own = here.map(([t, r, c]) => tables[t][r][c]);
+    const judged = await judge.evaluate(judgeInk, { pictures, cells: own, top, scale: SCALE });
+    here.forEach(([t, r, c], at) => (tables[t][r][c] = judged[at]));
+  }
+  return cells.length;
+}
+
+async function show(browser, request) {
+  const address = request.mhtml ? pathToFileURL(request.file).href : HOST + encodeURIComponent(basename(request.file));
+  const context = await browser.newContext({ viewport: { width: WIDTH, height: HEIGHT }, deviceScaleFactor: SCALE });
+  try {
+    const files = {};
+    const missing = [];
+    await serve(context, request, address, files, missing);
+    const page = await context.newPage();
+    await page.goto(address, { waitUntil: "load" });
+    await page.waitForTimeout(SETTLE_MS);
+    const fonts = page.evaluate(() => document.fonts.ready.then(() => null));
+    await Promise.race([fonts, page.waitForTimeout(10 * SETTLE_MS)]);
+    const size = await page.evaluate(settle);
+    size.width = Math.max(size.width, WIDTH);
+    await page.setViewportSize({ width: size.width, height: Math.max(HEIGHT, Math.min(size.height, TILE) + ROOM) });
+    await page.waitForTimeout(SETTLE_MS / 3);
+    const { tables, around, missing: unlinked } = await page.evaluate(collect, missing.map((own) => own.address));
+    const decisive = missing.filter((own) => DECISIVE.includes(own.type)).map((own) => own.address.replace(HOST, ""));
+    size.height = await page.evaluate(() => document.documentElement.scrollHeight);
+    await judgeByInk(context, page, tables, size);
+    return {
+      browser: `Chromium ${browser.version()}`,
+      files,
+      missing: [...new Set([...decisive, ...unlinked])].sort(),
+      moved: page.url() === address ? "" : page.url(),
+      around,
+      tables: tables.map((table) => table.map((row) => row.map(summarise))),
+    };
+  } finally {
+    await context.close();
+  }
+}
+
+const browser = await openBrowser(process.argv[2]);
+for await (const line of createInterface({ input: process.stdin })) {
+  const answer = await show(browser, JSON.parse(line)).catch((error) => ({ error: error.message.split("\n")[0] }));
+  console.log(JSON.stringify(answer));
+}
+await browser.close();
