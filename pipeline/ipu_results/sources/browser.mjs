@@ -38,13 +38,13 @@ const BARE = `${NO_LINES} ${ALL} { color: #000 !important; -webkit-text-fill-col
   :root${ANY} { background: #fff !important; color-scheme: light !important; }
   :is(img, svg, canvas, video, iframe, object, embed, input, #a#a#a#a) { opacity: 0 !important; }`;
 
-/** Opens what scrolls around tables, and ends what moves. Runs in the page. */
+/** Opens what scrolls around tables, and ends what moves, or stops it if it has no end. Runs in the page. */
 function settle() {
   for (const animation of document.getAnimations()) {
     try {
       animation.finish();
     } catch {
-      animation.cancel();
+      animation.pause();
     }
   }
   const scrolls = (node) => /auto|scroll/.test(getComputedStyle(node).overflow);
@@ -276,6 +276,7 @@ function collect(absent) {
   );
   const around = [];
   const walker = document.createTreeWalker(document.body, NodeFilter.SHOW_TEXT | NodeFilter.SHOW_ELEMENT);
+  around.push(...[document.documentElement, document.body].map(findPrinted).filter(Boolean));
   for (let node = walker.nextNode(); node; node = walker.nextNode()) {
     const element = node.nodeType === Node.TEXT_NODE ? node.parentElement : node;
     if (element.closest("td, th, script, style, template") || findUnseen(element)) continue;
@@ -291,7 +292,8 @@ function collect(absent) {
 async function judgeInk({ pictures, cells, top, scale }) {
   const CONTRAST = 48; // of 255: what a reader sees at a glance
   const SLACK = 3; // pixels around a character that its ink may take
-  const STRAY = 24; // pixels of a cell outside of its characters
+  const STRAY = 24; // pixels of ink that glyphs leave outside of their boxes
+  const DRAWN = 3; // pixels of a cell that have another colour than the rest, without its text
   const load = async (text) => {
     const bytes = Uint8Array.from(atob(text), (char) => char.charCodeAt(0));
     const image = await createImageBitmap(new Blob([bytes], { type: "image/png" }));
@@ -371,7 +373,7 @@ async function judgeInk({ pictures, cells, top, scale }) {
     if (stray > STRAY + cell.arrows * scale ** 2) cell.why ||= "there is ink that is not its text";
     const odd = cell.isStrict ? findOdd(none, box) : [];
     const high = cell.nodes[0]?.chars[0]?.[4] ?? 16;
-    if (odd.length > STRAY && !isBar(odd, high)) cell.why ||= "there is a drawing";
+    if (odd.length > DRAWN && !isBar(odd, high)) cell.why ||= "there is a drawing";
     return cell;
   });
 }
@@ -481,7 +483,7 @@ async function draw(page, sheet, clip) {
     own.replaceSync(text);
     document.adoptedStyleSheets = [...(window.ownSheets ??= document.adoptedStyleSheets), own];
   }, sheet);
-  const options = { clip, fullPage: true, animations: "disabled", scale: "device" };
+  const options = { clip, fullPage: true, animations: "allow", scale: "device" };
   return (await page.screenshot(options)).toString("base64");
 }
 
