@@ -9,6 +9,7 @@ from __future__ import annotations
 import hashlib
 import re
 from collections.abc import Iterator
+from functools import lru_cache
 
 import msgspec
 from bs4 import BeautifulSoup
@@ -127,15 +128,14 @@ def _find_odd(soup: BeautifulSoup, text: str) -> Iterator[str]:
             if node.name not in (ANYWHERE | others if allowed is None else allowed):
                 yield f"an element <{node.name}>"
             for name, value in node.attrs.items():
-                if not _is_plain(name, value):
+                if not _is_plain(name, " ".join(value) if isinstance(value, list) else value):
                     yield f"an attribute `{name}`"
         elif allowed is not None and type(node) is NavigableString and node.strip():
             yield "a text between the cells of a table"
 
 
-def _is_plain(name: str, value: str | list[str]) -> bool:
-    lowered = " ".join(value).lower() if isinstance(value, list) else value.lower()
+@lru_cache(maxsize=10_000)
+def _is_plain(name: str, value: str) -> bool:
     return any(
-        names.fullmatch(name) and values.fullmatch(lowered) is not None
-        for names, values in ATTRIBUTES
+        names.fullmatch(name) and values.fullmatch(value.lower()) for names, values in ATTRIBUTES
     )

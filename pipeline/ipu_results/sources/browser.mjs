@@ -299,7 +299,8 @@ async function judgeInk({ pictures, cells, top, scale }) {
     const image = await createImageBitmap(new Blob([bytes], { type: "image/png" }));
     const context = new OffscreenCanvas(image.width, image.height).getContext("2d", { willReadFrequently: true });
     context.drawImage(image, 0, 0);
-    return { width: image.width, height: image.height, data: context.getImageData(0, 0, image.width, image.height).data };
+    const { data } = context.getImageData(0, 0, image.width, image.height);
+    return { width: image.width, height: image.height, data, whole: new Uint32Array(data.buffer) };
   };
   const [text, none, lines, bare] = await Promise.all(pictures.map(load));
   const width = Math.min(text.width, none.width, lines.width, bare.width);
@@ -311,6 +312,7 @@ async function judgeInk({ pictures, cells, top, scale }) {
     Math.min(height, Math.ceil((y - top + high + slack) * scale)),
   ];
   const differ = (one, other, x, y) => {
+    if (other && one.whole[y * one.width + x] === other.whole[y * other.width + x]) return 0;
     let most = 0;
     for (let channel = 0; channel < 3; channel++) {
       const own = one.data[4 * (y * one.width + x) + channel];
@@ -321,19 +323,32 @@ async function judgeInk({ pictures, cells, top, scale }) {
   };
   const measureInk = (one, other, [x0, y0, x1, y1]) => {
     const differences = [];
-    for (let y = y0; y < y1; y++) for (let x = x0; x < x1; x++) differences.push(differ(one, other, x, y));
-    const most = Math.max(0, ...differences);
-    return { most, count: differences.filter((value) => value >= most / 2 && value > 0).length };
+    let most = 0;
+    for (let y = y0; y < y1; y++)
+      for (let x = x0; x < x1; x++) {
+        const difference = differ(one, other, x, y);
+        if (difference > 0) differences.push(difference);
+        most = Math.max(most, difference);
+      }
+    return { most, count: differences.filter((value) => value >= most / 2).length };
   };
   /** Lists the pixels of a place that have not its usual colour. */
   const findOdd = (picture, [x0, y0, x1, y1]) => {
-    const read = (x, y) => {
-      const at = 4 * (y * picture.width + x);
-      return (picture.data[at] << 16) | (picture.data[at + 1] << 8) | picture.data[at + 2];
-    };
+    const read = (x, y) => picture.whole[y * picture.width + x];
     const colours = new Map();
+    let last = read(x0, y0);
+    let run = 0; // most places are of one colour
     for (let y = y0; y < y1; y++)
-      for (let x = x0; x < x1; x++) colours.set(read(x, y), (colours.get(read(x, y)) ?? 0) + 1);
+      for (let x = x0; x < x1; x++) {
+        const colour = read(x, y);
+        if (colour !== last) {
+          colours.set(last, (colours.get(last) ?? 0) + run);
+          [last, run] = [colour, 0];
+        }
+        run += 1;
+      }
+    colours.set(last, (colours.get(last) ?? 0) + run);
+    if (colours.size === 1) return [];
     const [usual] = [...colours].reduce((best, entry) => (entry[1] > best[1] ? entry : best), [0, 0]);
     const isFar = (colour) =>
       [16, 8, 0].some((bits) => Math.abs(((colour >> bits) & 255) - ((usual >> bits) & 255)) >= CONTRAST);
