@@ -19,6 +19,7 @@ from typing import Any
 
 import duckdb
 import pytest
+import tomli_w
 from click.testing import CliRunner
 from filelock import FileLock
 from hypothesis import settings
@@ -27,6 +28,7 @@ from ipu_results.build import (
     CheckedTables,
     check_documents,
     load_document,
+    parse_document,
 )
 from ipu_results.check.gate import check_gate, check_tables
 from ipu_results.cli import main
@@ -34,9 +36,10 @@ from ipu_results.errors import IpuResultsError
 from ipu_results.ground.sql import ENGINE, LOCKDOWN, run_query
 from ipu_results.ground.text import escape_line
 from ipu_results.normalise import NormalisedDocument
+from ipu_results.read.context import digest_context
 from ipu_results.schema import FILE_VIEWS, table
 from ipu_results.schema.vocabulary import load_vocabulary
-from ipu_results.sources.catalogue import Document, load_catalogue
+from ipu_results.sources.catalogue import Document, load_catalogue, read_entry
 from ipu_results.store.files import DATABASE, STAGING
 from ipu_results.store.query import STORED, open_warehouse
 
@@ -169,6 +172,16 @@ def reseal(raw: Path, file: str) -> None:
         re.sub(r'sha256 = "\w+"', f'sha256 = "{digest}"', sidecar.read_text(encoding="utf-8")),
         encoding="utf-8",
     )
+
+
+def sign(raw: Path) -> None:
+    """Sign the words near the figures of all documents, as a person would who has read them."""
+    for document in load_catalogue(raw):
+        parsed = parse_document(document, load_vocabulary())
+        if (digest := digest_context(parsed.context)) is not None:
+            sidecar = document.path.with_name(f"{document.path.name}.toml")
+            entry = read_entry(sidecar, sidecar.name) | {"context": digest, "means": "as read"}
+            sidecar.write_text(tomli_w.dumps(entry), encoding="utf-8")
 
 
 def edit(raw: Path, file: str, old: str, new: str, count: int = 1) -> None:

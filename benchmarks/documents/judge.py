@@ -4,6 +4,7 @@ wrong.
 
 from __future__ import annotations
 
+import re
 from collections import Counter, defaultdict
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
@@ -30,6 +31,12 @@ from benchmarks.documents.tables import FIGURE_FIELDS, UNREADABLE, Cell, Table
 
 SPANNED = "one cell spans the row"
 """The report on a note in a table, which excuses no missing row."""
+NOT_SIGNED = re.compile(
+    r"thousand|million|kilo|1[,.]?000|1e3|10\^|10[³⁴-⁹]|tausend|tsd|'000|000'?s|in k\b", re.I
+)
+"""Words that a person who is asked to sign them recognises as a scale: it is enough that they are
+shown.
+"""
 EXACT, REPORTED, SILENT = "exact", "reported", "silent"
 
 Value = tuple[float | None, str]
@@ -66,6 +73,8 @@ def judge_rows(data: bytes, reader: str, printed: Collection[tuple[str, Row]]) -
         parsed = _read(data, vocabulary.table_headers, reader)
     except (DocumentError, BrowserError) as error:
         return Verdict(REPORTED, str(error))
+    if doubts := [words.text for words in parsed.context if NOT_SIGNED.search(words.text)]:
+        return Verdict(REPORTED, f"not signed: {doubts[0]}")
     normalised = normalise(_make_document(reader), parsed, vocabulary)
     rows = defaultdict(list)
     for cell in normalised.cells.to_pylist():

@@ -32,8 +32,11 @@ from ipu_results.normalise import normalise
 from ipu_results.normalise.fields import format_header_entries
 from ipu_results.normalise.values import describe_unknown_words
 from ipu_results.read import ParsedDocument, ReadProblem
+from ipu_results.read.context import digest_context
 from ipu_results.read.dispatch import find_first_rows, is_page, read_document
+from ipu_results.read.document import Words
 from ipu_results.read.html_shown import parse_shown
+from ipu_results.read.text import prints_decimal_points
 from ipu_results.schema.vocabulary import ALIASES, KINDS, Vocabulary, load_vocabulary
 from ipu_results.sources.browser import is_installed, show_page
 from ipu_results.sources.catalogue import (
@@ -145,7 +148,13 @@ FILLED_IN = {  # what a person fills in, with what belongs there
     "licence": "the licence of the source, or that it states none",
     "note": "what this file is and what it leaves out",
 }
-DATES = ("published_on", "retrieved_on")
+MEANS = (
+    "what the words say for the figures as they are read; if they make one mean something else,"
+    " such as thousands, do not sign: transcribe the table"
+)
+MARK = "point or comma, whichever divides decimals on the page"
+
+LEFT_OUT = ("published_on", "retrieved_on", "decimal_mark")  # in a draft that is tried
 ANY_URL = "https://example.org"
 NOT_IN_ID = re.compile(r"[^a-z0-9.@-]+")
 GUESSED_KINDS = {".csv": "performance-csv", ".pdf": "inference-paper"}
@@ -192,6 +201,7 @@ class SourceDraft:
     problems: Sequence[str]
     words: UnknownWords
     evidence: bytes | None = None
+    context: Sequence[Words] = ()  # to be signed
 
     @property
     def text(self) -> str:
@@ -211,6 +221,7 @@ class SourcePreview:
     flags: pd.DataFrame
     figures: pd.DataFrame
     words: UnknownWords
+    context: Sequence[Words]  # to be signed
 
 
 def add_source(config: AddConfig) -> SourceDraft:
@@ -288,19 +299,39 @@ def draft_source(config: AddConfig) -> SourceDraft:
         "reader": kind,
         "tables": {name: {"rows": rows} for name, rows in tables.items()},
         **config.entry,
+        **_draft_signature(parsed),
     }
     if sidecar.exists():
         present = read_entry(sidecar, sidecar.name)
         renewed = {"sha256", "reader", "tables", *list_placeholders(present)}
         # A new download says where and when it was read, whatever an older sidecar says.
         renewed |= config.entry.keys()
+        if present.get("context") != entry.get("context"):
+            renewed |= {"context", "means"}
         entry |= {key: value for key, value in present.items() if key not in renewed}
     if evidence:
         entry["attachments"] = entry.get("attachments", {}) | _list_attachments(config, evidence)
     document = _build_unfinished(entry, config)
     words = _describe_words(document, parsed, vocabulary)
     problems = [format_problem(config.file.name, problem) for problem in parsed.problems]
-    return SourceDraft(sidecar, entry, tables, problems, words, evidence)
+    context = _list_unsigned(document, parsed)
+    return SourceDraft(sidecar, entry, tables, problems, words, evidence, context)
+
+
+def _draft_signature(parsed: ParsedDocument) -> dict[str, str]:
+    """Draft the signature of the words near the tables, if there are any, and of the decimal mark
+    of a page in a language with decimal commas.
+    """
+    digest = digest_context(parsed.context)
+    signature = {} if digest is None else {"context": digest, "means": f"{PLACEHOLDER}: {MEANS}"}
+    if not prints_decimal_points(parsed.language):
+        signature["decimal_mark"] = f"{PLACEHOLDER}: {MARK}"
+    return signature
+
+
+def _list_unsigned(document: Document, parsed: ParsedDocument) -> Sequence[Words]:
+    is_signed = document.means != "?" and document.context == digest_context(parsed.context)
+    return () if is_signed else parsed.context
 
 
 def _list_attachments(config: AddConfig, evidence: bytes) -> dict[str, str]:
@@ -391,8 +422,13 @@ def preview_source(config: AddConfig) -> SourcePreview:
     for name in ("flags", "figures"):  # of its results alone
         mine[name] = checked.frames[name].merge(places, on="result_id")
     words = _describe_words(document, loaded[document.document_id].parsed, vocabulary)
+    context = _list_unsigned(document, loaded[document.document_id].parsed)
     return SourcePreview(
-        document.document_id, checked.counts[document.document_id], **mine, words=words
+        document.document_id,
+        checked.counts[document.document_id],
+        **mine,
+        words=words,
+        context=context,
     )
 
 
@@ -400,7 +436,7 @@ def _build_unfinished(entry: Mapping[str, Any], config: AddConfig) -> Document:
     """Build the document of a sidecar whose placeholders are not filled in yet."""
     unfilled = set(list_placeholders(entry))
     filled = {key: value for key, value in entry.items() if key not in unfilled}
-    filled |= {key: ANY_URL if key == "url" else "?" for key in unfilled if key not in DATES}
+    filled |= {key: ANY_URL if key == "url" else "?" for key in unfilled if key not in LEFT_OUT}
     return build_document(filled, _get_sidecar(config), config.raw)
 
 

@@ -21,6 +21,7 @@ from ipu_results.check.conservation import (
     build_vocabulary_frames,
     check_conservation,
     check_expected_tables,
+    check_signature,
     join_cells,
     list_source_tables,
 )
@@ -167,6 +168,7 @@ def ingest(
             start = time.perf_counter()
             try:
                 normalised = load_document(document, vocabulary, progress)
+                check_signature(document, normalised.parsed)
             except DocumentError as error:
                 refused.append(error)
                 if len(refused) == len(documents):

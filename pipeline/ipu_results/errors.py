@@ -16,6 +16,8 @@ IpuResultsError
         It is not known what a browser shows of the page.
     ReaderFailedError
         The reader met something that it was not written for: a defect of the reader.
+    UnsignedContextError
+        No person has signed in its sidecar what the words near its tables mean, or the words have changed.
   VocabularyError
       An entry of `schema/vocabulary` contradicts a source.
   ConservationError
@@ -112,6 +114,10 @@ class UnprovenDocumentError(DocumentError):
 
 
 class ReaderFailedError(DocumentError):
+    pass
+
+
+class UnsignedContextError(DocumentError):
     pass
 
 

@@ -35,7 +35,14 @@ from tests.read.reading_support import (
 Put = Callable[[str, bytes], Path]
 RESNET_51 = ["ResNet-51 v1.5", "", "Bow Pod17", *RESNET[3:]]
 BERT_JAX = ["BERT-Larger", "", "Bow Pod17", "SDK 3.0", "PyTorrch", "", "8", "16.16b", "100"]
-FILLED = {"title": "t", "publisher": "p", "url": "https://example.org", "licence": "l", "note": "n"}
+FILLED = {
+    "title": "t",
+    "publisher": "p",
+    "url": "https://example.org",
+    "licence": "l",
+    "note": "n",
+    "means": "as printed",
+}
 
 
 @pytest.fixture
@@ -94,7 +101,7 @@ def test_drafted_sidecar_has_digest_kind_and_tables_and_is_refused_until_filled_
         "transcription",
     )
     assert entry["tables"] == {"bow_training": {"rows": 2}}
-    unfilled = "title, publisher, url, published_on, retrieved_on, licence, note"
+    unfilled = "title, publisher, url, published_on, retrieved_on, licence, note, means"
     assert f"fill in {unfilled}\n" in output
     with pytest.raises(
         CatalogueError,

@@ -32,6 +32,7 @@ from tests.conftest import (
     run_ingest,
     run_process,
     select_figure,
+    sign,
 )
 
 PAGE_TABLES = (
@@ -251,6 +252,8 @@ def test_refused_row_is_quarantined_for_its_reason_and_no_other(page: Path) -> N
         sidecar.read_text().replace("rows = 37,", "rows = 38,").replace("rows = 64", "rows = 65")
     )
     (page / "graphcore" / "stray.html").write_text("<html></html>")
+    assert "the words that say what its figures mean are no longer those" in get_error(page)
+    sign(page)
 
     done = run_ingest(page, "--strict")
     assert done.returncode == 1

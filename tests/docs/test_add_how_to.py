@@ -134,10 +134,10 @@ def test_page_of_another_layout_becomes_rows_with_data_only(checkout: Path, name
     assert "TODO" not in draft
     edit_file(checkout, f"# schema/vocabulary/table_headers.toml\n{draft}")
     assert (
-        "fill in title, publisher, url, published_on, retrieved_on, licence, note\n"
+        "fill in title, publisher, url, published_on, retrieved_on, licence, note, means\n"
         in run_shell(checkout, f"ipu-results add {file}")
     )
-    texts = "".join(f'{key} = "x"\n' for key in ("title", "publisher", "licence", "note"))
+    texts = "".join(f'{key} = "x"\n' for key in ("title", "publisher", "licence", "note", "means"))
     filled = f'{texts}url = "https://example.org"\npublished_on = 2026-05-01\nretrieved_on = 2026-05-02\n'
     edit_file(checkout, f"# {file}.toml\n{filled}")
     output = run_shell(checkout, "ipu-results ingest")

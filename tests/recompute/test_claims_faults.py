@@ -13,7 +13,16 @@ from ipu_results.ground.sql import open_engine
 from ipu_results.recompute.run import Recomputer, open_recomputer
 from ipu_results.store.tables import build_arrow_tables
 
-from tests.conftest import PAGE, copy_documents, edit, query_rows, read_files, run_cli, run_ingest
+from tests.conftest import (
+    PAGE,
+    copy_documents,
+    edit,
+    query_rows,
+    read_files,
+    run_cli,
+    run_ingest,
+    sign,
+)
 from tests.recompute.claims_support import (
     BLOG,
     CHARTS,
@@ -261,6 +270,7 @@ def test_header_that_lacks_a_column_stops_the_build(tmp_path: Path) -> None:
 def test_claim_that_needs_a_quarantined_row_is_a_finding(tmp_path: Path) -> None:
     raw = copy_documents(copy_claims(tmp_path / "raw", CHARTS), PAGE)
     edit(raw, PAGE, "<th>Time To Result (secs)</th>", "<th>Time To Result (fortnights)</th>")
+    sign(raw)
     done = run_ingest(raw)
     assert done.returncode == 0
     place = "graphcore-mk2-charts-sdk-1.4: sdk14-mcmc-speedup-17: mcmc-speedup.sql"

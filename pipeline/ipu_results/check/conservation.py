@@ -17,11 +17,12 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from ipu_results.errors import CatalogueError, ConservationError
+from ipu_results.errors import CatalogueError, ConservationError, UnsignedContextError
 from ipu_results.mlperf.rules import load_rules
 from ipu_results.normalise import NormalisedDocument
 from ipu_results.normalise.join import ACCEPTED, QUARANTINED, SOURCE_ROWS, list_keys
 from ipu_results.normalise.rows import PLACE
+from ipu_results.read.context import digest_context
 from ipu_results.read.document import ParsedDocument
 from ipu_results.schema import (
     TABLES,
@@ -41,7 +42,9 @@ from ipu_results.schema.frames import (
     to_pandas,
 )
 from ipu_results.schema.vocabulary import Vocabulary
-from ipu_results.sources.catalogue import Document
+from ipu_results.sources.catalogue import SUBMISSION, Document
+
+MAX_SHOWN = 120  # characters of a text that is not signed
 
 SourceKey = tuple[str, int]
 
@@ -114,6 +117,24 @@ def check_expected_tables(document: Document, parsed: ParsedDocument) -> None:
         raise CatalogueError(
             f"the sidecar expects no table {', '.join(unknown)}", document=document.document_id
         )
+
+
+def check_signature(document: Document, parsed: ParsedDocument) -> None:
+    """Refuse words that may change what figures mean, unless the sidecar has their digest.
+
+    The form of a submission is fixed. Raises UnsignedContextError.
+    """
+    if document.kind == SUBMISSION or document.context == digest_context(parsed.context):
+        return
+    tables = ", ".join(table.name for table in parsed.tables)
+    first = next((f"{text[:MAX_SHOWN]!r} ({place})" for place, text in parsed.context), "none")
+    problem = "no longer those that the sidecar signs" if document.context else "not signed"
+    message = (
+        f"the words that say what its figures mean are {problem}: {first} and"
+        f" {max(len(parsed.context) - 1, 0)} more;"
+        " `ipu-results add --force FILE` shows them and drafts the signature"
+    )
+    raise UnsignedContextError(message, document=document.document_id, place=tables)
 
 
 def check_conservation(document: NormalisedDocument) -> RowCounts:

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from ipu_results.add import AddConfig, UnknownWords
     from ipu_results.build import IngestSummary
     from ipu_results.read import ParsedDocument
+    from ipu_results.read.document import Words
 
 
 MAX_WORDS = 1000  # lines that name unknown words
@@ -245,6 +246,7 @@ def _draft(config: AddConfig) -> list[str]:
     lines += _format_words(draft.words)
     if draft.evidence:
         lines.append(f"wrote {config.file}.shown.json: what Chromium shows of the page")
+    lines += _format_context(draft.context)
     lines.append(
         f"wrote {draft.sidecar}: fill in {', '.join(list_placeholders(draft.entry)) or 'nothing'}"
     )
@@ -268,8 +270,14 @@ def _preview(config: AddConfig) -> list[str]:
     ]
     for name, columns in PREVIEW_COLUMNS.items():
         lines += _format_frame(name, getattr(preview, name), columns)
-    words = _format_words(preview.words)
+    words = [*_format_words(preview.words), *_format_context(preview.context)]
     return [*lines, *([""] if words else []), *words]
+
+
+def _format_context(context: Sequence[Words]) -> list[str]:
+    """Format the words that a person has to sign, all of them, since one of them may matter."""
+    title = "sign what these words mean for the figures (`means` in the sidecar):"
+    return [title, *(f"  {place}: {text}" for place, text in context)] if context else []
 
 
 def _format_words(words: UnknownWords) -> list[str]:

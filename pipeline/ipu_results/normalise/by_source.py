@@ -67,7 +67,8 @@ def normalise_rows(
     """Yield the readable rows of each table, converted or rejected."""
     normalise_table = NORMALISERS[KINDS[document.reader].results or ""]
     tables = [(table, vocabulary.header_of(document.reader, table.name)) for table in parsed.tables]
-    marks = find_decimal_marks(tables, parsed.problems, parsed.language)
+    signed = document.decimal_mark
+    marks = find_decimal_marks(tables, parsed.problems, parsed.language, signed)
     for table, header in tables:
         yield normalise_table(TableSource(document, table, header, vocabulary, marks))
 

@@ -36,6 +36,8 @@ class DecimalMark(Enum):
 
     POINT = "point"
     COMMA = "comma"
+    SIGNED_COMMA = "signed comma"
+    """A person read so: a point is then a thousands mark."""
     UNCLEAR = "unclear"
     """The figures contradict each other: one that can be read in two ways is refused."""
 
@@ -44,11 +46,13 @@ def find_decimal_marks(
     tables: Iterable[tuple[SourceTable, TableHeader]],
     problems: Iterable[ReadProblem] = (),
     language: str = "",
+    signed: str | None = None,
 ) -> dict[tuple[str, str], DecimalMark]:
     """Return the columns, by table and printed name, that do not simply have a decimal point.
 
     In a document in a language with decimal commas, a figure that can be read in two ways needs a
-    proof.
+    proof, or a mark that a person has `signed`: it holds where no figure of the document proves
+    another.
     """
     figures = {
         (table.name, name): _find_figures(table, column)
@@ -61,7 +65,13 @@ def find_decimal_marks(
     unread = {
         problem.table_name for problem in problems if any(map(UNREAD_PROOF.search, problem.raw))
     }
-    if any(_proves_point(text) for texts in figures.values() for text in texts):
+    has_points = any(_proves_point(text) for texts in figures.values() for text in texts)
+    if signed is not None:
+        has_commas = bool(proved or unread)
+        mark = DecimalMark.SIGNED_COMMA if signed == "comma" else DecimalMark.POINT
+        is_denied = has_points if signed == "comma" else has_commas
+        return dict.fromkeys(figures, DecimalMark.UNCLEAR if is_denied else mark)
+    if has_points:
         doubtful = {column for column in figures if column in proved or column[0] in unread}
         return dict.fromkeys(doubtful, DecimalMark.UNCLEAR)
     if proved or unread:

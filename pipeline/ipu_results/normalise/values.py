@@ -20,6 +20,7 @@ from ipu_results.schema.vocabulary import Vocabulary, normalise_name
 # comma instead.
 NUMBER = re.compile(r"(?:(?!0+,)[0-9]{1,3}(?:,[0-9]{3})+|[0-9]+)(?:\.[0-9]+)?")
 COMMA_NUMBER = re.compile(r"(?:[0-9]{1,3}(?:\.[0-9]{3})+(?=,)|[0-9]+)(?:,[0-9]+)?")
+SWAPPED = str.maketrans(",.", ".,")
 MAX_DIGITS = 15  # that a double gives back, whatever the figure is
 # 17 significant digits and zeros
 DERIVED = re.compile(r"[0-9]{1,25}(?:\.[0-9]{1,25})?(?:e[+-]?[0-9]{1,3})?")
@@ -70,18 +71,21 @@ def parse_number(text: str, mark: DecimalMark = DecimalMark.POINT) -> Decimal:
     the decimals.
     """
     if (
-        mark is not DecimalMark.POINT
+        mark in (DecimalMark.COMMA, DecimalMark.UNCLEAR)
         and names_two_figures(text)
         and (mark is DecimalMark.UNCLEAR or "." in text)
     ):
-        message = f"{text!r} can be read in two ways: the document has decimal commas"
+        message = (
+            f"{text!r} can be read in two ways: state `decimal_mark` in the sidecar, or transcribe"
+        )
         raise AmbiguousFigureError("unreadable-figure", message)
-    if not (COMMA_NUMBER if mark is DecimalMark.COMMA else NUMBER).fullmatch(text):
+    plain = text.translate(SWAPPED) if mark is DecimalMark.SIGNED_COMMA else text
+    if not (COMMA_NUMBER if mark is DecimalMark.COMMA else NUMBER).fullmatch(plain):
         raise UnreadableCellError("unreadable-figure", f"{text!r} is not a figure")
     value = Decimal(
-        text.replace(".", "").replace(",", ".")
+        plain.replace(".", "").replace(",", ".")
         if mark is DecimalMark.COMMA
-        else text.replace(",", "")
+        else plain.replace(",", "")
     )
     too_long = (
         len(text) > MAX_DIGITS and sum(character.isdecimal() for character in text) > MAX_DIGITS

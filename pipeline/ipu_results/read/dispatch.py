@@ -6,7 +6,8 @@ from __future__ import annotations
 
 import re
 import warnings
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
 from functools import partial
 from typing import Protocol
 
@@ -23,7 +24,8 @@ from ipu_results.errors import (
 from ipu_results.ground.limits import pause_garbage_collection
 from ipu_results.ground.sql import get_first_line
 from ipu_results.mlperf.log import MARK
-from ipu_results.read.document import FirstRow, ParsedDocument
+from ipu_results.read.context import list_context, list_unread
+from ipu_results.read.document import FirstRow, ParsedDocument, Words
 from ipu_results.read.html import TABLE_TAG, find_charset, is_message, read_html
 from ipu_results.read.html_shown import ShownPage
 from ipu_results.read.page_text import is_fenced, read_page_text, split_line
@@ -35,7 +37,7 @@ from ipu_results.read.records import (
     read_mlperf_log,
     read_sweep_record,
 )
-from ipu_results.read.text import clean_cell, decode
+from ipu_results.read.text import clean, clean_cell, decode, split_metadata
 from ipu_results.schema.vocabulary import ALIASES, KINDS, TableHeader
 
 PDF_SIGNATURE = b"%PDF-"
@@ -78,11 +80,27 @@ def _read_pdf(data: bytes, headers: Sequence[TableHeader]) -> ParsedDocument:
     return read_pdf(data, headers)
 
 
+def _read_text(
+    reader: Callable[[str, Sequence[TableHeader]], ParsedDocument],
+    data: bytes,
+    headers: Sequence[TableHeader],
+) -> ParsedDocument:
+    text = decode(data)
+    document = reader(text, headers)
+    cells = (
+        Words(f"line {number}", clean(cell))
+        for number, line in enumerate(text.splitlines(), start=1)
+        for cell in split_line(line, is_fenced(line))
+        if split_metadata(clean(line)) is None
+    )
+    return replace(document, context=list_unread(cells, document))
+
+
 READERS: dict[str, Reader] = {
     "pdf": _read_pdf,
     "html": read_html,
-    "page": lambda data, headers: read_page_text(decode(data), headers),
-    "paper": lambda data, headers: read_paper_text(decode(data), headers),
+    "page": partial(_read_text, read_page_text),
+    "paper": partial(_read_text, read_paper_text),
     "csv": read_csv,
     "csv-columns": read_csv_columns,
     "run-record": read_sweep_record,
@@ -155,8 +173,10 @@ def _read_as(
     elif file_format in ("page", "paper") and is_page(data):
         file_format = "html"
     read = partial(read_html, shown=shown) if file_format == "html" else READERS[file_format]
+    own = [header for header in headers if header.reader == kind]
     try:
-        return read(data, [header for header in headers if header.reader == kind])
+        document = read(data, own)
+        return replace(document, context=list_context(document, kind, own))
     except NOT_OF_THE_DOCUMENT:
         raise
     except Exception as error:

@@ -172,6 +172,13 @@ class MetadataItem:
     locator: str
 
 
+class Words(NamedTuple):
+    """A text that is no figure and no name of what was measured, and where it is."""
+
+    place: str
+    text: str
+
+
 @dataclass(frozen=True, slots=True)
 class ColumnTable:
     """Rows that are published as they are, column by column; row n is on line n + 1, under the
@@ -197,6 +204,7 @@ class ParsedDocument:
     metadata: tuple[MetadataItem, ...] = ()
     columnar: tuple[ColumnTable, ...] = ()
     language: str = ""  # that the document declares, such as "de-DE"
+    context: tuple[Words, ...] = ()  # what may change the meaning of figures, see `read/context.py`
 
 
 PRECISIONS = "|".join(map(re.escape, table("results").choices("precision")))

@@ -21,15 +21,14 @@ from ipu_results.errors import (
     UnrecognisedDocumentError,
 )
 from ipu_results.ground.limits import MAX_PARENTS_OF_A_ROW, MAX_TABLE_DEPTH
-from ipu_results.read.document import Assembler, ParsedDocument, contains_row
+from ipu_results.read.context import list_page_words
+from ipu_results.read.document import Assembler, ParsedDocument, Words, contains_row
 from ipu_results.read.html_cells import NOT_DISPLAYED, HtmlRow, expand_rows
 from ipu_results.read.html_shown import ShownCell, ShownPage, refuse_if_not_plain
 from ipu_results.read.text import (
     clean,
     decode,
-    find_stated_scales,
     prints_decimal_points,
-    refuse_scaled_tables,
 )
 from ipu_results.schema.vocabulary import TableHeader, normalise_header
 
@@ -60,9 +59,6 @@ SECTIONS = ("thead", "tbody", "tfoot", "table")
 FIGURE = re.compile(r"\d[\d.,]*")
 MAX_MISSING_NAMES = 1
 MIN_NAMES = 2  # a single name is ordinary text
-MAX_NODES_NEAR = (
-    60  # elements and texts before and after a table that may state the scale of its figures
-)
 FIGURE_WITHIN_HEADERS = (
     3  # a figure follows the last name of the header within the texts of this many headers
 )
@@ -153,36 +149,39 @@ def _read_tables(
         raise DamagedDocumentError(
             f"hides {hidden} of its {opened} tables in an element that is left open"
         )
-    printed = clean(" ".join(_find_printed(soup)))
-    scales = find_stated_scales(printed)
-    if shown is not None:
-        # a script or a style sheet may print a text near a table
-        scales += [text for text in map(clean, shown.around) if text not in printed]
     assembler = Assembler(headers)
     read = set()
-    near: dict[str, list[str]] = {}
     for number, (table, rows) in enumerate(tables, start=1):
         before = assembler.count
         seen = rows if shown is None else _add_shown(rows, shown, number, len(tables))
         assembler.add_grid(f"table {number}", (("", row) for row in expand_rows(seen)))
         if assembler.count > before:
             read.add(id(table))
-            near[f"table {number}"] = [*scales, *map(clean, _find_texts_near(table, rows))]
     for place, texts in _collect_blocks(soup, read).items():
         for number, part in enumerate(_split_block(texts, headers), start=1):
             if names := _find_table(part, headers):
                 assembler.add_unread_block(
                     place if number == 1 else f"{place}, part {number}", names
                 )
-    document = refuse_scaled_tables(assembler.finish(), near)
-    return replace(document, language=_find_language(soup, [table for table, _ in tables]))
+    document = assembler.finish()
+    return replace(
+        document,
+        context=_list_words(soup, document, shown),
+        language=_find_language(soup, [table for table, _ in tables]),
+    )
 
 
-def _find_printed(soup: BeautifulSoup) -> Iterator[str]:
-    """Yield the texts of a page that are not directly in a cell."""
-    for node in soup.descendants:
-        if type(node) is NavigableString and getattr(node.parent, "name", "") not in CELLS:
-            yield node
+def _list_words(
+    soup: BeautifulSoup, document: ParsedDocument, shown: ShownPage | None
+) -> tuple[Words, ...]:
+    """Return the words of a page outside of its rows, with those that a browser alone shows."""
+    words = list_page_words(soup, document)
+    if shown is None:
+        return words
+    printed = " ".join(text for _, text in words)
+    # a script or a style sheet may print a text near a table
+    added = [Words("shown", text) for text in map(clean, shown.around) if text not in printed]
+    return (*words, *added)
 
 
 def _find_language(soup: BeautifulSoup, tables: Sequence[Tag]) -> str:
@@ -207,20 +206,6 @@ def _add_shown(
         replace(row, shown=cells if len(cells) == len(row.cells) else [OTHER] * len(row.cells))
         for row, cells in zip(rows, grid, strict=True)
     ]
-
-
-def _find_texts_near(table: Tag, rows: Sequence[HtmlRow]) -> Iterator[str]:
-    """Yield the captions of a table, its rows of one cell, and the texts before and after it."""
-    for node in (*table.find_all("caption"), *(row.owner for row in rows if len(row.cells) == 1)):
-        yield node.get_text(" ")
-    before = [*islice(table.previous_elements, MAX_NODES_NEAR)]
-    yield " ".join(node for node in reversed(before) if type(node) is NavigableString)
-    last: PageElement | None = table
-    while last is not None and last.next_sibling is None:
-        last = last.parent
-    if last is not None and last.next_sibling is not None:
-        after = chain((last.next_sibling,), islice(last.next_sibling.next_elements, MAX_NODES_NEAR))
-        yield " ".join(node for node in after if type(node) is NavigableString)
 
 
 def find_charset(data: bytes) -> str | None:

@@ -24,6 +24,7 @@ from ipu_results.read.document import (
     ReadProblem,
     SourceRow,
     SourceTable,
+    Words,
 )
 from ipu_results.read.pdf_glyphs import Box, FontManager, PageGlyphs, measure_page, read_glyphs
 from ipu_results.read.pdf_ink import Ink
@@ -61,7 +62,6 @@ from ipu_results.read.text import (
     mentions_measure,
     normalise_text,
     refuse_incomplete_tables,
-    refuse_scaled_tables,
     split_metadata,
 )
 from ipu_results.schema.vocabulary import (
@@ -188,7 +188,6 @@ def _make_document(pages: Sequence[PrintedPage], headers: Sequence[TableHeader])
     problems: list[ReadProblem] = []
     metadata: list[MetadataItem] = []
     printed: list[PrintedTable] = []
-    near: dict[str, list[str]] = {}
     for page in pages:
         captions = [caption for strip in page.columns for caption in _find_captions(strip, headers)]
         on_page = list(_find_page_tables(page, captions, headers))
@@ -201,7 +200,6 @@ def _make_document(pages: Sequence[PrintedPage], headers: Sequence[TableHeader])
                 problems.append(_refuse(table, "duplicate-table", message))
             elif read:
                 tables[read.name] = read
-                near[read.locator] = [line.text for line in page.lines]
         printed += on_page
         metadata += _find_metadata(page, headers, problems)
     found = {table.header.table for table in printed}
@@ -210,8 +208,26 @@ def _make_document(pages: Sequence[PrintedPage], headers: Sequence[TableHeader])
     for page in pages:
         problems += _find_unread(page, taken, missing or headers)
     problems += _find_rows_elsewhere(pages, printed, taken)
-    document = ParsedDocument(tuple(tables.values()), tuple(problems), tuple(metadata))
-    return refuse_scaled_tables(document, near)
+    return ParsedDocument(
+        tuple(tables.values()),
+        tuple(problems),
+        tuple(metadata),
+        context=tuple(_list_words(pages, printed, taken)),
+    )
+
+
+def _list_words(
+    pages: Sequence[PrintedPage], printed: Sequence[PrintedTable], taken: Collection[Box]
+) -> Iterator[Words]:
+    """Yield what is outside of tables and set-up on the pages of tables."""
+    with_tables = {table.box.page for table in printed}
+    for page in pages:
+        if page.number not in with_tables:
+            continue
+        for line in chain.from_iterable(page.columns):
+            for cell in line.cells:
+                if cell.box not in taken and split_metadata(cell.text) is None:
+                    yield Words(f"page {page.number}", cell.text)
 
 
 def _find_page_tables(

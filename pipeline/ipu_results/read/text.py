@@ -6,7 +6,7 @@ import codecs
 import re
 import unicodedata
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
 from ipu_results.errors import DamagedDocumentError
@@ -50,20 +50,6 @@ CONTINUATION_NOTE = re.compile(
 )
 FIGURE = re.compile(r"[~≈<>≤≥±]?\s?(?:\d{1,3}(?:,\d{3})+|\d+)(?:[.,]\d+)?\s?%?[*†‡§¶]*")
 METADATA = re.compile(rf"({'|'.join(map(re.escape, METADATA_LABELS))})\s*:\s*(.*)", re.IGNORECASE)
-SCALE = re.compile(
-    r"""(?<![\w.])kilo-(?=[a-z])|(?<![\w.])(?:(?:in|of|by|per|as|are|units?|scale|figures|values)[\s:=]+(?:(?:units?|multiples)\s+of\s+)?
-    (?:an?\s+|one\s+)?(?:(?:tens?|hundreds?)\s+(?:of\s+)?)?|[(\[×*]\s*(?:[x×]\s*)?|(?:^|(?<=[\s(]))x\s*)
-    (?:thousands?|millions?|billions?|hundreds|1(?:[,.\s]?000)+|1e\d+|10\s*\^?\s*[-−⁻]?[2-9²³⁴-⁹]|'?000s?|kilo
-    |k(?=\s*(?:[.)\]]|$))|tausend|tsd\.?|mio\.?|milliers|miles|millones)(?![\w.,]*\d)(?!\w)""",
-    re.IGNORECASE | re.VERBOSE,
-)
-"""A scale of figures, as in `(in thousands)`. Near a table it may hold for all of its figures."""
-FIGURES_OF_A_PAGE = re.compile(
-    r"\b(?:figures?|values?|numbers?|results?|throughputs?|latenc(?:y|ies)|rates?)\b[^.;:]*$", re.I
-)
-# a noun follows: a count, as in "of 1,000 images", and not a scale
-COUNTED = re.compile(r"\s+[^\W\d_]")
-MAX_BEFORE_SCALE = 60
 POINT_LANGUAGES = frozenset("en zh ja ko th he hi bn ur ms fil ga cy x und".split())
 NOT_WORDS = re.compile(r"[\W_]+")
 HYPHENATED = re.compile(r"(?<=[^\W\d_])-$")
@@ -242,47 +228,6 @@ def assign_captions(offers: Iterable[CaptionOffer]) -> dict[int, int]:
 def prints_decimal_points(language: str) -> bool:
     """Check whether numbers in a language, such as "en-GB" or none, have decimal points in general."""
     return not language or language.casefold().partition("-")[0] in POINT_LANGUAGES
-
-
-def find_stated_scales(text: str) -> list[str]:
-    """Return each scale that a text states for figures or results, wherever on a page it is."""
-    starts = (
-        (match, text[max(0, match.start() - MAX_BEFORE_SCALE) : match.start() + 1])
-        for match in SCALE.finditer(text)
-    )
-    return [
-        match[0]
-        for match, before in starts
-        if FIGURES_OF_A_PAGE.search(before)
-        and not (match[0][0] in "([oO" and COUNTED.match(text, match.end()))
-    ]
-
-
-def refuse_scaled_tables(
-    document: ParsedDocument, near: Mapping[str, Iterable[str]]
-) -> ParsedDocument:
-    """Turn each table with a scale in the texts near it, by locator, or in its caption into a
-    problem.
-    """
-    scales = {
-        table.locator: match[0].strip()
-        for table in document.tables
-        for text in (table.caption, *near.get(table.locator, ()))
-        if (match := SCALE.search(text))
-    }
-    problems = [
-        ReadProblem(
-            table.name,
-            None,
-            table.locator,
-            "unclear-scale",
-            f"{scales[table.locator]!r} is near the table",
-        )
-        for table in document.tables
-        if table.locator in scales
-    ]
-    kept = tuple(table for table in document.tables if table.locator not in scales)
-    return replace(document, tables=kept, problems=(*document.problems, *problems))
 
 
 def refuse_incomplete_tables(

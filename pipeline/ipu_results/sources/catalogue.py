@@ -13,7 +13,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from datetime import date
 from itertools import pairwise
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 import msgspec
 
@@ -80,6 +80,8 @@ class Sidecar(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
     is the version of a repository that was read, `missing` are files whose content was absent in
     the copy of it. `sources` are the files that a transcription was made from; `measured_by`,
     `measured_on` and `verified` say who measured, on what, and how the transcription was verified.
+    `context` is the digest of the words that may change what figures mean, and `means` is what they
+    say for the figures as they are read: a person's signature. `decimal_mark` is what a person read.
     Only a local run and a submission have no `url`.
     """
 
@@ -103,6 +105,9 @@ class Sidecar(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
     measured_by: str | None = None
     measured_on: str | None = None
     verified: str | None = None
+    context: Annotated[str, msgspec.Meta(pattern=r"^[0-9a-f]{16}$")] | None = None
+    means: str | None = None
+    decimal_mark: Literal["point", "comma"] | None = None
 
     def __post_init__(self) -> None:
         """Replace a former name of the reader with its present one."""
@@ -184,6 +189,10 @@ def _find_invalid(sidecar: Sidecar) -> str | None:
         name for name in ("title", "publisher", "licence") if not getattr(sidecar, name).strip()
     ]:
         return f"{blank[0]} is blank"
+    if (sidecar.context is None) is not (sidecar.means is None) or not (
+        sidecar.means or "?"
+    ).strip():
+        return "context and means are given together: `ipu-results add --force` drafts both"
     if letter := find_lookalike(sidecar.publisher):
         return (
             f"publisher {sidecar.publisher!r} has {letter!r}, which only looks like a Latin letter"
