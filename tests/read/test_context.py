@@ -182,6 +182,20 @@ def test_person_decides_the_mark_of_a_page_in_a_language_with_decimal_commas(
     assert [result["throughput"] for result in results] == ([] if value is None else [value])
 
 
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [
+        (b"<html", b"<html xml:lang='de'"),
+        (b"<head>", b"<head><meta http-equiv='Content-Language' content='de'>"),
+        (b"<head>", b"<head><meta property='og:locale' content='de_DE'>"),
+    ],
+)
+def test_page_declares_its_language_in_several_places(before: bytes, after: bytes) -> None:
+    page = training_page([*GPT2[:6], "8", "16.16", "9.801"]).replace(before, after)
+    assert after in page
+    assert read(PAGE, page).language.startswith("de")
+
+
 def test_every_document_of_the_record_is_signed_by_a_person() -> None:
     for document in load_catalogue(RAW):
         entry = read_entry(Path(f"{document.path}.toml"), document.file)

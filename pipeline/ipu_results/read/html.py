@@ -55,6 +55,10 @@ OTHER = ShownCell("", "a browser builds another table")
 TABLE_PARTS = frozenset({"table", "tr", *CELLS})
 SECTIONS = ("thead", "tbody", "tfoot", "table")
 
+# Where a page declares its language
+LANGUAGE_NAMES = ("lang", "xml:lang")
+LANGUAGE_PROPERTIES = {"content-language", "og:locale"}
+
 # Blocks that were not read
 FIGURE = re.compile(r"\d[\d.,]*")
 MAX_MISSING_NAMES = 1
@@ -191,7 +195,13 @@ def _find_language(soup: BeautifulSoup, tables: Sequence[Tag]) -> str:
     declared = [soup.html, soup.body]
     for table in tables:
         declared += [table.parent, table, *table.find_all(lang=True)]
-    languages = {str(node.attrs["lang"]) for node in declared if node and node.attrs.get("lang")}
+    languages = set()
+    for node in filter(None, declared):
+        languages |= {str(node.attrs[name]) for name in LANGUAGE_NAMES if node.attrs.get(name)}
+    for node in soup.find_all("meta"):
+        says = {str(node.attrs.get(name)).casefold() for name in ("http-equiv", "property")}
+        if says & LANGUAGE_PROPERTIES and node.attrs.get("content"):
+            languages.add(str(node.attrs["content"]).replace("_", "-"))
     return next(iter(sorted(languages, key=prints_decimal_points)), "")
 
 
