@@ -430,10 +430,10 @@ MUTATIONS: Mapping[str, Mutation] = {
     "column order": Mutation(_shuffle_columns, plain=True),
     "no thousands mark": Mutation(change_figures(_group("")), plain=True),
     "blank labels": Mutation(_blank_labels, plain=True),
-    "footnote raised": Mutation(change_figures(_add_mark("123abc*†"), 0.3), plain=True),
-    "footnote symbol": Mutation(change_figures(_add_symbol, 0.3), plain=True),
+    "footnote raised": Mutation(change_figures(_add_mark("123abc*†"), 0.3)),
+    "footnote symbol": Mutation(change_figures(_add_symbol, 0.3)),
     "bold": Mutation(change_figures(_embolden, 0.3), plain=True),
-    "zero width": Mutation(change_figures(_insert_invisible, 0.3), HTML, plain=True),
+    "zero width": Mutation(change_figures(_insert_invisible, 0.3), HTML),
     "merged labels": Mutation(_merge_labels, HTML, plain=True),
     "notes row": Mutation(_add_notes, plain=True),
     **{

@@ -4,7 +4,7 @@ WITH numbered AS (
     SELECT run, first_value(run) OVER (
         PARTITION BY
             model, variant, dataset, task, platform, chip, chip_count, framework, sdk_version,
-            precision, batch_size, micro_batch_size, conditions
+            precision, batch_size, micro_batch_size, list_sort(string_split(conditions, '; '))
         ORDER BY run
     ) AS first_run
     FROM mine

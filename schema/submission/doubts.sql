@@ -11,10 +11,22 @@ WHERE find_emulator(how) <> ''
 UNION ALL
 SELECT DISTINCT format(
     'the tool marked a row as {}: measure it again on a quiet machine, or say why it counts',
-    replace(trim(regexp_extract(conditions, '\bsuspect\b[^;]*'), ' ,;'), 'suspect ', 'suspect, ')
+    'suspect, ' || get_condition(conditions, 'suspect')
 )
 FROM lines
-WHERE regexp_matches(conditions, '\bsuspect\b')
+WHERE get_condition(conditions, 'suspect') <> ''
+UNION ALL
+SELECT DISTINCT format(
+    'sdk_version {}: the newest on {} that the record knows is {}', sdk_version, chip, known
+)
+FROM mine
+JOIN (
+    SELECT chip, arg_max(sdk_version, split_version(sdk_version)) AS known
+    FROM candidates
+    WHERE split_version(sdk_version)[1] IS NOT NULL
+    GROUP BY chip
+) USING (chip)
+WHERE split_version(sdk_version) > split_version(known)
 UNION ALL
 SELECT format('{}: {}', locate_row(m.row_number), a.verdict)
 FROM answer a

@@ -21,6 +21,14 @@ CREATE OR REPLACE MACRO half_unit(x) AS
 CREATE OR REPLACE MACRO is_thousandfold(factor, off) AS
     round(log10(factor) / 3) <> 0 AND abs(log10(factor) - 3 * round(log10(factor) / 3)) <= off;
 
+-- The value of a pair of conditions, such as `data = synthetic; seed = 7`, '' without one.
+CREATE OR REPLACE MACRO get_condition(conditions, name) AS
+    regexp_extract('; ' || conditions, '; ' || name || ' = ([^;]*)', 1);
+
+-- The numbers of a version, in the order in which versions are compared.
+CREATE OR REPLACE MACRO split_version(version) AS
+    list_transform(string_split(version, '.'), lambda part: try_cast(part AS BIGINT));
+
 -- What a text says of an emulator. A network may simulate: of it, less counts.
 CREATE OR REPLACE MACRO find_emulator(text) AS
     regexp_extract(text, '(?i)\b(?:emulat|simulat)\w*|\bpredicted\b|\bIPU_?Model\b');

@@ -2,7 +2,7 @@
 WITH timed AS (  -- in s: how long the energy of a run was drawn
     SELECT *, coalesce(
         time_to_train_s, time_to_result_s,
-        if(regexp_matches(conditions, '(?i)\b(?:one|an|1|per) hour\b'), 3600, NULL)
+        if(get_condition(conditions, 'energy of') IN ('one hour', '1 hour', '1 h'), 3600, NULL)
     ) AS time_s
     FROM mine
 ),

@@ -81,11 +81,10 @@ def test_proof_in_a_row_that_cannot_be_read_makes_its_table_ambiguous() -> None:
     row = [*UNET[:6], "1", UNET[7], "7", "1,360"]
     document = read_page(page_html(table_html(INFERENCE, [row, [*row[:8], "0,920"]])))
     [table] = document.tables
-    marks = find_decimal_marks(
-        [(table, WORDS.header_of("performance-page", table.name))], document.problems
-    )
+    tables = [(table, WORDS.header_of("performance-page", table.name))]
+    marks = find_decimal_marks(tables, document.problems, "en")
     assert marks[table.name, INFERENCE[-1]] is DecimalMark.UNCLEAR
-    assert find_decimal_marks([(table, WORDS.header_of("performance-page", table.name))]) == {}
+    assert find_decimal_marks(tables, language="en") == {}
 
 
 @pytest.mark.parametrize(

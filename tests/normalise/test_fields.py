@@ -92,6 +92,18 @@ def test_name_with_a_cyrillic_letter_is_refused_where_any_word_is_kept(field: st
         convert_cell(field, "С2", CellContext(WORDS, None, False))
 
 
+@pytest.mark.parametrize("text", ["A\0100", "A10\ufe0f0", "\u202e001A", "20\u200b927"])
+def test_text_with_a_character_that_shows_nothing_is_refused(text: str) -> None:
+    with pytest.raises(UnreadableCellError, match="which shows nothing"):
+        convert_cell("chip", text, CellContext(WORDS, None, False))
+
+
+def test_chips_may_be_zero_in_computed_tables_alone() -> None:
+    assert convert_cell("chip_count", "0", CellContext(WORDS, None, True, True)).values == ()
+    with pytest.raises(UnreadableCellError, match="not a whole number from 1"):
+        convert("chip_count", "0")
+
+
 def test_blank_and_not_given_fill_nothing() -> None:
     for field in CONVERTERS:
         for text in ("", *WORDS.not_given["any"], *WORDS.not_given.get(field, ())):

@@ -198,7 +198,9 @@ def test_unreadable_rows_are_rejected() -> None:
             "a problem of a table, which `ingest` reports",
         ),
     )
-    parsed = ParsedDocument((make_table("bow_training", TRAINING, [GPT2]),), problems)
+    parsed = ParsedDocument(
+        (make_table("bow_training", TRAINING, [GPT2]),), problems, language="en"
+    )
     normalised = normalise(make_document("performance-page"), parsed, WORDS)
     assert [
         (row.table_name, row.row_number, row.locator, row.reason, row.raw)
@@ -270,7 +272,11 @@ def test_ids_differ_by_printed_word_table_and_document() -> None:
         result["result_id"]
         for name in ("one", "other")
         for result in list_results(
-            normalise(make_document("performance-page", name), ParsedDocument(tuple(tables)), WORDS)
+            normalise(
+                make_document("performance-page", name),
+                ParsedDocument(tuple(tables), language="en"),
+                WORDS,
+            )
         )
     ]
     assert len(set(ids)) == len(ids) == 12

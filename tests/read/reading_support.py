@@ -123,7 +123,9 @@ def table_html(header: Sequence[str], rows: Grid) -> str:
 
 def page_html(*parts: str) -> bytes:
     head = '<head><meta charset="utf-8"><title>t</title></head>'
-    return f"<!doctype html>\n<html>{head}<body>\n{''.join(parts)}</body></html>\n".encode()
+    return (
+        f"<!doctype html>\n<html lang='en'>{head}<body>\n{''.join(parts)}</body></html>\n".encode()
+    )
 
 
 def training_page(*rows: Sequence[str]) -> bytes:
@@ -222,9 +224,8 @@ def make_document(
 def normalise_table(
     reader: str, name: str, header: Sequence[str], *rows: Sequence[str]
 ) -> NormalisedDocument:
-    return normalise(
-        make_document(reader), ParsedDocument((make_table(name, header, rows),)), WORDS
-    )
+    parsed = ParsedDocument((make_table(name, header, rows),), language="en")
+    return normalise(make_document(reader), parsed, WORDS)
 
 
 def normalise_page(

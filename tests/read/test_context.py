@@ -8,7 +8,11 @@ from pathlib import Path
 import msgspec
 import pytest
 from ipu_results.check.conservation import check_signature
-from ipu_results.errors import UnprovenDocumentError, UnsignedContextError
+from ipu_results.errors import (
+    DamagedDocumentError,
+    UnprovenDocumentError,
+    UnsignedContextError,
+)
 from ipu_results.normalise import normalise
 from ipu_results.read.context import digest_context
 from ipu_results.read.dispatch import read_document
@@ -60,6 +64,7 @@ def refuse(kind: str, parsed: ParsedDocument) -> str:
     with pytest.raises(UnsignedContextError, match=re.escape(parsed.context[0].text)):
         check_signature(make_document(kind), parsed)
     signature = {"context": digest_context(parsed.context), "means": "as printed"}
+    signature["decimal_mark"] = "point"
     signed = msgspec.structs.replace(make_document(kind), **signature)
     check_signature(signed, parsed)
     assert list_results(normalise(signed, parsed, WORDS))
@@ -137,7 +142,8 @@ def build_csv(**changed: str) -> bytes:
 
 
 def test_columns_and_conditions_of_a_csv_are_refused_until_they_are_signed() -> None:
-    assert "value (k)" in refuse(CSV, read(CSV, build_csv(header="value (k)")))
+    with pytest.raises(DamagedDocumentError, match="states a unit, which nothing reads"):
+        read(CSV, build_csv(header="value (k)"))
     for words in ("x1000", *WORDINGS):
         texts = [text for _, text in read(CSV, build_csv(conditions=f"two hosts; {words}")).context]
         assert {"two hosts", words} <= set(texts)

@@ -56,7 +56,9 @@ def test_committed_page_histories(name: str, count: int) -> None:
 
 
 def test_line_ends_byte_order_mark_and_unusual_blanks() -> None:
-    blanks = b"\xef\xbb\xbf" + write_csv(HEADER, [f"\u00a0{cell}\u200b " for cell in ROW])
+    blanks = b"\xef\xbb\xbf" + write_csv(
+        HEADER, [f"\u00a0\u200b{ROW[0]}", *(f" {cell}\u2003" for cell in ROW[1:])]
+    )
     for data in (write_csv(HEADER, ROW), write_csv(HEADER, ROW).replace(b"\n", b"\r\n"), blanks):
         assert grids(read(data)) == {"bow_training_history": [ROW]}
 
@@ -91,6 +93,7 @@ def test_lost_or_renamed_header_name_is_a_problem() -> None:
     ("data", "message"),
     [
         *((write_csv(HEADER, ROW, ROW)[:-size], "truncated") for size in (1, 3, 40)),
+        (write_csv([*HEADER[:6], "batch_size (k)", *HEADER[7:]], ROW), "states a unit"),
         # an open quote is not one long row
         (write_csv(HEADER, ROW) + b'"ResNet,\n' + write_csv(ROW), "line"),
     ],

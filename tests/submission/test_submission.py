@@ -80,7 +80,7 @@ GOOD: Mapping[str, Mapping[str, Any]] = {
     "units and names with letters of other scripts": {
         "rows": [
             throughput(
-                "14377.25", conditions="20 μs, ΔT 3 °C, Ωm, naïve, Müller-Łódź, 日本, ResNet-Сеть"
+                "14377.25", conditions="with = 20 μs, ΔT 3 °C, Ωm; who = Müller-Łódź, 日本, naïve"
             )
         ]
     },

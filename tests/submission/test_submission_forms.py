@@ -7,6 +7,7 @@ LoadGen's settings and on its history.
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
@@ -15,7 +16,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from ipu_results.errors import SubmissionError
 from ipu_results.ground.limits import MAX_SUBMITTED_BYTES
-from ipu_results.submission.bundle import COLUMNS
+from ipu_results.schema import load_table
+from ipu_results.submission.bundle import COLUMNS, format_conditions
 from ipu_results.submission.files import FileFigures
 from ipu_results.submission.forms import read_figures
 from ipu_results.submission.prepare import SubmissionRequest, prepare_bundle
@@ -175,11 +177,20 @@ def test_training_log_gives_the_exact_time_between_its_lines(tmp_path: Path) -> 
     [row] = select(read(tmp_path, TRAINING), *columns)
     assert row == (
         *("ResNet-50 v1.5", "training", "64", "time to train", "s", "100.233"),
-        "MLPerf Training log; one run; seed 7",
+        "log = MLPerf Training; runs = 1; seed = 7",
         "file.txt, run_stop.time_ms minus run_start.time_ms",
     )
     twice = TRAINING + mllog("run_stop", None, 1700000200000, status="success")
     assert "has 2 run_stop lines; the first one counts" in read(tmp_path, twice).remarks
+
+
+@given(st.text())
+def test_conditions_of_adapters_are_pairs(text: str) -> None:
+    pairs = format_conditions({"suspect": text, "latency": "2 of 5 blocks disturbed: drift"})
+    assert pairs.endswith("latency = 2 of 5 blocks disturbed")
+    pattern = load_table("lines", "submission").column("conditions").pattern
+    assert pattern
+    assert re.fullmatch(pattern, pairs)
 
 
 def test_template_keeps_figures_as_printed(tmp_path: Path) -> None:

@@ -41,9 +41,10 @@ M2000_ROWS: list[Row] = [
     ("seconds alone", [latency("0.00269")], "in seconds"),
     ("batches", [throughput("1012.93")], "batches per second"),
     ("one chip", [throughput("4051.7")], "one chip"),
+    ("newer", [throughput("14219.3", sdk_version="999.9")], "sdk_version 999.9: the newest on"),
     ("called FP32", [throughput("16217.3", precision="32.32")], "called FP32"),
     ("no warm-up", [latency("15.03"), figure("latency max", "4312", "ms")], "warm-up"),
-    ("suspect drift", [throughput("14017.3")], "marked a row as suspect, drift"),
+    ("a; suspect = drift", [throughput("14017.3")], "marked a row as suspect, drift"),
 ]
 
 
@@ -58,7 +59,9 @@ def list_texts(checked: CheckedBundle) -> list[str]:
 
 
 def test_mistakes_are_named_at_the_hand_in(check: Check, tmp_path: Path) -> None:
-    figures = [{**own, "conditions": name} for name, rows, _ in M2000_ROWS for own in rows]
+    figures = [
+        {**own, "conditions": f"case = {name}"} for name, rows, _ in M2000_ROWS for own in rows
+    ]
     texts = list_texts(check_rows(check, tmp_path, figures))
     for name, _, sentence in M2000_ROWS:
         assert any(sentence in text for text in texts), name
@@ -88,12 +91,12 @@ def test_variant_that_no_row_has_is_named_with_the_nearest(check: Check, tmp_pat
 def test_honest_runs_are_accepted(check: Check, tmp_path: Path) -> None:
     rows = [
         *(
-            throughput("9417.3", **H200, conditions="TensorRT"),
-            latency("1.733", **H200, conditions="TensorRT"),
+            throughput("9417.3", **H200, conditions="runtime = TensorRT"),
+            latency("1.733", **H200, conditions="runtime = TensorRT"),
         ),
-        throughput("3117.9", **H200, conditions="eager"),
-        figure("power", "611", "W", **H200, conditions="eager", power_scope="device"),
-        throughput("13917.3", conditions="one"),
+        throughput("3117.9", **H200, conditions="mode = eager"),
+        figure("power", "611", "W", **H200, conditions="mode = eager", power_scope="device"),
+        throughput("13917.3", conditions="run = one"),
     ]
     checked = check_rows(check, tmp_path, rows, new_words=NEW)
     assert (checked.accepted, [flag for flag in checked.flags if "doubtful" in flag]) == (

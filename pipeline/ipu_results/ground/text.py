@@ -203,6 +203,20 @@ def get_skeleton(name: str) -> str:
     )
 
 
+# What shows nothing but is printable: joiners, fillers, variation selectors, the blank of Braille.
+HIDDEN = re.compile(
+    "[\u034f\u115f\u1160\u17b4\u17b5\u180b-\u180f\u2800\u3164\ufe00-\ufe0f\uffa0\U000e0100-\U000e01ef]"
+)
+
+
+def find_hidden(text: str) -> str | None:
+    """Return a character of a text that shows nothing and is no blank."""
+    for char in text:
+        if HIDDEN.match(char) or (not char.isprintable() and unicodedata.category(char) != "Zs"):
+            return char
+    return None
+
+
 def find_lookalike(text: str) -> str | None:
     """Return a letter of another script that looks like a Latin one, in a Latin word or a text that
     looks Latin.
@@ -300,6 +314,21 @@ def describe_unknown_columns(names: Iterable[str], known: Sequence[str]) -> str:
 def format_count(count: int, noun: str) -> str:
     """Format a number of things: `1 row`, `2,000 rows`."""
     return f"{count:,} {noun}{'' if count == 1 else 's'}"
+
+
+def collect_unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    """Return an object of JSON. Raises ValueError for a repeated key."""
+    fields: dict[str, Any] = {}
+    for key, value in pairs:
+        if key in fields:
+            raise ValueError(f"key {key[:40]!r} occurs twice in one object")
+        fields[key] = value
+    return fields
+
+
+def refuse_constant(name: str) -> Any:
+    """Refuse NaN and Infinity, which are not JSON. Raises ValueError."""
+    raise ValueError(f"{name} is not a number")
 
 
 def parse_toml(text: str) -> dict[str, Any]:

@@ -68,7 +68,9 @@ def normalise_rows(
     normalise_table = NORMALISERS[KINDS[document.reader].results or ""]
     tables = [(table, vocabulary.header_of(document.reader, table.name)) for table in parsed.tables]
     signed = document.decimal_mark
-    marks = find_decimal_marks(tables, parsed.problems, parsed.language, signed)
+    is_template = KINDS[document.reader].format == "csv"
+    language = "en" if is_template else parsed.language  # the template has decimal points
+    marks = find_decimal_marks(tables, parsed.problems, language, signed)
     for table, header in tables:
         yield normalise_table(TableSource(document, table, header, vocabulary, marks))
 

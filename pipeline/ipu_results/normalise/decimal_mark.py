@@ -1,10 +1,10 @@
 """Decide for each column whether a comma divides thousands or decimals, by all figures of the
 document.
 
-A comma is a thousands mark unless a figure proves another use: the first group of `0,920` has no
-digit but 0. The proof holds for its column. A figure such as `1,360` in another column of the
-document can then mean two things, and so can each one in a table in which the proof is part of a
-row that could not be read.
+A figure that can be read with one mark alone proves it, as `docs/reference/figures.md` says: a point
+for its document, a comma for its column. A figure such as `1,360` in another column of the document
+can then mean two things, and so can each one in a table in which the proof is part of a row that
+could not be read, or in a document without a proof and without a language.
 """
 
 from __future__ import annotations
@@ -13,22 +13,12 @@ import re
 from collections.abc import Iterable
 from enum import Enum
 
+from ipu_results.ground.figures import LOST_DIGIT, list_marks
 from ipu_results.read.document import ReadProblem, SourceTable
 from ipu_results.read.text import prints_decimal_points
 from ipu_results.schema.vocabulary import NUMERIC_FIELDS, TableHeader
 
-FIGURE = re.compile(r"[0-9][0-9.,]*(?=\s|$)")
-# `0,920`, `1.234,5` and `1.234.567` are not figures with a decimal point.
-COMMA_PROOF = re.compile(r"0+,[0-9]+|[0-9]{1,3}(?:\.[0-9]{3})+,[0-9]+|[0-9]{1,3}(?:\.[0-9]{3}){2,}")
-# `1,234,567`, `1,234.5` and `1.5` are not figures with a decimal comma.
-POINT_PROOF = re.compile(
-    r"[1-9][0-9]{0,2}(?:,[0-9]{3}){2,}|[1-9][0-9]{0,2}(?:,[0-9]{3})*\.[0-9]+|[0-9]+\.[0-9]+"
-)
-# These are figures in either way of printing, and another one in each.
-THOUSANDS_POINT = re.compile(r"[1-9][0-9]{0,2}\.[0-9]{3}")
-THOUSANDS_COMMA = re.compile(r"[1-9][0-9]{0,2},[0-9]{3}")
-UNREAD_PROOF = re.compile(rf"(?<![\w.,])(?:{COMMA_PROOF.pattern})(?![\w.,])")
-ONE_COMMA = re.compile(r"[0-9]+,[0-9]+")
+FIGURE = re.compile(r"(?<![\w.,])[0-9]+[.,][0-9.,]*[0-9](?!\w)")
 
 
 class DecimalMark(Enum):
@@ -39,7 +29,7 @@ class DecimalMark(Enum):
     SIGNED_COMMA = "signed comma"
     """A person read so: a point is then a thousands mark."""
     UNCLEAR = "unclear"
-    """The figures contradict each other: one that can be read in two ways is refused."""
+    """Nothing decides it: a figure that can be read in two ways is refused."""
 
 
 def find_decimal_marks(
@@ -50,22 +40,23 @@ def find_decimal_marks(
 ) -> dict[tuple[str, str], DecimalMark]:
     """Return the columns, by table and printed name, that do not simply have a decimal point.
 
-    In a document in a language with decimal commas, a figure that can be read in two ways needs a
-    proof, or a mark that a person has `signed`: it holds where no figure of the document proves
-    another.
+    A figure that can be read in two ways needs a proof, a document in a language with decimal
+    points, or a mark that a person has `signed`, which holds where no figure proves another.
     """
     figures = {
-        (table.name, name): _find_figures(table, column)
+        (table.name, name): FIGURE.findall("\n".join(table.texts[column].distinct))
         for table, header in tables
         if not header.derived
         for column, name in enumerate(table.columns)
         if header.field_of(name) in NUMERIC_FIELDS
     }
-    proved = {column for column, texts in figures.items() if any(map(COMMA_PROOF.fullmatch, texts))}
+    proved = {column for column, texts in figures.items() if any(map(_proves_comma, texts))}
     unread = {
-        problem.table_name for problem in problems if any(map(UNREAD_PROOF.search, problem.raw))
+        problem.table_name
+        for problem in problems
+        if any(map(_proves_comma, FIGURE.findall(" ".join(problem.raw))))
     }
-    has_points = any(_proves_point(text) for texts in figures.values() for text in texts)
+    has_points = any(list_marks(text) == "." for texts in figures.values() for text in texts)
     if signed is not None:
         has_commas = bool(proved or unread)
         mark = DecimalMark.SIGNED_COMMA if signed == "comma" else DecimalMark.POINT
@@ -79,36 +70,13 @@ def find_decimal_marks(
             column: DecimalMark.COMMA if column in proved else DecimalMark.UNCLEAR
             for column in figures
         }
-    hinted = not prints_decimal_points(language)
+    is_decided = bool(language) and prints_decimal_points(language)
     return {
         column: DecimalMark.UNCLEAR
         for column, texts in figures.items()
-        if hinted or any(map(_hints_at_comma, texts))
+        if not is_decided or "," in map(list_marks, texts)
     }
 
 
-def _find_figures(table: SourceTable, column: int) -> list[str]:
-    """Return the figures of a column that have a mark, each text once."""
-    matches = (
-        FIGURE.match(text) for text in table.texts[column].distinct if "," in text or "." in text
-    )
-    return [match[0] for match in matches if match]
-
-
-def _proves_point(text: str) -> bool:
-    return POINT_PROOF.fullmatch(text) is not None and THOUSANDS_POINT.fullmatch(text) is None
-
-
-def _hints_at_comma(text: str) -> bool:
-    """Check for groups that thousands cannot have, as in `12,5`.
-
-    A lost digit makes them too, so it proves little.
-    """
-    return ONE_COMMA.fullmatch(text) is not None and THOUSANDS_COMMA.fullmatch(text) is None
-
-
-def names_two_figures(text: str) -> bool:
-    """Check whether a text is one figure with a decimal comma or point, and another with a
-    thousands mark.
-    """
-    return any(pattern.fullmatch(text) for pattern in (THOUSANDS_COMMA, THOUSANDS_POINT))
+def _proves_comma(text: str) -> bool:
+    return list_marks(text) == "," and LOST_DIGIT.fullmatch(text) is None

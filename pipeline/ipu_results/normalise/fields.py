@@ -16,7 +16,7 @@ import tomli_w
 
 from ipu_results.errors import CatalogueError
 from ipu_results.ground.physics import round_derived
-from ipu_results.ground.text import find_lookalike
+from ipu_results.ground.text import find_hidden, find_lookalike
 from ipu_results.normalise.decimal_mark import DecimalMark
 from ipu_results.normalise.values import (
     UnknownWord,
@@ -151,12 +151,12 @@ def convert_cell(field: str, text: str, context: CellContext) -> CellValues:
     """
     if context.vocabulary.gives_no_value(field, text):
         return NO_VALUE
-    if not text.isascii() and (char := find_lookalike(text)):
-        message = (
-            f"{text!r} has U+{ord(char):04X}, which looks like a Latin letter: its name would be"
-            " another one"
-        )
-        raise UnreadableCellError("unreadable-cell", message)
+    if not (text.isascii() and text.isprintable()):
+        char = (hidden := find_hidden(text)) or find_lookalike(text)
+        if char:
+            why = "shows nothing" if hidden else "looks like a Latin letter"
+            message = f"{text!r} has U+{ord(char):04X}, which {why}: it would be another text"
+            raise UnreadableCellError("unreadable-cell", message)
     return (CONVERTERS.get(field) or _keep_text(get_column(field)))(text, context)
 
 
@@ -371,8 +371,8 @@ def _convert_date(text: str, _: CellContext) -> CellValues:
 
 
 def _convert_chip_count(text: str, context: CellContext) -> CellValues:
-    """Convert a number of chips; 0, a machine without accelerators, fills no column."""
-    if text == "0":
+    """Convert a number of chips; 0 of a machine of MLPerf without accelerators fills no column."""
+    if text == "0" and context.derived:
         return CellValues((), 0.0, "chip", None)
     return _convert_with(_parse_count, "chip_count", "chip", 1.0)(text, context)
 

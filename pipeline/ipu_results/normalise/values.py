@@ -12,19 +12,18 @@ from collections.abc import Iterable, Mapping
 from decimal import Decimal
 from typing import NamedTuple
 
+from ipu_results.ground.figures import (
+    FIGURES,
+    list_marks,
+    read_figure,
+)
 from ipu_results.ground.text import find_nearest_words, format_count
-from ipu_results.normalise.decimal_mark import DecimalMark, names_two_figures
+from ipu_results.normalise.decimal_mark import DecimalMark
 from ipu_results.schema.vocabulary import Vocabulary, normalise_name
 
-# Thousands marks divide groups of three; a first group of zeros, as in `0,920`, proves a decimal
-# comma instead.
-NUMBER = re.compile(r"(?:(?!0+,)[0-9]{1,3}(?:,[0-9]{3})+|[0-9]+)(?:\.[0-9]+)?")
-COMMA_NUMBER = re.compile(r"(?:[0-9]{1,3}(?:\.[0-9]{3})+(?=,)|[0-9]+)(?:,[0-9]+)?")
-SWAPPED = str.maketrans(",.", ".,")
 MAX_DIGITS = 15  # that a double gives back, whatever the figure is
 # 17 significant digits and zeros
-DERIVED = re.compile(r"[0-9]{1,25}(?:\.[0-9]{1,25})?(?:e[+-]?[0-9]{1,3})?")
-DOUBLE = re.compile(r"-?[0-9]{1,400}(?:\.[0-9]{1,400})?(?:[eE][+-]?[0-9]{1,3})?")
+DOUBLE = re.compile(r"-?[0-9]{1,25}(?:\.[0-9]{1,25})?(?:[eE][+-]?[0-9]{1,3})?")
 DURATION = re.compile(
     r"(?=[0-9])(?:([0-9]{1,9})\s*d)?\s*(?:([0-9]{1,9})\s*h)?\s*(?:([0-9]{1,9})\s*m)?"
     r"\s*(?:([0-9]{1,9}(?:\.[0-9]{1,6})?)\s*s)?"
@@ -35,7 +34,7 @@ SDK = re.compile(r"(?:Poplar\s+)?SDK\s*([0-9]+(?:\.[0-9]+)*)", re.I)
 BARE_VERSION = re.compile(r"[0-9]+(?:\.[0-9]+)+")
 MLPERF_ID = re.compile(r"([0-9]+\.[0-9]+)-[0-9]+")
 QUALITY = re.compile(r"([0-9][0-9.,]*)\s+(\S.*)")
-TARGET = re.compile(rf"{NUMBER.pattern}\s*%?\s+(\S.*)")
+TARGET = re.compile(rf"{FIGURES['.'].pattern}\s*%?\s+(\S.*)")
 # After a figure: signs, powers of ten and words that make it another figure instead of naming its
 # metric.
 NOT_A_METRIC = re.compile(
@@ -70,23 +69,16 @@ def parse_number(text: str, mark: DecimalMark = DecimalMark.POINT) -> Decimal:
     than a double gives back, and AmbiguousFigureError if the column does not say which mark divides
     the decimals.
     """
-    if (
-        mark in (DecimalMark.COMMA, DecimalMark.UNCLEAR)
-        and names_two_figures(text)
-        and (mark is DecimalMark.UNCLEAR or "." in text)
-    ):
+    doubtful = {DecimalMark.UNCLEAR: ".,", DecimalMark.COMMA: "."}.get(mark, "")
+    if list_marks(text) == ".," and not set(doubtful).isdisjoint(text):
         message = (
             f"{text!r} can be read in two ways: state `decimal_mark` in the sidecar, or transcribe"
         )
         raise AmbiguousFigureError("unreadable-figure", message)
-    plain = text.translate(SWAPPED) if mark is DecimalMark.SIGNED_COMMA else text
-    if not (COMMA_NUMBER if mark is DecimalMark.COMMA else NUMBER).fullmatch(plain):
+    has_commas = mark in (DecimalMark.COMMA, DecimalMark.SIGNED_COMMA)
+    value = read_figure(text, "," if has_commas else ".")
+    if value is None:
         raise UnreadableCellError("unreadable-figure", f"{text!r} is not a figure")
-    value = Decimal(
-        plain.replace(".", "").replace(",", ".")
-        if mark is DecimalMark.COMMA
-        else plain.replace(",", "")
-    )
     too_long = (
         len(text) > MAX_DIGITS and sum(character.isdecimal() for character in text) > MAX_DIGITS
     )
@@ -100,7 +92,7 @@ def parse_number(text: str, mark: DecimalMark = DecimalMark.POINT) -> Decimal:
 
 def parse_derived_number(text: str) -> Decimal:
     """Parse a figure that we computed, in any form in which a non-negative double is written."""
-    if not DERIVED.fullmatch(text) or not math.isfinite(float(text)):
+    if parse_double(text) < 0:
         raise UnreadableCellError("unreadable-figure", f"{text[:40]!r} is not a figure")
     return Decimal(text)
 

@@ -21,6 +21,7 @@ from ipu_results.errors import (
     ReaderFailedError,
     UnrecognisedDocumentError,
 )
+from ipu_results.ground.figures import is_figure
 from ipu_results.ground.limits import pause_garbage_collection
 from ipu_results.ground.sql import get_first_line
 from ipu_results.mlperf.log import MARK
@@ -51,7 +52,6 @@ HTML = re.compile(rb"<(?:!doctype\s+html\b|html\b|body\b|table\b(?!>[^\s<]))", r
 # A package is missing, or memory: any other exception is a refusal of the one document.
 NOT_OF_THE_DOCUMENT = (IpuResultsError, ImportError, MemoryError, pa.lib.ArrowCapacityError)
 MIN_COLUMNS = 3  # fewer words in a row may be ordinary text
-FIGURE = re.compile(r"[\d.,\s%]+")
 
 
 class Reader(Protocol):
@@ -236,5 +236,5 @@ def _find_in_text(text: str) -> Iterator[FirstRow]:
 
 
 def _is_header(columns: tuple[str, ...]) -> bool:
-    words = [text for text in columns if text and not FIGURE.fullmatch(text)]
+    words = [text for text in columns if text and not is_figure(text)]
     return len(words) >= MIN_COLUMNS and len(words) == len(columns)

@@ -11,6 +11,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, NamedTuple, Self
 
 from ipu_results.errors import UnrecognisedDocumentError
+from ipu_results.ground.figures import SHAPE
 from ipu_results.schema import table
 from ipu_results.schema.vocabulary import (
     NUMERIC_FIELDS,
@@ -212,15 +213,14 @@ SHAPES: dict[str, re.Pattern[str]] = {
     "sdk_version": re.compile(r"(?:Pre-?)?SDK\s*\d[\w.]*", re.I),
     "precision": re.compile(rf"(?:\d+\.\d+|{PRECISIONS})?"),
     "batch_size": re.compile(r"(?:\d[\d,]*)?"),
-    "throughput": re.compile(r"\d[\d,]*(?:\.\d+)?"),
-    "latency_ms": re.compile(r"(?:\d[\d,]*(?:\.\d+)?)?"),
+    "latency_ms": re.compile(rf"(?:{SHAPE})?"),
     "mlperf_id": re.compile(r"(?:\d+\.\d+-\d+)?"),
     "division": re.compile(r"open|closed", re.I),
-    "time_to_result_s": re.compile(r"\d[\d,]*(?:\.\d+)?"),
-    "time_to_train_s": re.compile(r"\d[\d,]*(?:\.\d+)?|(?:\d+\s*[dhms]\s*)+"),
+    **dict.fromkeys(("throughput", "time_to_result_s"), re.compile(SHAPE)),
+    "time_to_train_s": re.compile(rf"{SHAPE}|(?:\d+\s*[dhms]\s*)+"),
 }
 # Free text: anything but a figure or an SDK version. Some columns are never blank.
-WORDS = re.compile(r"(?!\d[\d,]*(?:\.\d+)?$)(?!(?:Pre-?)?SDK\s*\d).*", re.I)
+WORDS = re.compile(rf"(?!{SHAPE}$)(?!(?:Pre-?)?SDK\s*\d).*", re.I)
 REQUIRED_WORDS = re.compile(WORDS.pattern.replace(".*", ".+"), re.I)
 SHAPES |= dict.fromkeys(("model", "platform", "framework"), REQUIRED_WORDS)
 

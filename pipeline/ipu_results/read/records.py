@@ -16,6 +16,7 @@ import pyarrow.compute as pc
 import pyarrow.csv as pa_csv
 
 from ipu_results.errors import DamagedDocumentError, UnrecognisedDocumentError
+from ipu_results.ground.text import collect_unique, refuse_constant
 from ipu_results.mlperf.log import MARK, extract_marked, number_marked, parse_object
 from ipu_results.read.document import (
     Assembler,
@@ -29,9 +30,14 @@ from ipu_results.read.document import (
 from ipu_results.read.text import clean, decode
 from ipu_results.schema import table
 from ipu_results.schema.frames import arrow_schema
-from ipu_results.schema.vocabulary import TableHeader, explain_mismatch, find_headers
+from ipu_results.schema.vocabulary import (
+    TableHeader,
+    explain_mismatch,
+    find_headers,
+    load_vocabulary,
+    parse_unit,
+)
 
-BOOLEANS = ["True", "False"]
 COLUMNS = ("time_ms", "namespace", "event_type", "key", "value", "metadata")
 NAME = "mlperf_log"
 
@@ -52,7 +58,7 @@ def read_csv_columns(data: bytes, headers: Sequence[TableHeader]) -> ParsedDocum
     A blank cell is null. Raises UnrecognisedDocumentError for another header, DamagedDocumentError
     for a row of another width or a cell of another type, since such a file is not read in part.
     """
-    columns = data.split(b"\n", 1)[0].decode("utf-8", "replace").rstrip("\r").split(",")
+    columns = parse_line(data.split(b"\n", 1)[0].decode("utf-8", "replace"))
     matched = find_headers(columns, headers)
     if not matched:
         raise UnrecognisedDocumentError(
@@ -70,54 +76,20 @@ def read_csv_columns(data: bytes, headers: Sequence[TableHeader]) -> ParsedDocum
         false_values=["False"],
         strings_can_be_null=True,
     )
+    one_by_one = pa_csv.ReadOptions(use_threads=False)  # so that an error names the line
     try:
-        rows = pa_csv.read_csv(io.BytesIO(data), convert_options=options)
-        is_finite = all(
-            pc.all(pc.is_finite(rows[column]), min_count=0).as_py()
-            for column, type_ in types.items()
-            if pa.types.is_floating(type_)
-        )
+        rows = pa_csv.read_csv(io.BytesIO(data), one_by_one, convert_options=options)
     except pa.ArrowInvalid as error:
-        raise _locate_damage(data, types) or DamagedDocumentError(f"is not CSV: {error}") from error
-    if not is_finite or rows.num_rows != data.count(b"\n") - 1:
-        raise _locate_damage(data, types) or DamagedDocumentError(
-            "has a cell of several lines, or an empty line"
-        )
+        raise DamagedDocumentError(f"is not CSV: {error}") from error
+    for column, type_ in types.items():
+        if (
+            pa.types.is_floating(type_)
+            and not pc.all(pc.is_finite(rows[column]), min_count=0).as_py()
+        ):
+            raise DamagedDocumentError(f"{column} has a figure that is not finite")
+    if rows.num_rows != data.count(b"\n") - 1:
+        raise DamagedDocumentError("has a cell of several lines, or an empty line")
     return ParsedDocument((), columnar=(ColumnTable(name, rows.combine_chunks()),))
-
-
-def _locate_damage(data: bytes, types: dict[str, pa.DataType]) -> DamagedDocumentError | None:
-    """Find the first row or cell that cannot be read."""
-    reader = csv.reader(io.StringIO(decode(data), newline=""), strict=True)
-    try:
-        next(reader)  # the header
-        for cells in reader:
-            place = f"line {reader.line_num}"
-            if len(cells) != len(types):
-                return DamagedDocumentError(
-                    f"{len(cells)} cells under a header of {len(types)}", place=place
-                )
-            for number, (text, (column, type_)) in enumerate(
-                zip(cells, types.items(), strict=True), start=1
-            ):
-                if text and not _is_of_type(text, type_):
-                    message = f"{text[:80]!r} is not of type {type_}"
-                    return DamagedDocumentError(
-                        message, place=f"{place}, column {number} ({column})"
-                    )
-    except csv.Error as error:
-        return DamagedDocumentError(f"is not CSV: {error}", place=f"line {reader.line_num}")
-    return None
-
-
-def _is_of_type(text: str, type_: pa.DataType) -> bool:
-    if pa.types.is_boolean(type_):
-        return text in BOOLEANS
-    try:
-        value = pa.scalar(text).cast(type_).as_py()
-    except pa.ArrowInvalid:
-        return False
-    return not isinstance(value, float) or abs(value) < float("inf")
 
 
 def read_csv(data: bytes, headers: Sequence[TableHeader]) -> ParsedDocument:
@@ -129,8 +101,15 @@ def read_csv(data: bytes, headers: Sequence[TableHeader]) -> ParsedDocument:
     """
     text = decode(data)
     columns = parse_line(text.split("\n", 1)[0])
-    if not find_headers(columns, headers) and not explain_mismatch(columns, headers):
+    matched = find_headers(columns, headers)
+    if not matched and not explain_mismatch(columns, headers):
         raise UnrecognisedDocumentError("has no known header", place="line 1")
+    units = load_vocabulary().units
+    for name in columns if matched else ():
+        if parse_unit(name) is not None and matched[0].field_of(name) not in units:
+            raise DamagedDocumentError(
+                f"{name!r} states a unit, which nothing reads", place="line 1"
+            )
     if not text.endswith("\n"):
         raise DamagedDocumentError("does not end with a line break: truncated", place="last line")
     assembler = Assembler(headers)
@@ -223,7 +202,7 @@ def read_sweep_record(data: bytes, headers: Sequence[TableHeader]) -> ParsedDocu
 def _parse_json(text: str) -> dict[str, Any]:
     try:
         record: dict[str, Any] = json.loads(
-            text, object_pairs_hook=_make_object, parse_constant=_reject_constant
+            text, object_pairs_hook=collect_unique, parse_constant=refuse_constant
         )
     except json.JSONDecodeError as error:
         place = f"line {error.lineno}, column {error.colno}"
@@ -231,17 +210,6 @@ def _parse_json(text: str) -> dict[str, Any]:
     except (ValueError, RecursionError) as error:
         raise DamagedDocumentError(f"is not JSON: {str(error)[:100]!r}", place="$") from error
     return record
-
-
-def _make_object(pairs: Sequence[tuple[str, Any]]) -> dict[str, Any]:
-    record = dict(pairs)
-    if len(record) != len(pairs):
-        raise ValueError("an object has a key twice")
-    return record
-
-
-def _reject_constant(constant: str) -> None:
-    raise ValueError(f"{constant} is not a JSON number")
 
 
 def _format_cell(name: str, value: Any) -> str:

@@ -10,18 +10,16 @@ from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
 from ipu_results.errors import DamagedDocumentError
+from ipu_results.ground import figures
 from ipu_results.read.document import ParsedDocument, ReadProblem
 from ipu_results.schema.vocabulary import TableHeader, find_headers, normalise_header
 
 ZERO_WIDTH = dict.fromkeys(map(ord, "\u200b\u200c\u200d\u2060\ufeff\u00ad\u200e\u200f"))
-BLANKS = re.compile(r"\s+")
 MARKS = "*†‡§¶⁎∗¹²³⁰⁴-⁹"  # inside of a character class
 MARK_CHARACTERS = frozenset(
     char for char in map(chr, range(0x2300)) if re.fullmatch(f"[{MARKS}]", char)
 )
 TRAILING_MARKS = re.compile(rf"(?<=[^\s{MARKS}])\s*([{MARKS}][{MARKS}\s]*)$")
-POWER_BASE = re.compile(r"(?:(?:^|[^\d.,])10|^2)[⁺⁻]?$")
-EXPONENT = re.compile(r"[-+−]?[\d⁰¹²³⁴-⁹]+")
 # Encodings of web pages. Python knows others, such as punycode, in which no page is written.
 WEB_ENCODING = re.compile(
     r"cp(?:125\d|874)|iso8859-\d+|koi8-[ru]|gb(?:k|2312|18030)|big5|euc_(?:jp|kr)|shift_jis"
@@ -48,7 +46,6 @@ CONTINUATION_NOTE = re.compile(
     r"(?:\s+(?:on|from)\s+(?:the\s+)?(?:next|following|previous|preceding)\s+page)?\W*",
     re.IGNORECASE,
 )
-FIGURE = re.compile(r"[~≈<>≤≥±]?\s?(?:\d{1,3}(?:,\d{3})+|\d+)(?:[.,]\d+)?\s?%?[*†‡§¶]*")
 METADATA = re.compile(rf"({'|'.join(map(re.escape, METADATA_LABELS))})\s*:\s*(.*)", re.IGNORECASE)
 POINT_LANGUAGES = frozenset("en zh ja ko th he hi bn ur ms fil ga cy x und".split())
 NOT_WORDS = re.compile(r"[\W_]+")
@@ -58,12 +55,19 @@ MIN_LETTERS = 3  # a column name that a caption mentions has at least this many 
 
 
 def clean(raw: str) -> str:
-    """Return the text of a cell: no zero-width characters, blanks of any kind collapsed and
-    trimmed, in NFC.
+    """Return the text of a cell: blanks of any kind collapsed and trimmed, in NFC, without
+    zero-width characters but those in a figure, which may stand for a mark of it.
     """
     if raw.isascii():
         return " ".join(raw.split())
-    return BLANKS.sub(" ", unicodedata.normalize("NFC", raw).translate(ZERO_WIDTH)).strip()
+    words = unicodedata.normalize("NFC", raw).split()
+    return " ".join(filter(None, map(_drop_zero_width, words)))
+
+
+def _drop_zero_width(word: str) -> str:
+    shown = word.translate(ZERO_WIDTH)
+    is_name = shown[:1].isalpha() or not any(map(str.isdigit, shown))
+    return shown if is_name else word
 
 
 def lift_footnote(text: str) -> tuple[str, str]:
@@ -79,18 +83,6 @@ def lift_footnote(text: str) -> tuple[str, str]:
 def clean_cell(raw: str) -> str:
     """Return the text of a cell without its footnote marks."""
     return lift_footnote(clean(raw))[0]
-
-
-def is_power(base: str, raised: str) -> bool:
-    """Check whether digits raised after `base` are an exponent.
-
-    No one prints a first power, so a 1 is a footnote.
-    """
-    return (
-        raised not in ("1", "¹")
-        and POWER_BASE.search(base) is not None
-        and EXPONENT.fullmatch(raised) is not None
-    )
 
 
 def decode(data: bytes, declared: str | None = None) -> str:
@@ -128,6 +120,9 @@ def _web_encoding(declared: str) -> list[str]:
     return [name] if WEB_ENCODING.fullmatch(name) else []
 
 
+is_figure = figures.is_figure
+is_power = figures.is_power
+
 CaptionOffer = tuple[bool, float, int, int]
 """Whether the caption does not name the table's measure, distance, number of the table, number of
 the caption.
@@ -142,10 +137,6 @@ def spell_out(raw: str) -> str:
 def normalise_text(text: str) -> str:
     """Return text in the form in which header names are compared."""
     return normalise_header(spell_out(text))
-
-
-def is_figure(text: str) -> bool:
-    return FIGURE.fullmatch(text) is not None
 
 
 def is_caption(text: str) -> bool:

@@ -39,6 +39,7 @@ COLUMNS: tuple[str, ...] = tuple(name for name, _ in HEADER.fields)
 printed.
 """
 MEASURED = "measured"
+CLAUSE_END = re.compile(r"[;=]|[.!?:](?=\s)")
 MAX_SLUG = 60  # characters of a folder's name
 ID_DIGITS = 12  # 48 bits: two of a million bundles have one id with a probability of 0.2 %
 
@@ -127,6 +128,19 @@ def format_rows(rows: Iterable[Mapping[str, str]]) -> bytes:
     writer.writeheader()
     writer.writerows(rows)
     return out.getvalue().encode()
+
+
+def format_conditions(conditions: Mapping[str, str]) -> str:
+    """Format the conditions that are known as `name = value; name = value`.
+
+    A value keeps the words of its first clause that `schema/submission/lines.toml` accepts.
+    """
+    pairs = []
+    for name, text in conditions.items():
+        words = CLAUSE_END.split(text)[0].split()
+        if value := " ".join(words[:6])[:60].rstrip(" .!?:"):
+            pairs.append(f"{name} = {value}")
+    return "; ".join(pairs)
 
 
 def get_folder(raw: Path, submission: Submission) -> Path:

@@ -26,7 +26,7 @@ from ipu_results.ground.limits import (
     MAX_BUNDLE_RATIO,
     MAX_SUBMITTED_ROWS,
 )
-from ipu_results.ground.text import parse_toml
+from ipu_results.ground.text import collect_unique, parse_toml, refuse_constant
 from ipu_results.submission.bundle import (
     COLUMNS,
     DESCRIPTION,
@@ -38,7 +38,6 @@ from ipu_results.submission.bundle import (
     Submission,
     compute_id,
 )
-from ipu_results.submission.files import collect_unique
 from ipu_results.submission.refusals import (
     Fault,
     RefusedError,
@@ -273,7 +272,7 @@ def _parse_environment(text: str, faults: list[Fault]) -> dict[str, Any]:
     try:
         environment = json.loads(
             text,
-            parse_constant=_refuse_constant,
+            parse_constant=refuse_constant,
             parse_float=_parse_float,
             object_pairs_hook=collect_unique,
         )
@@ -288,10 +287,6 @@ def _parse_environment(text: str, faults: list[Fault]) -> dict[str, Any]:
     for value, place in texts:
         faults += check_text(value, place)
     return environment
-
-
-def _refuse_constant(name: str) -> Any:
-    raise ValueError(f"{name} is not a number")
 
 
 def _parse_float(text: str) -> float:

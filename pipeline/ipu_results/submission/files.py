@@ -15,6 +15,7 @@ from typing import Any, NoReturn
 from ipu_results.errors import SubmissionError
 from ipu_results.ground.files import open_regular_file
 from ipu_results.ground.limits import MAX_SUBMITTED_BYTES
+from ipu_results.ground.text import collect_unique
 from ipu_results.submission.bundle import COLUMNS
 
 MEGABYTE = 1_000_000
@@ -64,16 +65,6 @@ class Number(str):
     """A JSON number, in the digits that the file writes."""
 
     __slots__ = ()
-
-
-def collect_unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    """Return an object of JSON. Raises ValueError for a repeated key."""
-    fields: dict[str, Any] = {}
-    for key, value in pairs:
-        if key in fields:
-            raise ValueError(f"key {key[:40]!r} occurs twice in one object")
-        fields[key] = value
-    return fields
 
 
 @dataclass

@@ -14,6 +14,7 @@ from ipu_results.ground.files import load_schema_file
 from ipu_results.mlperf.log import MARK as BYTES_MARK
 from ipu_results.mlperf.log import read_log
 from ipu_results.schema.vocabulary import load_vocabulary
+from ipu_results.submission.bundle import format_conditions
 from ipu_results.submission.files import FileFigures, Number, SubmittedFile
 
 LOADGEN = "mlperf-loadgen-detail"
@@ -39,8 +40,8 @@ MODES = ("performance", "submission")
 SINGLE = "singlestream"
 MULTI = "multistream"
 OFFLINE = "offline"
-MAX_EXPONENT = 25  # powers of ten that are written out; no figure of a benchmark needs more
-EXPONENT = re.compile(r"[0-9]{1,25}(?:\.[0-9]{1,25})?[eE]([+-]?[0-9]{1,2})")
+# Up to 10²⁵ is written out; no figure of a benchmark needs more.
+EXPONENT = re.compile(r"[0-9]{1,25}(?:\.[0-9]{1,25})?[eE][+-]?(?:[01]?[0-9]|2[0-5])")
 
 
 def is_loadgen_log(file: SubmittedFile) -> bool:
@@ -67,9 +68,8 @@ def read_loadgen_log(file: SubmittedFile) -> FileFigures:
     samples = texts.get(SAMPLES, "")
     # Offline sends all samples at once, so its latencies are positions in a queue.
     latency, definition = FORM["latencies"].get(scenario, ("", ""))
-    counted = f"{samples} sample(s) a query" if samples else ""
-    conditions = filter(None, (f"MLPerf LoadGen {texts[SCENARIO]}", counted, definition))
-    facts = {"task": "inference", "conditions": "; ".join(conditions)}
+    conditions = {"LoadGen": scenario, "samples a query": samples, "latency": definition}
+    facts = {"task": "inference", "conditions": format_conditions(conditions)}
     is_one_sample = scenario == SINGLE and samples == "1"
     if is_one_sample:
         facts["batch_size"] = "1"  # the only sample that the system has at a time
@@ -153,10 +153,7 @@ def _add_figure(
 
 def _write_out(text: str) -> str:
     """Return the digits of a figure: an exponent, which the template lacks, is written out."""
-    match = EXPONENT.fullmatch(text)
-    if match and abs(int(match[1])) <= MAX_EXPONENT:
-        return format(Decimal(text), "f")
-    return text
+    return format(Decimal(text), "f") if EXPONENT.fullmatch(text) else text
 
 
 START = "run_start"
@@ -196,13 +193,13 @@ def read_training_log(file: SubmittedFile) -> FileFigures:
 
     result = FileFigures(file, TRAINING, remarks=list(log.findings))
     benchmark = log.benchmark or ""
-    conditions = "MLPerf Training log; one run"
+    conditions = {"log": "MLPerf Training", "runs": "1"}
     if log.seeds == 1:
-        conditions += f"; seed {log.seed}"
+        conditions["seed"] = str(log.seed)
     facts = {
         "model": load_vocabulary().benchmarks.get(benchmark, benchmark),
         "task": "training",
-        "conditions": conditions,
+        "conditions": format_conditions(conditions),
     }
     if log.global_batch_size is not None:
         facts["batch_size"] = str(log.global_batch_size)

@@ -200,10 +200,8 @@ def _collect_run(folder: Path, collected: Collected, columns: Mapping[str, str])
             )
             raise SubmissionError(message, document=folder.name, place=label)
         shared = {column: line.get(name, "") for column, name in POINT["columns"].items()}
-        conditions = [
-            f"{text} {line[name]}" for name, text in POINT["conditions"].items() if line.get(name)
-        ]
-        shared |= {"task": "inference", "conditions": ", ".join(conditions)}
+        conditions = {own: line.get(name, "") for name, own in POINT["conditions"].items()}
+        shared |= {"task": "inference", "conditions": bundle.format_conditions(conditions)}
         for name, (metric, unit) in POINT["figures"].items():
             if not line.get(name):
                 continue

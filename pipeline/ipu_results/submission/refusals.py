@@ -28,7 +28,13 @@ from ipu_results.comparison.words import KnownWords, load_known_words
 from ipu_results.ground.files import load_schema_file
 from ipu_results.ground.limits import MAX_SUBMITTED_CELL, MAX_SUBMITTED_TEXT
 from ipu_results.ground.sql import run_query
-from ipu_results.ground.text import find_lookalike, format_count, get_skeleton, mark_formula
+from ipu_results.ground.text import (
+    find_hidden,
+    find_lookalike,
+    format_count,
+    get_skeleton,
+    mark_formula,
+)
 from ipu_results.normalise import NormalisedDocument
 from ipu_results.normalise.values import describe_unknown_words
 from ipu_results.schema import load_table
@@ -96,12 +102,6 @@ class RefusedError(Exception):
         self.fault = Fault(reason, message, place)
 
 
-HIDDEN = ("Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp")  # categories of Unicode that show nothing
-# What shows nothing in another category: joiners, fillers, variation selectors, the blank of
-# Braille.
-BLANK = re.compile(
-    "[\u034f\u115f\u1160\u17b4\u17b5\u180b-\u180f\u2800\u3164\ufe00-\ufe0f\uffa0\U000e0100-\U000e01ef]"
-)
 # HTML, links of Markdown
 MARKUP = re.compile(r"<\s*[a-z!/?]|&(?:#\w{1,8}|[a-z]{2,8});|\]\(\s*(?:[a-z]+:|//|www\.)", re.I)
 # combining marks on one letter: the Stream-Safe Text Format of Unicode (UAX #15) has no more
@@ -129,9 +129,8 @@ def check_text(
         )
         return
     kept = text.replace("\n", " ").replace("`", " ") if lines else text
-    unshown = [char for char in kept if unicodedata.category(char) in HIDDEN or BLANK.match(char)]
-    if unshown:
-        message = f"has the character U+{ord(unshown[0]):04X}, which shows nothing"
+    if unshown := find_hidden(kept):
+        message = f"has the character U+{ord(unshown):04X}, which shows nothing"
         yield Fault("control-characters", message, place)
     is_mark = "".join(str(int(unicodedata.combining(char) > 0)) for char in kept)
     if "1" * (MAX_MARKS + 1) in is_mark:

@@ -1,0 +1,34 @@
+"""Every example of the page of figures is run."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+from ipu_results.normalise.decimal_mark import DecimalMark
+from ipu_results.normalise.values import UnreadableCellError, parse_number
+from ipu_results.read.text import clean_cell
+
+from tests.docs.docs_support import REFERENCE
+
+ROWS = [line.split("|")[1:-1] for line in (REFERENCE / "figures.md").read_text().splitlines()]
+MARKED = [row for row in ROWS if len(row) == 5 and "`" in row[0]]
+REFUSED = [text for row in ROWS if len(row) == 2 for text in re.findall("`([^`]+)`", row[1])]
+
+
+def read(text: str, mark: DecimalMark) -> str:
+    try:
+        return str(parse_number(clean_cell(text), mark))
+    except UnreadableCellError:
+        return "–"
+
+
+@pytest.mark.parametrize("row", MARKED)
+def test_figure_with_either_mark(row: list[str]) -> None:
+    text, *values = (cell.strip(" `") for cell in row)
+    assert [read(text, mark) for mark in DecimalMark] == values
+
+
+def test_quarantined_figures() -> None:
+    assert len(REFUSED) > 30
+    assert [text for text in REFUSED for mark in DecimalMark if read(text, mark) != "–"] == []
