@@ -6,11 +6,12 @@ import csv
 import io
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 from ipu_results.errors import DamagedDocumentError, UnrecognisedDocumentError
 from ipu_results.read import ParsedDocument
 from ipu_results.read.records import read_csv
+from ipu_results.schema.vocabulary import has_units
 
 from tests.read.reading_support import ROOT, TEXT, WORDS, assert_read_or_refused, grids, problems
 
@@ -115,7 +116,10 @@ def test_file_without_a_known_header_is_not_recognised(data: bytes) -> None:
 @settings(max_examples=30)
 @given(st.lists(st.tuples(st.just("m"), *[TEXT] * 8).map(list), min_size=1, max_size=5))
 def test_any_cells_are_read_back(rows: list[list[str]]) -> None:
-    known = [ROW, *rows]  # a row of units alone is reported only right under the header
+    [header] = HISTORY
+    fields = [header.field_of(name) for name in HEADER]
+    assume(not any(has_units(row, fields) for row in rows))  # it is about the figures below it
+    known = [ROW, *rows]
     document = read(write_csv(HEADER, *known))
     assert grids(document) == {"bow_training_history": known}
     assert document.problems == ()
