@@ -39,13 +39,6 @@ BLANK_FIELDS = frozenset({"variant", "dataset"})
 LIGATURES = {code: unicodedata.normalize("NFKC", chr(code)) for code in range(0xFB00, 0xFB07)}
 CAPTION = re.compile(r"table\s+(?:\d+|[ivxl]+)\s*(?:[.:|–—-]|$)", re.IGNORECASE)
 CAPTION_NUMBER = re.compile(r"table\s+(?:\d+|[ivxl]+)\s*[.:]?$", re.IGNORECASE)
-TABLE_NUMBER = re.compile(r"table\s+((?:\d+|[ivxl]+)(?:[.\u2013-]\d+)*)\b", re.IGNORECASE)
-CONTINUED = re.compile(r"\b(?:continue[sd]|cont(?:\.|['\u2019]?d\b))", re.IGNORECASE)
-CONTINUATION_NOTE = re.compile(
-    r"\W*(?:table\s+)?(?:continue[sd]|cont(?:\.|['\u2019]?d))"
-    r"(?:\s+(?:on|from)\s+(?:the\s+)?(?:next|following|previous|preceding)\s+page)?\W*",
-    re.IGNORECASE,
-)
 METADATA = re.compile(rf"({'|'.join(map(re.escape, METADATA_LABELS))})\s*:\s*(.*)", re.IGNORECASE)
 POINT_LANGUAGES = frozenset("en zh ja ko th he hi bn ur ms fil ga cy x und".split())
 NOT_WORDS = re.compile(r"[\W_]+")
@@ -141,17 +134,6 @@ def normalise_text(text: str) -> str:
 
 def is_caption(text: str) -> bool:
     return CAPTION.match(text) is not None
-
-
-def read_caption_number(text: str) -> str | None:
-    """Return the number of the table that a text begins with: `5.3` of `Table 5.3: ...`."""
-    match = TABLE_NUMBER.match(text)
-    return match[1].casefold() if match else None
-
-
-def is_continuation_note(text: str) -> bool:
-    """Check whether a text says that a table continues, and nothing else."""
-    return CONTINUATION_NOTE.fullmatch(text) is not None
 
 
 def join_lines(lines: Iterable[str]) -> str:
