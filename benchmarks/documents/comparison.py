@@ -27,7 +27,9 @@ MIN_ORDINARY = 87.0  # percent of the ordinary pages that are read exactly: 65 o
 CONTENDED, QUICK_CONTENDED = 400, 12  # documents of each format that the other programs read, too
 SLOWLY_CONTENDED = 60
 SEED = 14
-MIN_EXACT = {"html": 95.0, "pdf": 80.0}  # percent of the plain documents
+# Percent of the plain documents. More than half of the pages have styles or scripts, and are told
+# here, where no browser has shown them: `ordinary.toml` has the share that is read with evidence.
+MIN_EXACT = {"html": 40.0, "pdf": 80.0}
 OURS = "ipu-results"
 MAX_NOTES = 8
 OUTCOMES = (EXACT, REPORTED, SILENT)

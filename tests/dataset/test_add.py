@@ -293,7 +293,8 @@ def test_unit_that_counts_another_item_than_the_model_rejects_the_row() -> None:
     words = replace(WORDS, units=with_tokens())
     header = [*TRAINING[:-1], "Throughput (tokens/s)"]
     no_item = ["MPNN-GIN", "", *GPT2[2:]]
-    parsed = ParsedDocument((make_table("bow_training", header, [RESNET, no_item]),))
+    tables = (make_table("bow_training", header, [RESNET, no_item]),)
+    parsed = ParsedDocument(tables, language="en")
     normalised = normalise(make_document("performance-page"), parsed, words)
     message = "the unit of throughput counts token, but an item of ResNet-50 v1.5 is image"
     assert rejections(normalised) == [(1, "item-contradicts-model", message)]

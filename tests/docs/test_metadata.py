@@ -145,7 +145,6 @@ INDIRECT = {
     "mcp_types",
     "pdfminer",
     "pypdfium2",
-    "soupsieve",
     "urllib3",
 }
 DISTRIBUTIONS = {

@@ -113,11 +113,17 @@ def count_an_aborted_run(raw: Path) -> None:
             lambda raw: edit(raw, RUNS, ",counted,", ",valid,"),
             "the header lacks 'counted' and has unknown 'valid'",
         ),
-        (lambda raw: edit(raw, RUNS, ",True,", ",yes,"), "line 2, column 6 (counted): 'yes' is "),
-        (lambda raw: edit(raw, RUNS, "24.411783333333332", '"24,4"'), "'24,4' is "),
+        (
+            lambda raw: edit(raw, RUNS, ",True,", ",yes,"),
+            "Row #2: CSV conversion error to bool: invalid value 'yes'",
+        ),
+        (
+            lambda raw: edit(raw, RUNS, "24.411783333333332", '"24,4"'),
+            "Row #2: CSV conversion error to double: invalid value '24,4'",
+        ),
         (
             lambda raw: edit(raw, RUNS, "24.411783333333332", "nan"),
-            "line 2, column 4 (minutes): 'nan' is ",
+            "line 2, column minutes: is not finite",
         ),
         (
             lambda raw: edit(raw, IDS, "ipu-pod16-TF1-closed", "ipu-pod17"),

@@ -72,7 +72,7 @@ DATABASE_KINDS: list[Kind] = [
         run_sql("UPDATE models SET item_note = '' WHERE item_note IS NULL"),
         "rows of models differ",
     ),
-    ("row deleted", run_sql("DELETE FROM flags WHERE rule = 'R09'"), "rows of flags differ"),
+    ("row deleted", run_sql("DELETE FROM flags WHERE rule = 'R35'"), "rows of flags differ"),
     ("order of rows", recreate("(", "(", "FROM copied ORDER BY ALL DESC"), "rows of flags differ"),
     ("no primary key", recreate("PRIMARY KEY (", "UNIQUE ("), "table flags is not as publish"),
     ("no NOT NULL", recreate("message VARCHAR NOT NULL", "message VARCHAR"), "table flags is not"),

@@ -82,11 +82,11 @@ def read_csv_columns(data: bytes, headers: Sequence[TableHeader]) -> ParsedDocum
     except pa.ArrowInvalid as error:
         raise DamagedDocumentError(f"is not CSV: {error}") from error
     for column, type_ in types.items():
-        if (
-            pa.types.is_floating(type_)
-            and not pc.all(pc.is_finite(rows[column]), min_count=0).as_py()
-        ):
-            raise DamagedDocumentError(f"{column} has a figure that is not finite")
+        if pa.types.is_floating(type_):
+            row = pc.index(pc.is_finite(rows[column]), False).as_py()
+            if row >= 0:
+                place = f"line {row + 2}, column {column}"  # under the header
+                raise DamagedDocumentError("is not finite", place=place)
     if rows.num_rows != data.count(b"\n") - 1:
         raise DamagedDocumentError("has a cell of several lines, or an empty line")
     return ParsedDocument((), columnar=(ColumnTable(name, rows.combine_chunks()),))
