@@ -66,11 +66,7 @@ def extract(path: Path, kind: str | None = None) -> ParsedDocument:
 
     Raises a DocumentError that names the file.
     """
-    beside = path.with_name(f"{path.name}{EVIDENCE}")
-    evidence = None
-    if beside.is_file():
-        evidence = read_limited(beside, path.name, MAX_EVIDENCE_BYTES)
-    return _read(path, _load(path), kind, evidence)
+    return _read(path, _load(path), kind, _load_evidence(path))
 
 
 def read_source(config: AddConfig) -> tuple[ParsedDocument, bytes | None]:
@@ -82,10 +78,19 @@ def read_source(config: AddConfig) -> tuple[ParsedDocument, bytes | None]:
     try:
         return _read(config.file, data, config.kind, None), None
     except (UnprovenDocumentError, UnrecognisedDocumentError):
-        if not is_page(data) or not is_installed():
-            return extract(config.file, config.kind), None
-    evidence = show_page(config.file, data)
-    return _read(config.file, data, config.kind, evidence), evidence
+        if is_page(data) and is_installed():
+            evidence = show_page(config.file, data)
+            return _read(config.file, data, config.kind, evidence), evidence
+        stored = _load_evidence(config.file)
+        if stored is None:
+            raise
+    return _read(config.file, data, config.kind, stored), None
+
+
+def _load_evidence(path: Path) -> bytes | None:
+    """Return the evidence that lies beside a page, None if there is none."""
+    beside = path.with_name(f"{path.name}{EVIDENCE}")
+    return read_limited(beside, path.name, MAX_EVIDENCE_BYTES) if beside.is_file() else None
 
 
 def _load(path: Path) -> bytes:
@@ -308,6 +313,8 @@ def draft_source(config: AddConfig) -> SourceDraft:
         renewed |= config.entry.keys()
         if present.get("context") != entry.get("context"):
             renewed |= {"context", "means"}
+        if present.get("sha256") != entry["sha256"]:
+            renewed.add("decimal_mark")  # it was read on other bytes
         entry |= {key: value for key, value in present.items() if key not in renewed}
     if evidence:
         entry["attachments"] = entry.get("attachments", {}) | _list_attachments(config, evidence)
@@ -324,7 +331,7 @@ def _draft_signature(parsed: ParsedDocument) -> dict[str, str]:
     """
     digest = digest_context(parsed.context)
     signature = {} if digest is None else {"context": digest, "means": f"{PLACEHOLDER}: {MEANS}"}
-    if not prints_decimal_points(parsed.language):
+    if parsed.language and not prints_decimal_points(parsed.language):
         signature["decimal_mark"] = f"{PLACEHOLDER}: {MARK}"
     return signature
 

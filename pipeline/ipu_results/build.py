@@ -37,11 +37,12 @@ from ipu_results.check.gate import (
 from ipu_results.check.rules import add_table, build_rule_frame, find_flags
 from ipu_results.derive import build_figure_frame, derive_results
 from ipu_results.errors import (
+    CatalogueError,
     DamagedDocumentError,
     DocumentError,
     DocumentTooLargeError,
     GateError,
-    IpuResultsError,
+    VocabularyError,
 )
 from ipu_results.ground.files import SCHEMA
 from ipu_results.ground.limits import pause_garbage_collection
@@ -179,9 +180,9 @@ def ingest(
 
         try:
             checked = check_documents(documents, load, vocabulary, writer.add)
-        except IpuResultsError as error:
+        except (CatalogueError, DocumentError, VocabularyError) as error:
             # what refers to a refused document cannot be built: the refusal is the cause
-            if refused:
+            if refused and error is not refused[-1]:
                 raise refused[0] from error
             raise
         progress("check", "claims")
@@ -189,9 +190,8 @@ def ingest(
         words = describe_unknown_words(checked.words, vocabulary)
         names = {*checked.frames, CELLS}
         quarantine = checked.frames["quarantine"]
-        checked = CheckedTables(
-            documents=checked.documents, counts=checked.counts
-        )  # what comes next reads the engine
+        # what comes next reads the engine
+        checked = CheckedTables(documents=checked.documents, counts=checked.counts)
         register = read_register(config.raw)
         computed = {name: build_frame(table(name), rows) for name, rows in register.items()}
         computed |= evaluate_claims(writer.engine, checked.documents, names)

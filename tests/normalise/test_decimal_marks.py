@@ -87,6 +87,16 @@ def test_proof_in_a_row_that_cannot_be_read_makes_its_table_ambiguous() -> None:
     assert find_decimal_marks(tables, language="en") == {}
 
 
+@pytest.mark.parametrize(("language", "marks"), [("en", []), ("", [INFERENCE[-1]])])
+def test_lost_digit_beside_a_point_is_doubtful_without_a_language(
+    language: str, marks: list[str]
+) -> None:
+    rows = [[*UNET[:6], "1", UNET[7], "0.5", text] for text in ("1,474", "2,58")]
+    document = read_page(page_html(table_html(INFERENCE, rows)))
+    tables = [(table, WORDS.header_of("performance-page", table.name)) for table in document.tables]
+    assert [name for _, name in find_decimal_marks(tables, language=language)] == marks
+
+
 @pytest.mark.parametrize(
     "text",
     [

@@ -142,8 +142,12 @@ def build_csv(**changed: str) -> bytes:
 
 
 def test_columns_and_conditions_of_a_csv_are_refused_until_they_are_signed() -> None:
-    with pytest.raises(DamagedDocumentError, match="states a unit, which nothing reads"):
-        read(CSV, build_csv(header="value (k)"))
+    scaled = read(CSV, build_csv(header="value (k)"))
+    assert ("independent_results, header", "value (k)") in scaled.context
+    with pytest.raises(
+        DamagedDocumentError, match="states a unit, which the column of units does too"
+    ):
+        list(normalise(make_document(CSV), scaled, WORDS).converted)
     for words in ("x1000", *WORDINGS):
         texts = [text for _, text in read(CSV, build_csv(conditions=f"two hosts; {words}")).context]
         assert {"two hosts", words} <= set(texts)
@@ -200,6 +204,19 @@ def test_page_declares_its_language_in_several_places(before: bytes, after: byte
     page = training_page([*GPT2[:6], "8", "16.16", "9.801"]).replace(before, after)
     assert after in page
     assert read(PAGE, page).language.startswith("de")
+
+
+@pytest.mark.parametrize("language", ["und", "x"])
+def test_no_language_is_no_proof_of_a_point(language: str) -> None:
+    page = training_page([*GPT2[:6], "8", "16.16", "9,801"])
+    page = page.replace(b"lang='en'", f"lang='{language}'".encode())
+    assert list_results(normalise(make_document(PAGE), read(PAGE, page), WORDS)) == []
+
+
+def test_language_of_any_part_around_a_table_counts() -> None:
+    page = training_page([*GPT2[:6], "8", "16.16", "9,801"])
+    page = page.replace(b"<table", b"<div lang='de'><div><table")
+    assert read(PAGE, page).language == "de"
 
 
 def test_every_document_of_the_record_is_signed_by_a_person() -> None:

@@ -33,8 +33,10 @@ def list_marks(text: str) -> str:
 
 def read_figure(text: str, mark: str) -> Decimal | None:
     """Return a figure with a decimal mark, None for a text that is none."""
-    plain = text.replace("," if mark == "." else ".", "").replace(mark, ".")
-    return Decimal(plain) if mark in list_marks(text) else None
+    if mark not in list_marks(text):
+        return None
+    thousands = "," if mark == "." else "."
+    return Decimal(text.replace(thousands, "").replace(mark, "."))
 
 
 def is_figure(text: str) -> bool:

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from ipu_results.errors import CatalogueError
+from ipu_results.errors import CatalogueError, DamagedDocumentError
 from ipu_results.normalise.decimal_mark import DecimalMark, find_decimal_marks
 from ipu_results.normalise.fields import LATENCIES, MICROBENCHMARKS, CellValues, get_column
 from ipu_results.normalise.rows import (
@@ -34,9 +34,15 @@ from ipu_results.normalise.values import (
     parse_number,
     parse_whole_number,
 )
-from ipu_results.read.document import ParsedDocument, TextColumn
+from ipu_results.read.document import ParsedDocument, SourceTable, TextColumn
 from ipu_results.schema import table as published_table
-from ipu_results.schema.vocabulary import KINDS, Vocabulary, normalise_name
+from ipu_results.schema.vocabulary import (
+    KINDS,
+    TableHeader,
+    Vocabulary,
+    normalise_name,
+    parse_unit,
+)
 from ipu_results.sources.catalogue import Document
 
 TABLE = published_table(MICROBENCHMARKS)
@@ -67,12 +73,23 @@ def normalise_rows(
     """Yield the readable rows of each table, converted or rejected."""
     normalise_table = NORMALISERS[KINDS[document.reader].results or ""]
     tables = [(table, vocabulary.header_of(document.reader, table.name)) for table in parsed.tables]
-    signed = document.decimal_mark
+    for table, header in tables:
+        _refuse_second_units(document, table, header)
     is_template = KINDS[document.reader].format == "csv"
     language = "en" if is_template else parsed.language  # the template has decimal points
-    marks = find_decimal_marks(tables, parsed.problems, language, signed)
+    marks = find_decimal_marks(tables, parsed.problems, language, document.decimal_mark)
     for table, header in tables:
         yield normalise_table(TableSource(document, table, header, vocabulary, marks))
+
+
+def _refuse_second_units(document: Document, table: SourceTable, header: TableHeader) -> None:
+    """Raise DamagedDocumentError for a unit in the name of a column beside a column of units."""
+    if "unit" not in map(header.field_of, table.columns):
+        return
+    for name in table.columns:
+        if parse_unit(name) is not None:
+            message = f"{name!r} states a unit, which the column of units does too"
+            raise DamagedDocumentError(message, document=document.document_id, place=table.locator)
 
 
 def _one_per_row(source: TableSource) -> Outcome:

@@ -51,31 +51,30 @@ def find_decimal_marks(
         if header.field_of(name) in NUMERIC_FIELDS
     }
     proved = {column for column, texts in figures.items() if any(map(_proves_comma, texts))}
+    hinted = {column for column, texts in figures.items() if "," in map(list_marks, texts)}
     unread = {
         problem.table_name
         for problem in problems
         if any(map(_proves_comma, FIGURE.findall(" ".join(problem.raw))))
     }
-    has_points = any(list_marks(text) == "." for texts in figures.values() for text in texts)
+    pointed = {column for column, texts in figures.items() if "." in map(list_marks, texts)}
     if signed is not None:
         has_commas = bool(proved or unread)
         mark = DecimalMark.SIGNED_COMMA if signed == "comma" else DecimalMark.POINT
-        is_denied = has_points if signed == "comma" else has_commas
+        is_denied = bool(pointed) if signed == "comma" else has_commas
         return dict.fromkeys(figures, DecimalMark.UNCLEAR if is_denied else mark)
-    if has_points:
+    if pointed:
         doubtful = {column for column in figures if column in proved or column[0] in unread}
+        if not prints_decimal_points(language):
+            doubtful |= hinted - pointed
         return dict.fromkeys(doubtful, DecimalMark.UNCLEAR)
     if proved or unread:
         return {
             column: DecimalMark.COMMA if column in proved else DecimalMark.UNCLEAR
             for column in figures
         }
-    is_decided = bool(language) and prints_decimal_points(language)
-    return {
-        column: DecimalMark.UNCLEAR
-        for column, texts in figures.items()
-        if not is_decided or "," in map(list_marks, texts)
-    }
+    undecided = hinted if prints_decimal_points(language) else figures
+    return dict.fromkeys(undecided, DecimalMark.UNCLEAR)
 
 
 def _proves_comma(text: str) -> bool:

@@ -10,7 +10,7 @@ import hashlib
 from collections.abc import Iterable, Iterator, Sequence
 
 from bs4 import BeautifulSoup
-from bs4.element import NavigableString, PageElement, Stylesheet, Tag
+from bs4.element import NavigableString, PageElement, Tag
 
 from ipu_results.ground.files import load_schema_file
 from ipu_results.read.document import ParsedDocument, SourceTable, Words
@@ -116,7 +116,7 @@ def _list_lines(soup: BeautifulSoup) -> Iterator[Words]:
             mark = PRINTED_AS.get(node.name, mark)
             for name in TITLES & node.attrs.keys():
                 yield Words(f"{name} of {node.name}", clean(str(node.attrs[name])))
-        elif type(node) is NavigableString or _prints(node):
+        elif type(node) is NavigableString:
             line = _find_line(node)
             if line is not last:
                 yield Words(place, clean("".join(parts)))
@@ -128,11 +128,6 @@ def _list_lines(soup: BeautifulSoup) -> Iterator[Words]:
             parts.append(f"{mark}{node}")
             mark = ""
     yield Words(place, clean("".join(parts)))
-
-
-def _prints(node: PageElement) -> bool:
-    """Check whether a text is a style sheet that may print words of its own."""
-    return isinstance(node, Stylesheet) and "content" in node
 
 
 def _find_line(node: PageElement) -> Tag:

@@ -74,7 +74,7 @@ class Reader(Protocol):
 
 
 def _read_pdf(data: bytes, headers: Sequence[TableHeader]) -> ParsedDocument:
-    # pdfplumber takes longer to import than a page to read
+    # pdfminer takes longer to import than a page to read
     from ipu_results.read.pdf import read_pdf  # noqa: PLC0415
 
     return read_pdf(data, headers)
@@ -203,7 +203,7 @@ def find_first_rows(data: bytes, suffix: str) -> list[FirstRow]:
     `read_document` does.
     """
     if suffix == ".pdf":
-        # pdfplumber is slow to import
+        # pdfminer is slow to import
         from ipu_results.read.pdf import find_pdf_headers  # noqa: PLC0415
 
         return find_pdf_headers(data)

@@ -192,11 +192,11 @@ def _find_language(soup: BeautifulSoup, tables: Sequence[Tag]) -> str:
     """Return a language that the page or a part of its tables declares, first one that has decimal
     commas.
     """
-    declared = [soup.html, soup.body]
+    declared: list[Tag] = []
     for table in tables:
-        declared += [table.parent, table, *table.find_all(lang=True)]
+        declared += [*table.parents, table, *table.find_all()]
     languages = set()
-    for node in filter(None, declared):
+    for node in declared:
         languages |= {str(node.attrs[name]) for name in LANGUAGE_NAMES if node.attrs.get(name)}
     for node in soup.find_all("meta"):
         says = {str(node.attrs.get(name)).casefold() for name in ("http-equiv", "property")}

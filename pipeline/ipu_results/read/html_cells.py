@@ -9,9 +9,10 @@ from typing import NamedTuple
 
 from bs4.element import NavigableString, PageElement, Tag
 
+from ipu_results.ground.figures import is_power
 from ipu_results.read.document import RawRow, Unread
 from ipu_results.read.html_shown import ShownCell, find_fault
-from ipu_results.read.text import clean, is_power, lift_footnote
+from ipu_results.read.text import clean, lift_footnote
 
 FOOTNOTE = re.compile(
     r"[\s\[(]*(?:\d{1,2}|[a-z]|[*†‡§¶]+)(?:\s*,\s*(?:\d{1,2}|[a-z]|[*†‡§¶]+))*[\s\])]*"

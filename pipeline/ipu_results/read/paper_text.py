@@ -12,6 +12,7 @@ from itertools import accumulate, chain, islice, pairwise, takewhile
 from typing import NamedTuple
 
 from ipu_results.errors import DamagedDocumentError, UnrecognisedDocumentError
+from ipu_results.ground.figures import is_figure
 from ipu_results.read.document import (
     MetadataItem,
     ParsedDocument,
@@ -23,7 +24,6 @@ from ipu_results.read.page_text import split_line
 from ipu_results.read.text import (
     assign_captions,
     is_caption,
-    is_figure,
     join_lines,
     known_names,
     label_columns,

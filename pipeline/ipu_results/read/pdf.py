@@ -17,6 +17,7 @@ from pdfminer.pdfpage import PDFPage
 from pdfminer.pdfparser import PDFParser
 
 from ipu_results.errors import UnrecognisedDocumentError
+from ipu_results.ground.figures import is_figure
 from ipu_results.read.document import (
     FirstRow,
     MetadataItem,
@@ -55,7 +56,6 @@ from ipu_results.read.text import (
     METADATA_LABELS,
     assign_captions,
     is_caption,
-    is_figure,
     join_lines,
     known_names,
     lift_footnote,
@@ -266,7 +266,7 @@ def _read_table(
     page: PrintedPage, table: PrintedTable, caption: Caption | None, problems: list[ReadProblem]
 ) -> SourceTable | None:
     """Return the rows of a table that are plain, and add the others to the problems."""
-    doubts = (page.ink.find_doubt(line, table.box, table.head) for line in table.head)
+    doubts = (page.ink.find_doubt(line, table.head, table.box) for line in table.head)
     if doubt := table.doubt or next(filter(None, doubts), ""):
         problems.append(_refuse(table, "unknown-header", doubt))
         return None
@@ -276,7 +276,7 @@ def _read_table(
     rows: list[SourceRow] = []
     for number, row in enumerate(table.rows, 1):
         locator = str(row.line.box)
-        if doubt := row.doubt or page.ink.find_doubt(row.line, table.box, (row.line,)):
+        if doubt := row.doubt or page.ink.find_doubt(row.line, (row.line,), table.box):
             raw = tuple(cell.text if cell else "" for cell in row.cells)
             problem = ReadProblem(table.header.table, number, locator, "row-width", doubt, raw)
             problems.append(problem)
@@ -284,7 +284,7 @@ def _read_table(
             rows.append(_make_row(number, row))
     text = caption.text if caption else ""
     for line in caption.lines if caption else ():
-        if doubt := page.ink.find_doubt(line, line.box, (line,)):
+        if doubt := page.ink.find_doubt(line, (line,)):
             text = ""
             problems.append(_report_text(table.header.table, line, doubt))
     if not rows:
@@ -373,7 +373,7 @@ def _find_metadata(
             parts = line.cells[place : place + 2] if cell.text.endswith(":") else (cell,)
             item = split_metadata(" ".join(part.text for part in parts))
             printed = make_line(parts)
-            if item and (doubt := page.ink.find_doubt(printed, printed.box, (printed,))):
+            if item and (doubt := page.ink.find_doubt(printed, (printed,))):
                 problems.append(_report_text(headers[0].table, printed, doubt))
             elif item:
                 yield MetadataItem(*item, str(printed.box))
@@ -437,14 +437,14 @@ def _find_rows_elsewhere(
 
     They may continue it: below a note, in the next column, on the next page.
     """
-    strips = [strip for page in pages for strip in {page.lines, *page.columns}]
+    strips = [page.lines for page in pages if page.gutter is not None]
+    strips += [strip for page in pages for strip in page.columns]
     free = [line for strip in strips for line in _take_away(strip, taken)]
     for table in printed:
-        start = (table.box.page, table.box.top)
         rows = [
             line
             for line in free
-            if has_shape_of_row(line, table) and (line.box.page, line.box.top) > start
+            if has_shape_of_row(line, table) and _comes_after(line.box, table.box)
         ]
         if rows:
             message = "lines after the table have the shape of its rows: not read"
@@ -452,6 +452,12 @@ def _find_rows_elsewhere(
             yield ReadProblem(
                 table.header.table, None, str(rows[0].box), "rows-below", message, raw
             )
+
+
+def _comes_after(box: Box, table: Box) -> bool:
+    """Check whether a line is below a table, in the column right of it, or on a later page."""
+    is_below_or_right = box.top > table.top or box.x0 >= table.x1
+    return box.page > table.page or (box.page == table.page and is_below_or_right)
 
 
 # Drafts

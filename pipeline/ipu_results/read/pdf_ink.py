@@ -17,9 +17,9 @@ import numpy as np
 import numpy.typing as npt
 import pypdfium2.raw as pdfium
 
+from ipu_results.ground.figures import is_figure
 from ipu_results.read.pdf_glyphs import Box, Glyph, PageGlyphs
 from ipu_results.read.pdf_lines import Cell, Line
-from ipu_results.read.text import is_figure
 
 Array = npt.NDArray[Any]
 
@@ -86,12 +86,13 @@ class Ink:
         inner = Box(box.page, box.x0 + third, top, box.x1 - third, baseline)
         return bool(self._cut(self.text, inner).max(initial=0) >= MIN_INK)
 
-    def find_doubt(self, line: Line, around: Box, block: Sequence[Line]) -> str:
+    def find_doubt(self, line: Line, block: Sequence[Line], table: Box | None = None) -> str:
         """Return why a line may not be seen as it is read; `""` if it is.
 
-        `around` is the table that it is in, or its own box, `block` the lines that share its height: all of a
-        header, or it alone.
+        `block` are the lines that share its height, all of a header or it alone, and `table` is what
+        it is in, if it is in one.
         """
+        around = table or line.box
         largest = line.largest
         size, baseline = largest.size, largest.baseline
         left, right = around.x0 - MARGIN * size, around.x1 + MARGIN * size
@@ -100,7 +101,7 @@ class Ink:
         )
         if any(box.meets(band) for box in self.odd):
             return "a note, a field or turned text is in the row, or the sheet is cropped"
-        if around is not line.box and any(box.meets(band) for box in self.blanks):
+        if table and any(box.meets(band) for box in self.blanks):
             return "a blank of the row has ink"
         for cell in line.cells:
             if doubt := cell.doubt or self._find_doubt_of(cell):

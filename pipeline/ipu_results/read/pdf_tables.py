@@ -6,13 +6,13 @@ from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import pairwise
 
+from ipu_results.ground.figures import is_figure
 from ipu_results.read.document import choose_header
 from ipu_results.read.pdf_glyphs import Box
 from ipu_results.read.pdf_lines import HAS_DIGIT, Cell, Line, Strip, enclose
 from ipu_results.read.text import (
     BLANK_FIELDS,
     LABEL_FIELDS,
-    is_figure,
     join_lines,
     known_names,
     normalise_text,

@@ -34,8 +34,6 @@ from ipu_results.schema.vocabulary import (
     TableHeader,
     explain_mismatch,
     find_headers,
-    load_vocabulary,
-    parse_unit,
 )
 
 COLUMNS = ("time_ms", "namespace", "event_type", "key", "value", "metadata")
@@ -81,14 +79,14 @@ def read_csv_columns(data: bytes, headers: Sequence[TableHeader]) -> ParsedDocum
         rows = pa_csv.read_csv(io.BytesIO(data), one_by_one, convert_options=options)
     except pa.ArrowInvalid as error:
         raise DamagedDocumentError(f"is not CSV: {error}") from error
+    if rows.num_rows != data.count(b"\n") - 1:
+        raise DamagedDocumentError("has a cell of several lines, or an empty line")
     for column, type_ in types.items():
         if pa.types.is_floating(type_):
             row = pc.index(pc.is_finite(rows[column]), False).as_py()
             if row >= 0:
                 place = f"line {row + 2}, column {column}"  # under the header
                 raise DamagedDocumentError("is not finite", place=place)
-    if rows.num_rows != data.count(b"\n") - 1:
-        raise DamagedDocumentError("has a cell of several lines, or an empty line")
     return ParsedDocument((), columnar=(ColumnTable(name, rows.combine_chunks()),))
 
 
@@ -104,12 +102,6 @@ def read_csv(data: bytes, headers: Sequence[TableHeader]) -> ParsedDocument:
     matched = find_headers(columns, headers)
     if not matched and not explain_mismatch(columns, headers):
         raise UnrecognisedDocumentError("has no known header", place="line 1")
-    units = load_vocabulary().units
-    for name in columns if matched else ():
-        if parse_unit(name) is not None and matched[0].field_of(name) not in units:
-            raise DamagedDocumentError(
-                f"{name!r} states a unit, which nothing reads", place="line 1"
-            )
     if not text.endswith("\n"):
         raise DamagedDocumentError("does not end with a line break: truncated", place="last line")
     assembler = Assembler(headers)

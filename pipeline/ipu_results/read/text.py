@@ -10,7 +10,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
 from ipu_results.errors import DamagedDocumentError
-from ipu_results.ground import figures
+from ipu_results.ground.figures import is_power
 from ipu_results.read.document import ParsedDocument, ReadProblem
 from ipu_results.schema.vocabulary import TableHeader, find_headers, normalise_header
 
@@ -40,7 +40,7 @@ LIGATURES = {code: unicodedata.normalize("NFKC", chr(code)) for code in range(0x
 CAPTION = re.compile(r"table\s+(?:\d+|[ivxl]+)\s*(?:[.:|–—-]|$)", re.IGNORECASE)
 CAPTION_NUMBER = re.compile(r"table\s+(?:\d+|[ivxl]+)\s*[.:]?$", re.IGNORECASE)
 METADATA = re.compile(rf"({'|'.join(map(re.escape, METADATA_LABELS))})\s*:\s*(.*)", re.IGNORECASE)
-POINT_LANGUAGES = frozenset("en zh ja ko th he hi bn ur ms fil ga cy x und".split())
+POINT_LANGUAGES = frozenset("en zh ja ko th he hi bn ur ms fil ga cy".split())
 NOT_WORDS = re.compile(r"[\W_]+")
 HYPHENATED = re.compile(r"(?<=[^\W\d_])-$")
 
@@ -112,9 +112,6 @@ def _web_encoding(declared: str) -> list[str]:
         return ["cp1252"]
     return [name] if WEB_ENCODING.fullmatch(name) else []
 
-
-is_figure = figures.is_figure
-is_power = figures.is_power
 
 CaptionOffer = tuple[bool, float, int, int]
 """Whether the caption does not name the table's measure, distance, number of the table, number of
@@ -199,8 +196,10 @@ def assign_captions(offers: Iterable[CaptionOffer]) -> dict[int, int]:
 
 
 def prints_decimal_points(language: str) -> bool:
-    """Check whether numbers in a language, such as "en-GB" or none, have decimal points in general."""
-    return not language or language.casefold().partition("-")[0] in POINT_LANGUAGES
+    """Check whether numbers in a language, such as "en-GB", have decimal points in general; without
+    a language nobody knows.
+    """
+    return language.casefold().partition("-")[0] in POINT_LANGUAGES
 
 
 def refuse_incomplete_tables(

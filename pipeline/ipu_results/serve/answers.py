@@ -178,12 +178,14 @@ def _describe(result: CitedResult, row: Row) -> dict[str, Any]:
                 "place": figure and figure.place,
             }
     conditions = {name: row[name] for name in SHOWN["result" if is_result else "microbenchmark"]}
+    what = result.description
     is_submitted = row["relationship"] == SUBMITTED
     if is_submitted:
         conditions = {name: _quote_text(value) for name, value in conditions.items()}
+        what = _quote_text(what)
     described = {
         "result_id": result.result_id,
-        "what": result.description,
+        "what": what,
         "relationship": row["relationship"],
         "interest": row["interest"],
         "interest_source": row["interest_source"],

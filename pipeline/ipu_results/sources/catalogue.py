@@ -189,9 +189,9 @@ def _find_invalid(sidecar: Sidecar) -> str | None:
         name for name in ("title", "publisher", "licence") if not getattr(sidecar, name).strip()
     ]:
         return f"{blank[0]} is blank"
-    if (sidecar.context is None) is not (sidecar.means is None) or not (
-        sidecar.means or "?"
-    ).strip():
+    is_signed = sidecar.context is not None
+    has_meaning = bool(sidecar.means and sidecar.means.strip())
+    if is_signed is not has_meaning:
         return "context and means are given together: `ipu-results add --force` drafts both"
     if letter := find_lookalike(sidecar.publisher):
         return (
@@ -247,10 +247,13 @@ class Document(Sidecar, frozen=True, kw_only=True):
 
     def read_shown(self) -> bytes | None:
         """Return the attached evidence of what a browser shows of the file, None if it has none."""
-        evidence = self.path.with_name(f"{self.path.name}{EVIDENCE}")
-        if evidence not in self.attached:
+        path = self.path.with_name(f"{self.path.name}{EVIDENCE}")
+        expected = self.attached.get(path)
+        if expected is None:
             return None
-        return read_limited(evidence, self.document_id, MAX_EVIDENCE_BYTES)
+        evidence = read_limited(path, self.document_id, MAX_EVIDENCE_BYTES)
+        self._check_digest(path.name, hashlib.sha256(evidence).hexdigest(), expected)
+        return evidence
 
     def read_attached_texts(self, suffix: str) -> dict[str, str]:
         """Return the UTF-8 text of each attachment with this suffix, by file stem, after a check of

@@ -40,6 +40,8 @@ printed.
 """
 MEASURED = "measured"
 CLAUSE_END = re.compile(r"[;=]|[.!?:](?=\s)")
+# of a condition's value: room for no sentence, as the pattern of schema/submission/lines.toml has it
+MAX_VALUE_WORDS, MAX_VALUE_CHARACTERS = 6, 60
 MAX_SLUG = 60  # characters of a folder's name
 ID_DIGITS = 12  # 48 bits: two of a million bundles have one id with a probability of 0.2 %
 
@@ -137,8 +139,9 @@ def format_conditions(conditions: Mapping[str, str]) -> str:
     """
     pairs = []
     for name, text in conditions.items():
-        words = CLAUSE_END.split(text)[0].split()
-        if value := " ".join(words[:6])[:60].rstrip(" .!?:"):
+        words = CLAUSE_END.split(text)[0].split()[:MAX_VALUE_WORDS]
+        value = " ".join(words)[:MAX_VALUE_CHARACTERS].rstrip(" .!?:")
+        if value:
             pairs.append(f"{name} = {value}")
     return "; ".join(pairs)
 
