@@ -117,6 +117,8 @@ def test_existing_sidecar_is_kept_unless_forced_and_then_keeps_what_was_filled_i
     path = put("page.html", training_page(GPT2))
     assert add(path)[0] == 0
     fill_in(path)
+    sidecar = path.with_name("page.html.toml")
+    sidecar.write_text(f'decimal_mark = "comma"\n{sidecar.read_text("utf-8")}', "utf-8")
     path.write_bytes(training_page(GPT2, RESNET))
     before = list_files(path)
     status, output, errors = add(path)
@@ -126,6 +128,7 @@ def test_existing_sidecar_is_kept_unless_forced_and_then_keeps_what_was_filled_i
     assert add(path, "--force")[0] == 0
     [document] = load_catalogue(path.parents[1])
     assert (document.title, document.tables["bow_training"].rows) == ("t", 2)
+    assert document.decimal_mark is None  # it was read on other bytes
     assert document.read_bytes() == path.read_bytes()
 
 

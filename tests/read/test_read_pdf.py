@@ -325,6 +325,9 @@ def test_rows_after_a_note_on_the_next_page_or_in_the_next_column_are_told() -> 
     columns = set_texts([*rows, *place_rows(700, ROWS[1][:3], (400, 500))])
     assert problems(read_paper(pages)) == [("qwant_table_1", None, "rows-below")]
     assert problems(read_paper(columns))[0][2] == "unknown-header"
+    low = place_rows(400, [HEADER, *ROWS[1]], (100, 200))
+    above = set_texts([*low, *place_rows(700, ROWS[1][:3], (400, 500))])
+    assert problems(read_paper(above)) == [("qwant_table_1", None, "rows-below")]
 
 
 def test_table_that_begins_again_on_the_next_page_is_read_once() -> None:
