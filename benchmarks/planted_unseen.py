@@ -385,32 +385,23 @@ def replace_chip_count(draw: Draw, row: Row, _: Row) -> Change | None:
     return replace("chip_count", CHIP_COUNTS)(draw, row, row)
 
 
-def resize_machine(draw: Draw, row: Row, _: Row) -> Change | None:
-    """Print the machine of the next size; the number of chips goes with it."""
-    others = SIZES.get(row["platform"])
-    if not others:
-        return None
-    platform = draw.choice(others)
-    return {"platform": platform, "chip_count": count_chips(platform)}
-
-
-def count_chips(platform: str) -> int:
-    """Count the chips that the name of a machine gives."""
-    count = re.search(r"^\d+(?=x )|(?<=Pod|POD)\d+$", platform)
-    return int(count[0]) if count else IPUS_OF[platform]
-
-
-def replace_machine(siblings: Siblings) -> Changer:
-    """Return a mistake that prints a machine of as many chips of another kind."""
+def replace_machine(siblings: Siblings, column: str, find: Callable[[str], int | str]) -> Changer:
+    """Return a mistake that prints another machine; what its name gives of the column goes with it."""
 
     def change(draw: Draw, row: Row, _: Row) -> Change | None:
         others = siblings.get(row["platform"])
         if not others:
             return None
         platform = draw.choice(others)
-        return {"platform": platform, "chip": find_chip(platform)}
+        return {"platform": platform, column: find(platform)}
 
     return change
+
+
+def count_chips(platform: str) -> int:
+    """Count the chips that the name of a machine gives."""
+    count = re.search(r"^\d+(?=x )|(?<=Pod|POD)\d+$", platform)
+    return int(count[0]) if count else IPUS_OF[platform]
 
 
 def find_chip(platform: str) -> str:
@@ -449,9 +440,9 @@ UNSEEN: Mapping[str, tuple[Mistake, ...]] = {
         Mistake("packing left out or made up", replace("variant", PACKING)),
         Mistake("other setting or size in the variant", replace("variant", SETTINGS)),
         Mistake("other number of chips", replace_chip_count),
-        Mistake("machine of the next size", resize_machine),
-        Mistake("machine of the other generation", replace_machine(GENERATIONS)),
-        Mistake("GPU of another form or memory", replace_machine(GPUS)),
+        Mistake("machine of the next size", replace_machine(SIZES, "chip_count", count_chips)),
+        Mistake("machine of the other generation", replace_machine(GENERATIONS, "chip", find_chip)),
+        Mistake("GPU of another form or memory", replace_machine(GPUS, "chip", find_chip)),
         Mistake("SDK beside it", replace("sdk_version", SDKS)),
         Mistake("other kind of latency", replace("latency_basis", LATENCY_KINDS)),
     ),

@@ -16,10 +16,9 @@ from benchmarks.documents.browser import is_installed
 
 
 @cache
-def _open_browser() -> Browser | None:
+def _open_browser(folder: Path) -> Browser:
     """Return the one browser of this process; it ends with it."""
-    folder = find_modules()
-    return Browser(folder) if folder is not None and is_installed() else None
+    return Browser(folder)
 
 
 def find_shown(data: bytes) -> ShownPage | None:
@@ -27,9 +26,10 @@ def find_shown(data: bytes) -> ShownPage | None:
 
     Raises BrowserError, and UnprovenDocumentError for a page that lacks a file.
     """
-    browser = _open_browser()
-    if browser is None:
+    modules = find_modules()
+    if modules is None or not is_installed():
         return None
+    browser = _open_browser(modules)
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder, "page.html")
         path.write_bytes(data)

@@ -35,6 +35,10 @@ def test_every_result_that_a_contradiction_rests_on_is_listed_with_it(query: Que
 def test_every_contradiction_of_figures_is_told_by_a_flag(query: Query) -> None:
     told = "FROM flags WHERE rule IN ('R29', 'R34', 'R35') AND contains(message, contradiction_id)"
     assert query(f"FROM detail.contradicted WHERE NOT EXISTS ({told})") == []
+    of_row = f"{told} AND flags.result_id = contradicted.result_id"
+    in_doubt = "FROM detail.contradicted WHERE severity <> 'info'"
+    assert query(f"SELECT count(*) > 200 {in_doubt}") == [(True,)]
+    assert query(f"{in_doubt} AND NOT EXISTS ({of_row})") == []
 
 
 def test_contradiction_without_a_figure_in_doubt_is_told_once(query: Query) -> None:

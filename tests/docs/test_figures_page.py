@@ -11,7 +11,8 @@ from ipu_results.read.text import clean_cell
 
 from tests.docs.docs_support import REFERENCE
 
-ROWS = [line.split("|")[1:-1] for line in (REFERENCE / "figures.md").read_text().splitlines()]
+PAGE = (REFERENCE / "figures.md").read_text(encoding="utf-8")
+ROWS = [line.split("|")[1:-1] for line in PAGE.splitlines()]
 MARKED = [row for row in ROWS if len(row) == 5 and "`" in row[0]]
 REFUSED = [text for row in ROWS if len(row) == 2 for text in re.findall("`([^`]+)`", row[1])]
 
@@ -27,6 +28,22 @@ def read(text: str, mark: DecimalMark) -> str:
 def test_figure_with_either_mark(row: list[str]) -> None:
     text, *values = (cell.strip(" `") for cell in row)
     assert [read(text, mark) for mark in DecimalMark] == values
+
+
+def test_every_figure_of_the_page_is_tested() -> None:
+    assert len(MARKED) == 10
+
+
+def test_footnotes() -> None:
+    marks, others = PAGE.split("## Footnotes")[1].split(", and other raised")
+    lifted = re.findall("`([^`]+)`", marks)
+    assert lifted == ["*", "†", "‡", "§", "¶", "1"]
+    for mark in (*lifted[:-1], "¹"):
+        assert [clean_cell(f"{figure}{mark}") for figure in ("37112", "1.94")] == ["37112", "1.94"]
+    raised = re.findall("`([^`]+)`", others)
+    assert [clean_cell(figure) for figure in raised] == ["37,112", "1.94"]
+    for figure in ("37112²", "1.94(1)", "1.94[1]"):
+        assert [read(figure, mark) for mark in DecimalMark] == ["–"] * len(DecimalMark)
 
 
 def test_quarantined_figures() -> None:

@@ -69,6 +69,16 @@ CASES = {
     "an entry of the maker": (ENTRY.format("'H100-SXM-80GB'", "NVIDIA"), "official", "maker"),
     "an entry of a rival": (ENTRY.format("'H100-SXM-80GB'", "Google"), "official", "rival"),
     "an entry of two": (ENTRY.format("'GB200'", "CoreWeave + IBM + NVIDIA"), "official", "both"),
+    "an entry of a party that is called somewhat like a maker": (
+        ENTRY.format("'H100-SXM-80GB'", "X-Team"),
+        "official",
+        "neither",
+    ),
+    "an entry of two without blanks": (
+        ENTRY.format("'H100-SXM-80GB'", "Lab+NVIDIA"),
+        "official",
+        "both",
+    ),
     "an entry of a server's maker": (ENTRY.format("'MI300X'", "Dell"), "official", "neither"),
     "an entry on processors": (ENTRY.format("NULL", "Intel"), "official", "maker"),
     "a run of ours": (

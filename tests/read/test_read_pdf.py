@@ -376,18 +376,23 @@ def test_lost_figure_is_a_problem_of_its_row(row: int) -> None:
 
 @pytest.mark.parametrize("caption", SIDES)
 @pytest.mark.parametrize(
-    ("number", "table"),
+    ("number", "table", "above"),
     [
-        *((number, paper.with_header(TABLES[number], 1, "Foo")) for number in (1, 2, 3)),
-        (2, paper.without_column(TABLES[2], 0)),
-        (2, paper.without_column(TABLES[2], 1)),
+        (1, paper.with_header(TABLES[1], 1, "Foo"), (3,)),
+        (2, paper.with_header(TABLES[2], 1, "Foo"), (1, 3)),
+        (3, paper.with_header(TABLES[3], 1, "Foo"), ()),
+        (2, paper.without_column(TABLES[2], 0), ()),
+        (2, paper.without_column(TABLES[2], 1), ()),
     ],
 )
 def test_lost_column_or_renamed_header_is_a_problem_and_gets_no_rows_of_another_table(
-    number: int, table: paper.PaperTable, caption: str
+    number: int, table: paper.PaperTable, above: tuple[int, ...], caption: str
 ) -> None:
     document = read_paper(make_pdf(*(TABLES | {number: table}).values(), caption=caption))
-    assert (f"qwant_table_{number}", None, "unknown-header") in problems(document)
+    assert problems(document) == [
+        (f"qwant_table_{number}", None, "unknown-header"),
+        *((f"qwant_table_{other}", None, "rows-below") for other in above),
+    ]
     assert tables(document) == {f"qwant_table_{n}": ROWS[n] for n in ROWS if n != number}
 
 

@@ -97,15 +97,11 @@ class PaperTable:
     """Rows of cells under a header.
 
     `1.36^*` sets the asterisk raised and small; an empty cell prints nothing.
-
-    `split` puts blocks between the first `split_after` rows and the others.
     """
 
     caption: str
     columns: tuple[str, ...]
     rows: tuple[tuple[str, ...], ...]
-    split_after: int | None = None
-    split: tuple[Paragraph | Break, ...] = ()
 
 
 Block = Title | Paragraph | Lines | Break | PaperTable
@@ -263,11 +259,11 @@ def set_rule(press: Press, widths: Sequence[float]) -> None:
 
 
 def set_table(press: Press, table: PaperTable) -> None:
-    """Set caption, header and rows, in one column if the table is not split."""
+    """Set caption, header and rows in one column."""
     widths = measure_columns(press, table)
     press.skip(GAP_AROUND_TABLE)
     height = press.style.size * LEADING * (len(table.rows) + 5) + GAP_BEFORE_CAPTION
-    if not table.split and press.y - height < press.geometry.bottom:
+    if press.y - height < press.geometry.bottom:
         press.next_column()
     if press.style.caption == "above":
         set_caption(press, table.caption)
@@ -275,9 +271,7 @@ def set_table(press: Press, table: PaperTable) -> None:
     set_rule(press, widths)
     set_cells(press, table.columns, widths)
     set_rule(press, widths)
-    for number, row in enumerate(table.rows):
-        if number == table.split_after:
-            set_blocks(press, table.split)
+    for row in table.rows:
         set_cells(press, row, widths)
     set_rule(press, widths)
     if press.style.caption == "below":

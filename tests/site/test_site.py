@@ -125,7 +125,9 @@ def test_findings_of_the_start_page_are_those_of_the_docs(
     rows = [line.strip("| ").split(" | ") for line in docs.splitlines() if line.startswith("| ")]
     shown = {(f"{statement}. {figure}.", f"{objection}.") for statement, figure, objection in rows}
     assert {(finding["text"], finding["objection"]) for finding in findings} <= shown
+    assert all(finding["bars"] for finding in findings)
     assert all(bar["value"] > 0 for finding in findings for bar in finding["bars"])
+    assert [len(finding["bars"]) for finding in findings if finding["name"] == "too_short"] == [6]
 
 
 def test_every_result_has_its_exact_figures(first_view: Mapping[str, Any]) -> None:
