@@ -380,7 +380,7 @@ def test_lost_figure_is_a_problem_of_its_row(row: int) -> None:
     [
         (1, paper.with_header(TABLES[1], 1, "Foo"), (3,)),
         (2, paper.with_header(TABLES[2], 1, "Foo"), (1, 3)),
-        (3, paper.with_header(TABLES[3], 1, "Foo"), ()),
+        (3, paper.with_header(TABLES[3], 1, "Foo"), (1, 2)),
         (2, paper.without_column(TABLES[2], 0), ()),
         (2, paper.without_column(TABLES[2], 1), ()),
     ],
