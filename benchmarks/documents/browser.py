@@ -165,7 +165,7 @@ def mark_unseen(tables: Sequence[Table], shown: Sequence[ShownTable]) -> list[Ta
                 strict=True,
             )
         ]
-        marked.append(replace(table, rows=tuple(map(tuple, kept))))
+        marked.append(replace(table, rows=kept))
     return marked
 
 

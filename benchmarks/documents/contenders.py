@@ -1,17 +1,13 @@
-"""Read generated documents with other programs: pandas.read_html, pdfplumber, camelot, tabula."""
+"""Read generated documents with other programs: pandas.read_html and pdfplumber."""
 
 from __future__ import annotations
 
 import io
-import logging
 import re
-import tempfile
 import warnings
 from collections.abc import Callable, Iterable, Sequence
 from decimal import Decimal, InvalidOperation
-from importlib.util import find_spec
 from itertools import takewhile
-from pathlib import Path
 from typing import Any
 
 import pandas as pd
@@ -48,7 +44,6 @@ def judge_grids(read: GridReader, data: bytes, tables: Sequence[Table]) -> Verdi
 
 def _matches(grid: Grid, table: Table) -> bool:
     names = [normalise_header(name) for name in table.columns]
-    printed = [cells for number, cells in enumerate(table.rows) if number not in table.hidden_rows]
     for start, row in enumerate(grid):
         header = [normalise_header(cell) for cell in row]
         if all(name in header for name in names):
@@ -57,11 +52,11 @@ def _matches(grid: Grid, table: Table) -> bool:
                 lambda row: not {*map(normalise_header, row)} & {*names}, grid[start + 1 :]
             )
             rows = [[row[place] for place in places] for row in below if any(row)]
-            more = [row for row in rows[len(printed) :] if all(row) and len(set(row)) > 1]
+            more = [row for row in rows[len(table.rows) :] if all(row) and len(set(row)) > 1]
             same = (
-                all(map(_equals, row, cells)) for row, cells in zip(rows, printed, strict=False)
+                all(map(_equals, row, cells)) for row, cells in zip(rows, table.rows, strict=False)
             )
-            return len(rows) >= len(printed) and not more and all(same)
+            return len(rows) >= len(table.rows) and not more and all(same)
     return False
 
 
@@ -111,44 +106,7 @@ def read_with_pdfplumber(strategy: str) -> GridReader:
     return read
 
 
-def read_with_camelot(flavor: str) -> GridReader:
-    def read(data: bytes) -> Iterable[Grid]:
-        import camelot  # noqa: PLC0415  (not a dependency)
-
-        with tempfile.TemporaryDirectory() as folder:
-            path = Path(folder, "a.pdf")
-            path.write_bytes(data)
-            return [
-                table.df.astype(str).values.tolist()
-                for table in camelot.read_pdf(str(path), "all", flavor=flavor)
-            ]
-
-    return read
-
-
-def read_with_tabula(data: bytes) -> Iterable[Grid]:
-    """Return the grids of tabula-java, in this process through its own bridge if that is installed."""
-    import tabula  # noqa: PLC0415  (not a dependency)
-
-    with tempfile.TemporaryDirectory() as folder:
-        path = Path(folder, "a.pdf")
-        path.write_bytes(data)
-        options = {"dtype": str, "header": None}
-        frames = tabula.read_pdf(path, pages="all", pandas_options=options, silent=True)
-        return [frame.fillna("").astype(str).values.tolist() for frame in frames]
-
-
-HTML_CONTENDERS: dict[str, GridReader] = {"pandas.read_html": read_with_pandas}
-PDF_CONTENDERS: dict[str, GridReader] = {
-    "pdfplumber, lines": read_with_pdfplumber("lines"),
-    "pdfplumber, text": read_with_pdfplumber("text"),
+CONTENDERS: dict[str, dict[str, GridReader]] = {
+    "html": {"pandas.read_html": read_with_pandas},
+    "pdf": {f"pdfplumber, {name}": read_with_pdfplumber(name) for name in ("lines", "text")},
 }
-if find_spec("camelot"):
-    logging.getLogger("camelot").setLevel(logging.CRITICAL)
-    PDF_CONTENDERS |= {
-        f"camelot, {flavor}": read_with_camelot(flavor) for flavor in ("lattice", "stream")
-    }
-if find_spec("tabula"):
-    PDF_CONTENDERS["tabula"] = read_with_tabula
-SLOW_CONTENDERS = frozenset({"tabula", "camelot, lattice"})
-CONTENDERS = {"html": HTML_CONTENDERS, "pdf": PDF_CONTENDERS}

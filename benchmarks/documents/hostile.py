@@ -14,21 +14,14 @@ from random import Random
 from typing import Any
 
 from benchmarks.documents import browser
-from benchmarks.documents.html import MARKUPS, Markup, write_page, write_table
-from benchmarks.documents.judge import Verdict, read_and_judge
+from benchmarks.documents.html import MARKUPS, ORDINARY, write_page
+from benchmarks.documents.judge import Trial, read_and_judge
 from benchmarks.documents.mutations import Draft, mark_unreadable
 from benchmarks.documents.tables import Table, draw_tables
 
 CONSTRUCTS: dict[str, dict[str, Any]] = tomllib.loads(
     Path(__file__).with_suffix(".toml").read_text(encoding="utf-8")
 )
-ORDINARY = {
-    name: Markup(**entry)
-    for name, entry in tomllib.loads(
-        Path(__file__).with_name("ordinary.toml").read_text(encoding="utf-8")
-    ).items()
-}
-"""Pages of common programs, which hide nothing."""
 UNKNOWABLE = frozenset(name for name, entry in CONSTRUCTS.items() if "unknowable" in entry)
 """Constructs of which a written page does not say what they show."""
 MAX_ROWS = 4
@@ -45,17 +38,15 @@ def build_page(construct: str, seed: int) -> tuple[bytes, list[Table]]:
     )
     # by a rule or a text for all of the figures
     changes_all = not entry.get("seen") and entry["cell"] == "{0}"
-    for number, table in enumerate(tables):
-        rows = [list(row) for row in table.rows]
-        for row in rows:
+    for table in tables:
+        for row in table.rows:
             places = [place for place, cell in enumerate(row) if cell.value is not None]
             for place in places if changes_all else random.sample(places, 1):
                 markup = entry["cell"].format(row[place].text, random.randint(1, 9))
                 row[place] = replace(row[place], markup=markup)
                 row[place] = row[place] if entry.get("seen") else mark_unreadable(row[place])
-        tables[number] = replace(table, rows=tuple(map(tuple, rows)))
     markup = replace(MARKUPS["plain"], **entry.get("markup", {}))
-    page = write_page(Draft(tables), [write_table(table, markup, {}) for table in tables], markup)
+    page = write_page(Draft(tables), markup)
     page = page.replace("</head>", entry.get("head", "").format() + "</head>", 1)
     page = DECOY.sub(
         lambda row: FIRST_DIGIT.sub(lambda digit: str(int(digit[0]) % 9 + 1), row[0]), page
@@ -67,7 +58,7 @@ def build_page(construct: str, seed: int) -> tuple[bytes, list[Table]]:
     )
 
 
-def run_hostile(count: int) -> Iterator[tuple[str, Verdict]]:
+def run_hostile(count: int) -> Iterator[Trial]:
     """Read and judge this many pages, each construct in turn; by what a browser shows, too, if
     there is one.
     """
@@ -75,24 +66,22 @@ def run_hostile(count: int) -> Iterator[tuple[str, Verdict]]:
     jobs = [(names[number % len(names)], number) for number in range(count)]
     pages = (build_page(*job)[0].decode() for job in jobs)
     shown = browser.render(pages) if browser.is_installed() else repeat(None)
-    for job, seen in zip(jobs, shown, strict=False):
-        data, tables = build_page(*job)
-        yield (
-            job[0],
-            read_and_judge(data, tables if seen is None else browser.mark_unseen(tables, seen)),
-        )
+    for (name, number), seen in zip(jobs, shown, strict=False):
+        data, tables = build_page(name, number)
+        if seen is not None:
+            tables = browser.mark_unseen(tables, seen)
+        yield Trial("html, hostile", name, data, tables, read_and_judge(data, tables))
 
 
-def run_ordinary(count: int) -> Iterator[tuple[str, Verdict]]:
+def run_ordinary(count: int) -> Iterator[Trial]:
     """Read and judge this many ordinary pages, each kind in turn."""
     for number in range(count):
         name = [*ORDINARY][number % len(ORDINARY)]
         random = Random(number)
         rows = random.randint(1, MAX_ROWS)
         tables = draw_tables(random, paper=False, rows=rows, units_in_captions=False)
-        written = [write_table(table, ORDINARY[name], {}) for table in tables]
-        page = write_page(Draft(tables), written, ORDINARY[name])
-        yield name, read_and_judge(page.encode(), tables)
+        data = write_page(Draft(tables), ORDINARY[name]).encode()
+        yield Trial("html, ordinary", name, data, tables, read_and_judge(data, tables))
 
 
 def find_contradicted() -> list[str]:

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import re
+import tomllib
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
+from pathlib import Path
 from random import Random
 
 from reportlab.pdfbase import pdfdoc
 
-from benchmarks.documents.judge import Verdict, read_and_judge
+from benchmarks.documents.judge import Trial, read_and_judge
 from benchmarks.documents.mutations import mark_unreadable
 from benchmarks.documents.pdf import LAYOUTS, Layout, Pen, draw_lines, draw_table, measure_columns
 from benchmarks.documents.tables import Cell, Table, draw_tables
@@ -25,10 +27,8 @@ class Construct:
     """How some figures are drawn, what is printed near the tables, and what is done to the bytes of
     the file.
 
-    `draw` are operators of PDF: `()` is the figure, `(<7)` and `(7>)` the figure with text before
-    or after it, `(=7)` other text, `W` its width. The place is that of the figure, in units of a
-    tenth of its size. `seen` is whether a reader of the page sees the figure as printed; all
-    figures are altered where `near` is.
+    `draw` are operators, as in `hostile_pdf.toml`. `seen` is whether a reader of the page sees the
+    figure as printed; all figures are altered where `near` is.
     """
 
     draw: str = ""
@@ -60,86 +60,16 @@ def _update(data: bytes) -> bytes:
     return data + b"\n" + body + index + trailer
 
 
-HIDDEN = {
-    "white": "1 g ()",
-    "nearly white": "0.95 g ()",
-    "white box": "() 1 g 0 -2 W 12 re f",
-    "half a box": "() 1 g 1 -2 W 12 re f",
-    "lower half": "() 1 g 0 -2 W 5 re f",
-    "nearly white box": "() 0.99 g 0 -2 W 12 re f",
-    "black box": "() 0 -2 W 12 re f",
-    "invisible": "3 Tr ()",
-    "clip only": "7 Tr ()",
-    "clipped": "0 -3 5 20 re W n (<7)",
-    "without width": "0.01 0 0 1 0 0 cm ()",
-    "tiny": "0.1 0 0 0.1 0 0 cm ()",
-}
-DRAWN_OVER = {
-    "strike": "() 1 w 0 3 m W 3 l S",
-    "red strike below": "1 0 0 RG 1 w 0 3 m W 3 l S ()",
-    "thick strike": "() 0 2 W 2.2 re f",
-    "tilted strike": "() 1 w 0 0 m W 8 l S",
-    "bent strike": "() 0.6 w 0 3 m 5 9 5 -2 W 3 c S",
-    "dashed strike": "() [1 1] 0 d 0.6 w 0 3 m W 3 l S",
-    "strike in pieces": "() 0 3 1 0.5 re 2 3 1 0.5 re 4 3 1 0.5 re f",
-    "strike by dash": "() (=\\227)",
-    "strike by slash": "() (=/)",
-    "overline of a digit": "() 0.6 w 0 8.5 m 5 8.5 l S",
-    "line minus": "() 0.8 w -5 3 m -1 3 l S",
-    "path digit": "() -3 0 1 7 re f",
-    "path point": "() W 0 1 1 re f",
-    "tall bar of a 1": "() -3 -0.3 1 7.4 re f",
-    "picture over": "() q W 0 0 10 0 -1 cm BI /W 1 /H 2 /BPC 8 /CS /G ID \377\000 EI Q",
-    "picture before": "() q 5 0 0 9 -7 0 cm BI /W 1 /H 2 /BPC 8 /CS /G ID \377\000 EI Q",
-    "other text above": "() 1 0 0 rg (=X777)",
-    "other text below": "1 g (<7) 0 g ()",
-    "stacked": "() 1 0 0 1 0 3 cm ()",
-}
-SET_OTHERWISE = {
-    "mirrored": "-1 0 0 1 W 0 cm ()",
-    "upside down": "-1 0 0 -1 W 7 cm ()",
-    "flipped": "1 0 0 -1 0 7 cm ()",
-    "turned": "0 1 -1 0 7 0 cm ()",
-    "raised rest": "() 1 0 0 1 W 6 cm (=7)",
-    "small rest": "() 0.5 0 0 0.5 W 5 cm (=3)",
-    "lowered rest": "() 0.5 0 0 0.5 W -2 cm (=7)",
-    "outlined in white": "1 G 1 Tr ()",
-}
-OTHER_TEXT = {
-    **{text: f"({text}>)" for text in (" k", "M", " - 7", " %", "x10")},
-    **{text: f"({text})" for text in ("<-", "<<", "<O")},
-}
-SEEN = {
-    "overline": "() 1 w 0 9 m W 9 l S",
-    "underline": "() 1 w 0 -2 m W -2 l S",
-    "marked": "1 1 0 rg 0 -2 W 12 re f 0 g ()",
-    "slanted": "1 0 0.2 1 0 0 cm ()",
-    "narrow": "0.6 0 0 1 0 0 cm ()",
-    "outlined": "0.2 w 1 Tr ()",
-    "replaced by tag": "/Span <</ActualText (7)>> BDC () EMC",
-}
-NOTES = ("FreeText", "StrikeOut", "Square", "Stamp", "Ink", "Popup", "Widget")
-SCALES = (
-    "Results (in thousands)",
-    "All figures of this report are in units of 1000.",
-    "Performance [x 1000]",
-    "Alle Angaben in Tausend",
-)
-
-
 def _replace(old: bytes, new: bytes) -> Callable[[bytes], bytes]:
     return lambda data: re.sub(old, new, data)
 
 
 ENCODING = rb"/Encoding /WinAnsiEncoding"
-CONSTRUCTS: dict[str, Construct] = {
-    name: Construct(draw)
-    for group in (HIDDEN, DRAWN_OVER, SET_OTHERWISE, OTHER_TEXT)
-    for name, draw in group.items()
-}
-CONSTRUCTS |= {name: Construct(draw, seen=True) for name, draw in SEEN.items()}
-CONSTRUCTS |= {f"note: {kind}": Construct("()", note=kind) for kind in NOTES}
-CONSTRUCTS |= {f"near: {text}": Construct(near=text) for text in SCALES}
+LISTED = tomllib.loads(Path(__file__).with_suffix(".toml").read_text(encoding="utf-8"))
+CONSTRUCTS = {name: Construct(draw) for name, draw in LISTED["altered"].items()}
+CONSTRUCTS |= {name: Construct(draw, seen=True) for name, draw in LISTED["seen"].items()}
+CONSTRUCTS |= {f"note: {kind}": Construct("()", note=kind) for kind in LISTED["around"]["notes"]}
+CONSTRUCTS |= {f"near: {text}": Construct(near=text) for text in LISTED["around"]["texts"]}
 CONSTRUCTS |= {
     "junk before": Construct(change=lambda data: b"junk\r\n" + data, seen=True),
     "junk after": Construct(change=lambda data: data + b"\n" * 200, seen=True),
@@ -161,9 +91,9 @@ class HostilePen(Pen):
 
     construct = Construct()
 
-    def draw(self, cell: Cell, x: float, y: float, hidden: bool = False) -> None:
+    def draw(self, cell: Cell, x: float, y: float) -> None:
         if not cell.markup or not self.construct.draw:
-            super().draw(cell, x, y, hidden)
+            super().draw(cell, x, y)
             return
         text, size, canvas = cell.markup, self.layout.size, self.canvas
         width = canvas.stringWidth(text, self.layout.font, EM)
@@ -191,9 +121,8 @@ def build_pdf(name: str, seed: int) -> tuple[bytes, list[Table]]:
     construct, random = CONSTRUCTS[name], Random(seed)
     rows = random.randint(1, MAX_ROWS)
     tables = draw_tables(random, random.random() < 0.5, rows, units_in_captions=True)
-    for number, table in enumerate(tables):
-        cells = [list(row) for row in table.rows]
-        for row in cells:
+    for table in tables:
+        for row in table.rows:
             figures = [
                 place
                 for place, cell in enumerate(row)
@@ -203,10 +132,9 @@ def build_pdf(name: str, seed: int) -> tuple[bytes, list[Table]]:
             for place in chosen if construct.draw or not construct.seen else ():
                 marked = replace(row[place], markup=row[place].text)
                 row[place] = marked if construct.seen else mark_unreadable(marked)
-        tables[number] = replace(table, rows=tuple(map(tuple, cells)))
-    pen = HostilePen(construct.layout, {}, 0)
+    pen = HostilePen(construct.layout)
     widths = [[width + 12 for width in measure_columns(pen, table)] for table in tables]
-    pen = HostilePen(construct.layout, {}, max(map(sum, widths)))
+    pen = HostilePen(construct.layout, max(map(sum, widths)))
     pen.construct = construct
     pen.canvas.setPageCompression(0)
     draw_lines(pen, [construct.near] if construct.near else [])
@@ -217,9 +145,10 @@ def build_pdf(name: str, seed: int) -> tuple[bytes, list[Table]]:
     return construct.change(data) if construct.change else data, tables
 
 
-def run_hostile_pdf(count: int) -> Iterator[tuple[str, Verdict]]:
+def run_hostile_pdf(count: int) -> Iterator[Trial]:
     """Read and judge this many PDFs, each construct in turn."""
-    names = list(CONSTRUCTS)
+    names = [*CONSTRUCTS]
     for number in range(count):
         name = names[number % len(names)]
-        yield name, read_and_judge(*build_pdf(name, number))
+        data, tables = build_pdf(name, number)
+        yield Trial("pdf, hostile", name, data, tables, read_and_judge(data, tables))

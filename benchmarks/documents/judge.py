@@ -52,6 +52,17 @@ class Verdict:
     reason: str = ""
 
 
+@dataclass(frozen=True, slots=True)
+class Trial:
+    """One document of a kind, what is in it, and how it was read."""
+
+    kind: str
+    name: str
+    data: bytes
+    tables: Sequence[Table]
+    verdict: Verdict
+
+
 def read_and_judge(data: bytes, tables: Sequence[Table]) -> Verdict:
     """Read a document as `ingest` does, and normalise it.
 
@@ -157,11 +168,10 @@ def _read_row(cells: Sequence[tuple[str, str, float | None, str | None]]) -> Row
 
 
 def find_printed_rows(table: Table) -> list[Row]:
-    """Return what the visible rows say. A row with an unreadable cell equals no row."""
-    rows = [row for number, row in enumerate(table.rows) if number not in table.hidden_rows]
+    """Return what the rows say. A row with an unreadable cell equals no row."""
     return [
         frozenset((name, _print_value(cell)) for name, cell in zip(table.fields, row, strict=True))
-        for row in rows
+        for row in table.rows
     ]
 
 

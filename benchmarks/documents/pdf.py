@@ -6,7 +6,6 @@ import io
 import re
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from random import Random
 
 from reportlab.lib import colors
 from reportlab.lib.pagesizes import letter
@@ -15,18 +14,11 @@ from reportlab.pdfbase.ttfonts import TTFont
 from reportlab.pdfgen.canvas import Canvas
 
 from benchmarks.documents.mutations import Draft
-from benchmarks.documents.tables import BOLD, HIDDEN, RAISED, STRUCK, Cell, Run, Table, to_cell
+from benchmarks.documents.tables import BOLD, RAISED, Cell, Run, Table, to_cell
 
 MARGIN = 50.0
 SMALL, RISE = 0.65, 0.35  # of a footnote mark, in ems
-MARK_STYLES = {
-    "raised-large": (0.9, RISE),
-    "raised-same-size": (1.0, RISE),
-    "baseline-small": (SMALL, 0.0),
-}
 BOLD_FONTS = {"Times-Roman": "Times-Bold"}
-DOUBLE_OFFSET = 0.3  # points between two strikes of one glyph
-SPACING = 0.4  # points between letters
 SUPERSCRIPT = re.compile("([⁻⁰⁴⁵⁶⁷⁸⁹¹²³]+)")
 PLAIN_DIGITS = str.maketrans("⁻⁰¹²³⁴⁵⁶⁷⁸⁹−\u2009\u202f", "-0123456789-\u00a0\u00a0")
 PROSE = (
@@ -80,8 +72,8 @@ PDF_UNUSUAL = frozenset({"turned page", "continued", "cropped"})
 class Pen:
     """Draws runs of text on a canvas, and keeps the height of the page that is left."""
 
-    def __init__(self, layout: Layout, style: dict[str, str], width: float) -> None:
-        self.layout, self.style = layout, style
+    def __init__(self, layout: Layout, width: float = 0.0) -> None:
+        self.layout = layout
         if layout.font == "Vera" and "Vera" not in pdfmetrics.getRegisteredFontNames():
             pdfmetrics.registerFont(TTFont("Vera", "Vera.ttf"))
             pdfmetrics.registerFont(TTFont("Vera-Bold", "VeraBd.ttf"))
@@ -120,12 +112,9 @@ class Pen:
         """Return font, size and rise of a run."""
         font, size, rise = self.layout.font, self.layout.size, 0.0
         if run.style == RAISED:
-            share, up = MARK_STYLES.get(self.style.get("raise", ""), (SMALL, RISE))
-            size, rise = size * share, size * up
+            size, rise = SMALL * size, RISE * size
         if run.style == BOLD:
             font = BOLD_FONTS.get(font, f"{font}-Bold")
-        if run.style == HIDDEN and self.style.get("hide") == "zero-size":
-            size = 0.1
         return font, size, rise
 
     def measure(self, cell: Cell) -> float:
@@ -133,42 +122,15 @@ class Pen:
 
     def _measure_run(self, run: Run) -> float:
         font, size, _ = self.font_of(run)
-        extra = SPACING if "spaced" in self.style else 0.0
-        return float(pdfmetrics.stringWidth(run.text, font, size)) + extra * len(run.text)
+        return float(pdfmetrics.stringWidth(run.text, font, size))
 
-    def draw(self, cell: Cell, x: float, y: float, hidden: bool = False) -> None:
+    def draw(self, cell: Cell, x: float, y: float) -> None:
         """Draw a cell; one with a `markup` is drawn otherwise by the pens of hostile documents."""
         for run in _spell_runs(cell):
-            self._draw_run(replace(run, style=HIDDEN) if hidden else run, x, y)
+            font, size, rise = self.font_of(run)
+            self.canvas.setFont(font, size)
+            self.canvas.drawString(x, y + rise, run.text)
             x += self._measure_run(run)
-
-    def _draw_run(self, run: Run, x: float, y: float) -> None:
-        font, size, rise = self.font_of(run)
-        width, canvas = self._measure_run(run), self.canvas
-        hide = self.style.get("hide", "white") if run.style == HIDDEN else ""
-        canvas.saveState()
-        if hide == "clip":
-            path = canvas.beginPath()
-            path.rect(0, 0, 5, 5)
-            canvas.clipPath(path, stroke=0, fill=0)
-        elif hide and hide not in ("covered", "mode-3", "zero-size"):
-            canvas.setFillAlpha(0)
-        line = canvas.beginText()
-        line.setFont(font, size)
-        line.setCharSpace(SPACING if "spaced" in self.style else 0)
-        line.setTextRenderMode(3 if hide == "mode-3" else 0)
-        for strike in range(2 if "double" in self.style else 1):
-            for place, glyph in enumerate(run.text) if "glyphs" in self.style else [(0, run.text)]:
-                before = self._measure_run(replace(run, text=run.text[:place]))
-                line.setTextOrigin(x + before + strike * DOUBLE_OFFSET, y + rise)
-                line.textOut(glyph)
-        canvas.drawText(line)
-        if hide == "covered":
-            canvas.setFillColor(colors.white)
-            canvas.rect(x - 0.5, y - 2, width + 1, size + 2, stroke=0, fill=1)
-        if run.style == STRUCK:
-            canvas.line(x, y + size * 0.3, x + width, y + size * 0.3)
-        canvas.restoreState()
 
 
 def _spell_runs(cell: Cell) -> Iterator[Run]:
@@ -182,15 +144,15 @@ def _spell_runs(cell: Cell) -> Iterator[Run]:
             yield Run(spelt.replace("?", "~"), style)
 
 
-def _set_layout(name: str) -> Callable[[Draft, Random], bytes]:
-    def build(draft: Draft, _: Random) -> bytes:
+def _set_layout(name: str) -> Callable[[Draft], bytes]:
+    def build(draft: Draft) -> bytes:
         layout = LAYOUTS[name]
         tables = draft.tables
-        pen = Pen(layout, draft.style, 0)
+        pen = Pen(layout)
         widths = [measure_columns(pen, table) for table in tables]
         if layout.columns == 2 and max(map(sum, widths)) > letter[0] / 2 - MARGIN - 10:
             layout = replace(layout, columns=1)
-        pen = Pen(layout, draft.style, max(map(sum, widths)))
+        pen = Pen(layout, max(map(sum, widths)))
         draw_lines(pen, PROSE)
         top = pen.y
         for place, (table, columns) in enumerate(zip(tables, widths, strict=True)):
@@ -241,11 +203,11 @@ def draw_table(pen: Pen, table: Table, widths: Sequence[float]) -> None:
         if number and number % layout.page_rows == 0:
             pen.next_page()
         shaded = layout.fill == "dark" or (layout.fill == "zebra" and number % 2 == 1)
-        _draw_row(pen, row, widths, shaded, hidden=number in table.hidden_rows)
+        _draw_row(pen, row, widths, shaded)
     _draw_rule(pen, widths)
-    for note in table.notes:
+    if table.note:
         pen.y -= 0.8 * pen.step
-        pen.draw(to_cell(note), pen.left, pen.y)
+        pen.draw(to_cell(table.note), pen.left, pen.y)
     if layout.caption == "below" and table.caption:
         pen.y -= 0.8 * pen.step
         _draw_caption(pen, table.caption)
@@ -263,13 +225,7 @@ def _draw_rule(pen: Pen, widths: Sequence[float]) -> None:
         pen.canvas.line(pen.left, y, pen.left + sum(widths), y)
 
 
-def _draw_row(
-    pen: Pen,
-    row: Sequence[Cell],
-    widths: Sequence[float],
-    shaded: bool = False,
-    hidden: bool = False,
-) -> None:
+def _draw_row(pen: Pen, row: Sequence[Cell], widths: Sequence[float], shaded: bool = False) -> None:
     layout, x = pen.layout, pen.left
     bottom = pen.y - pen.step * 0.25
     is_dark = layout.fill == "dark"
@@ -284,12 +240,10 @@ def _draw_row(
         shift = {"right": free - pad, "centre": free / 2}.get(layout.align, pad)
         if layout.rules == "grid":
             pen.canvas.rect(x, bottom, width, pen.step, fill=0)
-        pen.draw(cell, x + shift, pen.y, hidden)
+        pen.draw(cell, x + shift, pen.y)
         x += width
     pen.canvas.restoreState()
     pen.y -= pen.step
 
 
-PDF_DIALECTS: dict[str, Callable[[Draft, Random], bytes]] = {
-    name: _set_layout(name) for name in LAYOUTS
-}
+PDF_DIALECTS: dict[str, Callable[[Draft], bytes]] = {name: _set_layout(name) for name in LAYOUTS}

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from decimal import Decimal
 from functools import cache
 from random import Random
@@ -51,16 +51,14 @@ CAPTIONS = {
     "qwant_table_3": "Table 3. Energy efficiency results (images/second/watt) for ResNeXt101",
 }
 METRICS = ("MAE", "accuracy", "MRR")
-PLAIN, RAISED, BOLD, STRUCK, HIDDEN = "plain", "raised", "bold", "struck", "hidden"
+PLAIN, RAISED, BOLD = "plain", "raised", "bold"
 UNREADABLE = "unreadable"
 """Metric of a cell from which no figure may be read."""
 
 
 @dataclass(frozen=True, slots=True)
 class Run:
-    """Text in one style: a footnote mark is RAISED, no one sees HIDDEN text, and STRUCK text does
-    not count.
-    """
+    """Text in one style: a footnote mark is RAISED."""
 
     text: str
     style: str = PLAIN
@@ -91,35 +89,20 @@ class Cell:
         return replace(self, runs=(Run(text),), text=text)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Table:
-    """A printed table of a known header.
-
-    `hidden_rows` are rows, counted from 0, that a reader does not see.
-    """
+    """A printed table of a known header."""
 
     header: TableHeader
     columns: tuple[str, ...]
-    rows: tuple[tuple[Cell, ...], ...]
+    rows: list[list[Cell]]
     caption: str = ""
-    hidden_rows: frozenset[int] = field(default_factory=frozenset)
-    notes: tuple[str, ...] = ()
-    """Rows of one cell over the whole width, printed last."""
+    note: str = ""
+    """A row of one cell over the whole width, printed last."""
 
     @property
     def fields(self) -> tuple[str, ...]:
         return tuple(self.header.field_of(name) for name in self.columns)
-
-    def map_figures(self, change: Callable[[Cell, str], Cell]) -> Table:
-        """Apply a function of a cell and its field to every cell with a figure."""
-        rows = tuple(
-            tuple(
-                change(cell, name) if cell.value is not None else cell
-                for cell, name in zip(row, self.fields, strict=True)
-            )
-            for row in self.rows
-        )
-        return replace(self, rows=rows)
 
 
 @cache
@@ -156,7 +139,7 @@ def _draw_table(
     ]
     for row, batch in zip(cells, batches, strict=False):
         row[fields.index("batch_size")] = _figure(batch)
-    return Table(header, columns, tuple(map(tuple, cells)), CAPTIONS.get(name, ""))
+    return Table(header, columns, cells, CAPTIONS.get(name, ""))
 
 
 def _draw_cell(random: Random, table: str, field_name: str, number: int) -> Cell:

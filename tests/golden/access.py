@@ -26,7 +26,7 @@ from ipu_results.schema.vocabulary import load_vocabulary
 
 from benchmarks.documents.comparison import DOCUMENTS, SEED
 from benchmarks.documents.judge import _make_document as describe_document
-from benchmarks.documents.recipes import DIALECTS, build_document, draw_recipe
+from benchmarks.documents.recipes import build_document, draw_recipe
 
 CELL = ("column_name", "header", "raw_text", "value", "unit", "factor", "locator")
 ROOT = Path(__file__).resolve().parents[2]
@@ -82,10 +82,8 @@ def read_generated(every: int) -> Iterator[tuple[str, str]]:
     and a text.
     """
     random = Random(SEED)
-    # In the order of the benchmark, but without the typesetters that a machine may or may not have
-    dialects = [name for name in DIALECTS if "weasyprint" not in name and "chromium" not in name]
     for number in range(DOCUMENTS):
-        recipe = draw_recipe(random, dialects)
+        recipe = draw_recipe(random)
         if number % every == 0:
             data, tables = build_document(recipe)
             yield (

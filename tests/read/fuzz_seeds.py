@@ -17,13 +17,11 @@ HTML_DIALECTS = (
     "word",
     "excel",
     "optional ends",
-    "pandas",
     "newsletter",
     "div grid",
-    "mhtml",
 )
 PDF_DIALECTS = ("ruled", "booktabs", "unruled", "turned page", "cropped", "truetype")
-MUTATIONS = ("footnote raised", "hidden rows", "decimal comma")
+MUTATIONS = ("footnote raised", "merged figures", "decimal comma")
 
 LOG = "".join(
     f':::MLLOG {{"namespace": "", "time_ms": {time}, "event_type": "POINT", "key": "{key}",'
