@@ -85,7 +85,9 @@ def _change_figures(change: ChangeCell, share: float = 1.0) -> Change:
 
     def apply(draft: Draft, random: Random) -> None:
         figures = [*_list_figures(draft)]
-        for _, row, place, _ in random.sample(figures, max(1, round(share * len(figures)))):
+        count = max(1, round(share * len(figures)))
+        # an earlier change may have left no figure
+        for _, row, place, _ in random.sample(figures, min(count, len(figures))):
             row[place] = change(row[place], random)
 
     return apply
