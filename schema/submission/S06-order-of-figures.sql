@@ -4,8 +4,7 @@ WITH scales AS (
     SELECT unnest([
         ['latency_min_ms', 'latency_median_ms', 'latency_p90_ms', 'latency_p99_ms',
             'latency_max_ms'],
-        ['latency_min_ms', 'latency_ms', 'latency_max_ms'],
-        ['micro_batch_size', 'batch_size']
+        ['latency_min_ms', 'latency_ms', 'latency_max_ms']
     ]) AS names
 )
 SELECT DISTINCT

@@ -280,6 +280,7 @@ def test_pandera_schema_as_yaml_holds_every_column_and_check() -> None:
     assert [check["options"]["error"] for check in written["checks"]] == [
         "precision_bits",
         "origin_place",
+        "micro_batch",
     ]
     read = pandera.DataFrameSchema.from_yaml(text)
     assert list(read.columns.values()) == list(schema.columns.values())

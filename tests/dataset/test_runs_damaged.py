@@ -165,7 +165,7 @@ DAMAGES: list[tuple[Damage, str, str]] = [
         RECORD_ID,
         "$.run_id: is the record of another run",
     ),
-    (with_sidecars(replace("record.json", '"notes"', '"remarks"')), RECORD_ID, "notes"),
+    (with_sidecars(replace("record.json", '"notes"', '"remarks"')), RECORD_ID, "remarks"),
     (
         with_sidecars(replace("record.json", "T13:45:01Z", " 13:45")),
         RECORD_ID,

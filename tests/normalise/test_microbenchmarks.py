@@ -277,7 +277,7 @@ def test_hostile_network_line_is_quarantined_alone(change: dict[str, str], reaso
 
 def test_scope_that_no_one_knows_is_refused() -> None:
     line = {"metric": "power", "unit": "W", "value": "300", "power_scope": "rack row"}
-    frame, [document] = gate_results([normalise_networks({"batch_size": "1"}, line)])
+    frame, [document] = gate_results([normalise_networks({"batch_size": "8"}, line)])
     assert (len(frame), [row.reason for row in document.rejected]) == (
         1,
         ["power-scope-not-a-choice"],

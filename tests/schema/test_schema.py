@@ -131,7 +131,7 @@ def test_duckdb_has_keys_and_checks(database: Any) -> None:
     ]
     assert sum(kind == "FOREIGN KEY" for _, kind in keys) == len(foreign) == 19
     checks = [name for name, kind in keys if kind == "CHECK"]
-    assert sorted(checks) == ["results", "results", "runs"]
+    assert sorted(checks) == ["results", "results", "results", "runs"]
 
 
 def test_main_relations_are_those_to_begin_with(query: Query) -> None:
@@ -312,6 +312,7 @@ def find_reasons(*rows: dict[str, Any]) -> set[str]:
         ({"origin": "simulated", "run_id": "r"}, "origin-not-a-choice origin-place"),
         ({"origin": "emulated", "run_id": "r", "document_id": None}, "emulated-marked"),
         ({"latency_ms": 2.0, "latency_ms_low": 3.0}, "latency-band"),
+        ({"batch_size": 8, "micro_batch_size": 9}, "micro-batch"),
         (LOCAL | {"latency_kind": None}, "local-latency-kind"),
         (LOCAL | {"latency_kind": "guessed"}, "latency-kind-not-a-choice"),
         (LOCAL | {"latency_ms": None}, "local-latency local-latency-kind"),
@@ -340,6 +341,8 @@ def find_reasons(*rows: dict[str, Any]) -> set[str]:
         ({"power_w": 100.0}, ""),  # what binds a local row does not bind a published one
         ({"latency_ms": 9.0, "batch_size": 1}, ""),
         ({"efficiency": 9.0}, ""),
+        ({"batch_size": 8, "micro_batch_size": 8}, ""),
+        ({"micro_batch_size": 8}, ""),
     ],
 )
 def test_invalid_row_is_refused_for_its_reason(change: dict[str, Any], reasons: str) -> None:

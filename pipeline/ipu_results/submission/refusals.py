@@ -368,7 +368,7 @@ def check_words(bundle: Bundle, words: KnownWords) -> Iterator[Fault]:
             )
 
 
-CONTRADICTIONS = ("conflicting-rows", "item-contradicts-model")
+CONTRADICTIONS = ("conflicting-rows", "item-contradicts-model", "micro-batch")
 
 
 def list_rejected(document: NormalisedDocument, own: CheckedTables) -> Iterator[Fault]:
