@@ -26,11 +26,9 @@ from ipu_results.normalise import normalise
 from ipu_results.read import ParsedDocument
 from ipu_results.read.dispatch import read_document
 from ipu_results.read.html import read_html
-from ipu_results.read.page_text import read_page_text
-from ipu_results.read.paper_text import read_paper_text
 from ipu_results.read.pdf import read_pdf
+from ipu_results.read.plain_text import read_plain_text
 from ipu_results.read.records import read_csv, read_mlperf_log, read_sweep_record
-from ipu_results.read.text import decode
 from ipu_results.schema.vocabulary import load_vocabulary
 
 from benchmarks.documents.tables import find_table
@@ -89,11 +87,9 @@ HISTORY, RECORD = find_table("bow_training_history").reader, find_table("runs").
 READERS: dict[str, Callable[[bytes], None]] = {
     "html": _read_pages,
     "pdf": _read_pdf,
-    "page-text": lambda data: check_document(
-        PAGE, read_page_text(decode(data), WORDS.headers_of(PAGE))
-    ),
+    "page-text": lambda data: check_document(PAGE, read_plain_text(data, WORDS.headers_of(PAGE))),
     "paper-text": lambda data: check_document(
-        PAPER, read_paper_text(decode(data), WORDS.headers_of(PAPER))
+        PAPER, read_plain_text(data, WORDS.headers_of(PAPER))
     ),
     "csv": lambda data: check_document(HISTORY, read_csv(data, WORDS.headers_of(HISTORY))),
     "sweep-record": lambda data: check_document(

@@ -44,16 +44,17 @@ PAPER_TEXT = """Platform: C2
 SDK version: 1.0.49
 Table 1. Latency (milliseconds per batch)
 Batch size
-Latency
 2
-1.36
 4
+Words between.
+Latency
+1.36
 1.94
 
 Table 2. Throughput (images/second)
-Batch size Throughput
-2 1474.16
-4 2063.03
+Batch size | Throughput
+2 | 1474.16
+4 | 2063.03
 """
 CSV = """model,variant,platform,sdk_version,framework,dataset,batch_size,precision,throughput
 BERT-Large,SL128,Bow Pod16,SDK 3.3,PyTorch,Wikipedia,"8,192",16.16,"44,059"

@@ -15,12 +15,9 @@ from tests.read.reading_support import (
     PAGE,
     ROOT,
     TRAINING,
-    UNET,
     WORDS,
     assert_read_or_refused,
-    delimited,
     grids,
-    markdown,
     one_cell_a_line,
     table_html,
     training_page,
@@ -44,24 +41,17 @@ def test_kind_of_each_committed_document_is_guessed(name: str) -> None:
     assert guessed == read_document(data, HEADERS, COMMITTED[name])
 
 
-PAGE_WITHOUT_ITS_END = table_html(TRAINING, [GPT2])
-TRACKED = ['<img height="1" src="x">', "", *one_cell_a_line(TRAINING, [GPT2])]
+TEXT = "\n".join(one_cell_a_line(TRAINING, [GPT2]))
 
 
 @pytest.mark.parametrize("kind", [None, "performance-page"])
 @pytest.mark.parametrize(
     "data",
     [
-        *(
-            "\n".join(write(TRAINING, [GPT2])).encode()
-            for write in (one_cell_a_line, delimited, markdown)
-        ),
-        *(
-            training_page(GPT2).decode().encode(encoding)
-            for encoding in ("utf-8", "utf-8-sig", "utf-16")
-        ),
-        "\n".join(TRACKED).encode(),  # a tracking image does not make it HTML
-        PAGE_WITHOUT_ITS_END.encode(),
+        TEXT.encode(),
+        f'<img height="1" src="x">\n\n{TEXT}'.encode(),  # a tracking image does not make it HTML
+        *(training_page(GPT2).decode().encode(name) for name in ("utf-8-sig", "utf-16")),
+        table_html(TRAINING, [GPT2]).encode(),
     ],
 )
 def test_html_in_any_encoding_and_text_are_distinguished(data: bytes, kind: str | None) -> None:
@@ -111,27 +101,10 @@ def test_document_without_a_table_is_one_clear_error_for_every_kind(data: bytes)
         assert "\n" not in str(caught.value)
 
 
-SEEDS = st.sampled_from(
-    [
-        b"",
-        b"<html>",
-        b"%PDF-1.7\n",
-        b"<table><tr><td>",
-        b"model,variant\n",
-        "\n".join(TRAINING).encode(),
-        b"|",
-    ]
-)
-
-
 @given(
-    SEEDS,
+    st.sampled_from([b"", b"<html>", b"%PDF-1.7\n", b"<table><tr><td>", b"model,variant\n"]),
     st.one_of(st.binary(max_size=120), st.text(max_size=80).map(str.encode)),
     st.sampled_from([None, *KINDS]),
 )
 def test_any_bytes_are_read_or_refused(seed: bytes, data: bytes, kind: str | None) -> None:
-    for document in (
-        seed + data,
-        "\n".join(one_cell_a_line(TRAINING[:4], [UNET])).encode() + seed + data,
-    ):
-        assert_read_or_refused(read_document, document, HEADERS, kind)
+    assert_read_or_refused(read_document, seed + data, HEADERS, kind)

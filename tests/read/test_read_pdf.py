@@ -402,9 +402,9 @@ def test_lost_column_or_renamed_header_is_a_problem_and_gets_no_rows_of_another_
         ((TABLES[1], TABLES[1]), ("qwant_table_1", None, "duplicate-table"), (1,)),
         ((replace(TABLES[1], rows=()), TABLES[3]), ("qwant_table_1", None, "cells-missing"), (3,)),
         (
-            (TABLES[1], replace(TABLES[2], rows=ROWS[2][:5])),
+            (TABLES[1], replace(TABLES[2], rows=ROWS[2][:5]), TABLES[3]),
             ("qwant_table_2", None, "cells-missing"),
-            (1,),
+            (1, 3),
         ),
     ],
 )

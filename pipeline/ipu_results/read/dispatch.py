@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import re
 import warnings
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from functools import partial
 from typing import Protocol
@@ -25,12 +25,11 @@ from ipu_results.ground.figures import is_figure
 from ipu_results.ground.limits import pause_garbage_collection
 from ipu_results.ground.sql import get_first_line
 from ipu_results.mlperf.log import MARK
-from ipu_results.read.context import list_context, list_unread
-from ipu_results.read.document import FirstRow, ParsedDocument, Words
+from ipu_results.read.context import list_context
+from ipu_results.read.document import FirstRow, ParsedDocument
 from ipu_results.read.html import TABLE_TAG, find_charset, is_message, read_html
 from ipu_results.read.html_shown import ShownPage
-from ipu_results.read.page_text import is_fenced, read_page_text, split_line
-from ipu_results.read.paper_text import read_paper_text
+from ipu_results.read.plain_text import read_plain_text, split_lines
 from ipu_results.read.records import (
     parse_line,
     read_csv,
@@ -38,13 +37,13 @@ from ipu_results.read.records import (
     read_mlperf_log,
     read_sweep_record,
 )
-from ipu_results.read.text import clean, clean_cell, decode, split_metadata
+from ipu_results.read.text import clean_cell, decode, lift_footnote
 from ipu_results.schema.vocabulary import ALIASES, KINDS, TableHeader
 
 PDF_SIGNATURE = b"%PDF-"
 PDF_HEAD_BYTES = 1024  # in which a reader of PDFs looks for the signature
-# The only kinds that a document with these bytes can be of.
-SIGNATURES = {PDF_SIGNATURE: ("inference-paper",), MARK: ("mlperf-log",)}
+# The only kind that a document with these bytes can be of.
+SIGNATURES = {PDF_SIGNATURE: "inference-paper", MARK: "mlperf-log"}
 # the first bytes, in which a signature is: a saved page may have a long header before it
 SIGNATURE_BYTES = 100_000
 # `<table>.toml` is a name in prose
@@ -80,34 +79,14 @@ def _read_pdf(data: bytes, headers: Sequence[TableHeader]) -> ParsedDocument:
     return read_pdf(data, headers)
 
 
-def _read_text(
-    reader: Callable[[str, Sequence[TableHeader]], ParsedDocument],
-    data: bytes,
-    headers: Sequence[TableHeader],
-) -> ParsedDocument:
-    text = decode(data)
-    document = reader(text, headers)
-    cells = (
-        Words(f"line {number}", clean(cell))
-        for number, line in enumerate(text.splitlines(), start=1)
-        for cell in split_line(line, is_fenced(line))
-        if split_metadata(clean(line)) is None
-    )
-    return replace(document, context=list_unread(cells, document))
-
-
 READERS: dict[str, Reader] = {
-    "pdf": _read_pdf,
-    "html": read_html,
-    "page": partial(_read_text, read_page_text),
-    "paper": partial(_read_text, read_paper_text),
+    "text": read_plain_text,
     "csv": read_csv,
     "csv-columns": read_csv_columns,
     "run-record": read_sweep_record,
     "mlperf-log": lambda data, _: read_mlperf_log(data),
 }
-"""The reader of each format of `schema/kinds.toml`; `pdf` and `html` are recognised by their bytes.
-"""
+"""The reader of each format of `schema/kinds.toml`; a text may be a PDF or HTML by its bytes."""
 
 
 def read_document(
@@ -140,16 +119,16 @@ def _read_by_trial(
     """Read as the first kind that finds a table, else as the first that finds a nearly known
     header.
     """
-    kinds = next(
-        (kinds for sign, kinds in SIGNATURES.items() if sign in data[:SIGNATURE_BYTES]), KINDS
-    )
-    failures: list[UnrecognisedDocumentError] = []
+    start = data[:SIGNATURE_BYTES]
+    for sign, kind in SIGNATURES.items():
+        if sign in start:
+            return _read_as(kind, data, headers, shown)
     nearly: ParsedDocument | None = None
-    for kind in kinds:
+    for kind in KINDS:
         try:
             document = _read_as(kind, data, headers, shown)
-        except UnrecognisedDocumentError as failure:
-            failures.append(failure)
+        except UnrecognisedDocumentError:
+            continue
         except DocumentError:
             if nearly is None:
                 raise
@@ -159,20 +138,17 @@ def _read_by_trial(
             nearly = nearly or document
     if nearly is not None:
         return nearly
-    if len(failures) == 1:
-        raise failures[0]
     raise UnrecognisedDocumentError(f"is none of {', '.join(KINDS)}: no table with a known header")
 
 
 def _read_as(
     kind: str, data: bytes, headers: Sequence[TableHeader], shown: ShownPage | None
 ) -> ParsedDocument:
-    file_format = KINDS[kind].format
+    read = READERS[KINDS[kind].format]
     if _is_pdf(data):
-        file_format = "pdf"
-    elif file_format in ("page", "paper") and is_page(data):
-        file_format = "html"
-    read = partial(read_html, shown=shown) if file_format == "html" else READERS[file_format]
+        read = _read_pdf
+    elif read is read_plain_text and is_page(data):
+        read = partial(read_html, shown=shown)
     own = [header for header in headers if header.reader == kind]
     try:
         document = read(data, own)
@@ -228,10 +204,10 @@ def _find_in_html(text: str) -> Iterator[FirstRow]:
 
 def _find_in_text(text: str) -> Iterator[FirstRow]:
     within = False
-    for number, line in enumerate(text.splitlines(), start=1):
-        columns = tuple(map(clean_cell, split_line(line, is_fenced(line))))
+    for line in split_lines(text):
+        columns = tuple(lift_footnote(cell)[0] for cell in line.cells)
         if not within and _is_header(columns):
-            yield f"line {number}", columns
+            yield line.place, columns
         within = len(columns) >= MIN_COLUMNS
 
 

@@ -127,22 +127,8 @@ class SourceTable:
 
     def select(self, positions: Sequence[int]) -> SourceTable:
         """Return the table with the rows at some positions only."""
-        return replace(
-            self,
-            texts=tuple(
-                TextColumn.encode([texts.distinct[texts.codes[row]] for row in positions])
-                for texts in self.texts
-            ),
-            numbers=tuple(self.numbers[row] for row in positions),
-            locators=tuple(self.locators[row] for row in positions),
-            footnotes=tuple(
-                (new, column, mark)
-                for new, row in enumerate(positions if self.footnotes else ())
-                for column, mark in self.row(row).footnotes
-            ),
-            cell_locators=self.cell_locators
-            and tuple(self.cell_locators[row] for row in positions),
-        )
+        rows = [self.rows[position] for position in positions]
+        return self.from_rows(self.name, self.columns, rows, self.locator, self.caption)
 
     def cell_locator(self, row: SourceRow, column: int) -> str:
         """Return the place of one cell, for a column counted from 0."""
@@ -237,29 +223,30 @@ def contains_row(cells: Sequence[str], headers: Iterable[TableHeader]) -> bool:
 
 
 def find_well_shaped(cells: Sequence[str], fields: Sequence[str]) -> list[bool]:
-    """Check for each cell whether a row starts there whose cells all have the shape of their field."""
-    fits = [[has_shape(cell, field) for cell in cells] for field in fields]
+    """Check for each cell whether a row starts there whose cells all have the shape of their field:
+    without a pattern of its own that is any text but a figure.
+    """
+    shapes = [SHAPES.get(name, WORDS) for name in fields]
+    fits = [[shape.fullmatch(cell) is not None for cell in cells] for shape in shapes]
     last = len(cells) - len(fields)
     return [
-        start <= last and all(fit[start + i] for i, fit in enumerate(fits))
+        start <= last and all(fit[start + place] for place, fit in enumerate(fits))
         for start in range(len(cells))
     ]
 
 
-def has_shape(cell: str, field: str) -> bool:
-    """Check whether a text may be the value of a field; without a pattern of its own that is any
-    text but a figure.
-    """
-    return SHAPES.get(field, WORDS).fullmatch(cell) is not None
-
-
-HIDDEN_HEADER = "this table is hidden from a reader"
 NO_HEADER = "these rows of a table have no header"
 
 FirstRow = tuple[str, tuple[str, ...]]
 """Where a table without a known header is, and its first row of words."""
-MatchedHeader = tuple[tuple[str, ...], list[TableHeader]]
-"""Header cells as printed, and the known headers that they match."""
+
+
+class MatchedHeader(NamedTuple):
+    """The place of a header, its cells as printed, and the known headers that they match."""
+
+    place: str
+    columns: tuple[str, ...]
+    candidates: list[TableHeader]
 
 
 class Unread(NamedTuple):
@@ -310,12 +297,18 @@ class Assembler:
 
     def add_header_problem(self, place: str, message: str, raw: tuple[str, ...] = ()) -> None:
         """Record rows that belong to no readable table."""
-        self.problems.append(ReadProblem("", None, place, "unknown-header", message, raw))
+        self.refuse_table("", place, "unknown-header", message, raw)
+
+    def refuse_table(
+        self, name: str, place: str, reason: str, message: str, raw: tuple[str, ...] = ()
+    ) -> None:
+        """Record a known table of which no row is read."""
+        self.problems.append(ReadProblem(name, None, place, reason, message, raw))
 
     def add_unread_block(self, place: str, names: tuple[str, ...]) -> None:
         """Record a block that looks like a known table, in a layout that is not read."""
         message = "this looks like a known table, but it is not in rows under a header: not read"
-        self.problems.append(ReadProblem("", None, place, "unread-table", message, names))
+        self.refuse_table("", place, "unread-table", message, names)
 
     def add_grid(self, place: str, rows: Iterable[tuple[str, RawRow]]) -> None:
         """Add the tables in one grid of (locator, row) pairs; rows without a locator are numbered
@@ -335,29 +328,20 @@ class Assembler:
         lost = False
         matched = None
         for locator, row in rows:
-            candidates = find_headers(row.texts, self.headers)
-            altered = [
-                f"the header cell {row.texts[at]!r} {problem}"
-                for at, problem, _, alters in row.unread
-                if alters
-            ]
-            if candidates and (row.hidden or altered):
-                broken = broken or (locator or place, [*altered, HIDDEN_HEADER][0], row.texts)
-                lost = True
-                continue
-            if candidates:
-                matched = (row.texts, candidates)
+            headers = find_headers(row.texts, self.headers)
+            fault = (
+                _find_header_fault(row) if headers else explain_mismatch(row.texts, self.headers)
+            )
+            if headers and not fault:
+                matched = MatchedHeader(locator or place, row.texts, headers)
                 break
-            if lost:
-                continue
-            message = explain_mismatch(row.texts, self.headers)
-            if message is None:
-                # Under a broken header a row of one text may be a title; one of several texts is a
-                # row that is lost.
-                several = len({text for text in row.texts if text}) > 1
-                lost = contains_row(row.texts, self.headers) or (broken is not None and several)
-            if broken is None and (message or lost):
-                broken = (locator or place, message or NO_HEADER, row.texts)
+            # Under a broken header a row of one text may be a title; one of several is a row.
+            is_row = broken is not None and not fault and len({*row.texts} - {""}) > 1
+            lost = lost or bool(headers) or is_row
+            if not fault and not lost:
+                lost = contains_row(row.texts, self.headers)
+            if broken is None and (fault or lost):
+                broken = (locator or place, fault or NO_HEADER, row.texts)
         if broken is not None and (lost or matched is None):
             self.add_header_problem(*broken)
         return matched
@@ -366,32 +350,26 @@ class Assembler:
         self, place: str, header: MatchedHeader, rows: Iterator[tuple[str, RawRow]]
     ) -> MatchedHeader | None:
         """Add the rows up to the end, or up to another header, which is returned."""
-        columns, candidates = header
+        columns = header.columns
         following = None
         good: list[SourceRow] = []
         bad: list[ReadProblem] = []
         names = {normalise_header(name) for name in columns}
-        fields = [candidates[0].field_of(name) for name in columns]
+        fields = [header.candidates[0].field_of(name) for name in columns]
         for row_place, row in rows:
             if row.texts == columns or _is_blank(row, columns, fields):
                 continue
             if normalise_header(row.texts[0]) in names and (
                 others := find_headers(row.texts, self.headers)
             ):
-                following = (row.texts, others)
+                following = MatchedHeader(row_place or place, row.texts, others)
                 break
-            if row.hidden and (
-                len(row.texts) != len(columns)
-                or not any(
-                    _has_digit(row.texts[i])
-                    for i, name in enumerate(fields)
-                    if name in NUMERIC_FIELDS
-                )
-            ):
+            if row.hidden and not _has_figure(row.texts, fields):
                 continue
             if len(row.texts) == len(columns) and has_units(row.texts, fields):
                 where = "among the rows" if good else "under the header"
-                self.add_header_problem(place, f"a row of units or a scale is {where}", row.texts)
+                message = f"a row of units or a scale is {where}"
+                self.add_header_problem(header.place, message, row.texts)
                 return self._find_header(place, rows)
             number = len(good) + len(bad) + 1
             locator = row_place or f"{place}, row {number}"
@@ -400,17 +378,31 @@ class Assembler:
                 continue
             footnotes = tuple((column, mark) for column, mark in enumerate(row.footnotes) if mark)
             good.append(SourceRow(number, row.texts, locator, row.cell_locators, footnotes))
-        name = choose_header(columns, [row.cells for row in good], candidates).table
+        name = choose_header(columns, [row.cells for row in good], header.candidates).table
         if any(table.name == name for table in self.tables):
             message = f"{name} is in the document twice; only the first is read"
-            self.problems.append(ReadProblem(name, None, place, "duplicate-table", message))
+            self.refuse_table(name, header.place, "duplicate-table", message)
             return following
         self.problems += [replace(problem, table_name=name) for problem in bad]
         if good:
-            self.tables.append(SourceTable.from_rows(name, columns, good, place))
+            self.tables.append(SourceTable.from_rows(name, columns, good, header.place))
         elif not bad:
-            self.problems.append(ReadProblem(name, None, place, "no-rows", "the table has no row"))
+            self.refuse_table(name, header.place, "no-rows", "the table has no row")
         return following
+
+
+def _find_header_fault(row: RawRow) -> str | None:
+    """Return why the names of a header cannot be trusted."""
+    for cell in row.unread:
+        if cell.in_any_column:
+            return f"the header cell {row.texts[cell.column]!r} {cell.problem}"
+    return "this table is hidden from a reader" if row.hidden else None
+
+
+def _has_figure(texts: Sequence[str], fields: Sequence[str]) -> bool:
+    """Check whether a row as wide as its table may have a figure."""
+    figures = [text for text, name in zip(texts, fields, strict=False) if name in NUMERIC_FIELDS]
+    return len(texts) == len(fields) and _has_digit("".join(figures))
 
 
 def _has_digit(text: str) -> bool:
@@ -423,31 +415,22 @@ def _find_problem(
     """Return reason and message for a row that cannot be read as printed."""
     if row.hidden:
         return "hidden-row", "the row is hidden from a reader"
-    if row.problem or len(row.texts) != len(columns):
-        return (
-            "row-width",
-            row.problem or f"{len(row.texts)} cells under a header of {len(columns)}",
-        )
+    if len(row.texts) != len(columns):
+        message = f"{len(row.texts)} cells under a header of {len(columns)}"
+        return "row-width", row.problem or message
+    if row.problem:
+        return "row-width", row.problem
     for span in row.wide:
-        if _has_digit(row.texts[span.start]) and not NUMERIC_FIELDS.isdisjoint(
-            fields[span.start : span.stop]
-        ):
-            return (
-                "unread-cell",
-                f"one cell spans {' and '.join(map(repr, columns[span.start : span.stop]))}",
-            )
+        covered = slice(span.start, span.stop)
+        if _has_digit(row.texts[span.start]) and not NUMERIC_FIELDS.isdisjoint(fields[covered]):
+            return "unread-cell", f"one cell spans {' and '.join(map(repr, columns[covered]))}"
     for column, mark in enumerate(row.footnotes):
         if mark and not row.texts[column]:
-            return (
-                "unread-cell",
-                f"the cell under {columns[column]!r} holds nothing but the footnote mark {mark!r}",
-            )
+            message = f"holds nothing but the footnote mark {mark!r}"
+            return "unread-cell", f"the cell under {columns[column]!r} {message}"
     for column, problem, has_text, in_any_column in row.unread:
-        if (
-            in_any_column
-            or fields[column] in NUMERIC_FIELDS
-            or (has_text and not row.texts[column])
-        ):
+        is_lost = has_text and not row.texts[column]
+        if in_any_column or is_lost or fields[column] in NUMERIC_FIELDS:
             return "unread-cell", f"the cell under {columns[column]!r} {problem}"
     return None
 
@@ -456,12 +439,11 @@ def _is_blank(row: RawRow, columns: Sequence[str], fields: Sequence[str]) -> boo
     """Check whether a row has nothing that may be a figure: no text, and no cell that is not read
     in its place.
     """
-    if any(row.texts) or not row.unread:
-        return not any(row.texts)
-    problem = _find_problem(row, columns, fields)
-    return problem is None or not (
-        problem[0] == "unread-cell" or any(cell.has_text for cell in row.unread)
-    )
+    if any(row.texts):
+        return False
+    problem = _find_problem(row, columns, fields) if row.unread else None
+    is_unread = problem is not None and problem[0] == "unread-cell"
+    return not is_unread and (problem is None or not any(cell.has_text for cell in row.unread))
 
 
 def choose_header(

@@ -9,13 +9,15 @@ import io
 import json
 from collections.abc import Sequence
 from functools import cache
-from typing import Any
+from typing import Annotated, Any
 
+import msgspec
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.csv as pa_csv
 
 from ipu_results.errors import DamagedDocumentError, UnrecognisedDocumentError
+from ipu_results.ground.sql import get_first_line
 from ipu_results.ground.text import collect_unique, refuse_constant
 from ipu_results.mlperf.log import MARK, extract_marked, number_marked, parse_object
 from ipu_results.read.document import (
@@ -39,15 +41,18 @@ from ipu_results.schema.vocabulary import (
 COLUMNS = ("time_ms", "namespace", "event_type", "key", "value", "metadata")
 NAME = "mlperf_log"
 
-OBJECTS = ("environment", "versions", "setup", "plan", "model", "images")
-# JSON type of each key; all others are strings.
-TYPES: dict[str, tuple[Any, str]] = {
-    **dict.fromkeys(OBJECTS, (dict, "an object")),
-    "notes": (list, "an array"),
+Text = Annotated[
+    str, msgspec.Meta(pattern=r"^[^\0]*[^\0\s][^\0]*$")
+]  # neither blank nor with a NUL
+OBJECTS = ("environment", "setup", "plan", "model", "images")
+# JSON type of each key; all others are texts.
+TYPES: dict[str, Any] = {
+    **dict.fromkeys(OBJECTS, dict[str, Any]),
+    "versions": dict[str, str],
+    "notes": list[str],
 }
-CONTAINERS_OF_STRINGS = frozenset({"versions", "notes"})  # others may hold numbers
-MAX_NAMED_KEYS = 5  # in one message
 SIGNATURE = '"run_id"'
+MAX_MESSAGE = 200  # characters of what a library says
 
 
 def read_csv_columns(data: bytes, headers: Sequence[TableHeader]) -> ParsedDocument:
@@ -171,7 +176,7 @@ def read_sweep_record(data: bytes, headers: Sequence[TableHeader]) -> ParsedDocu
     """Read one row: strings as they are, objects and arrays as JSON with sorted keys.
 
     Raises UnrecognisedDocumentError for anything but a JSON object with a run_id, and
-    DamagedDocumentError with the key that is missing, unknown, repeated or of another type.
+    DamagedDocumentError with a key that is missing, unknown, repeated or of another type.
     """
     [header] = headers
     text = decode(data)
@@ -179,57 +184,26 @@ def read_sweep_record(data: bytes, headers: Sequence[TableHeader]) -> ParsedDocu
         raise UnrecognisedDocumentError(
             "is not the record of a sweep: not a JSON object with a run_id", place="$"
         )
-    record = _parse_json(text)
-    for problem, keys in (
-        ("lacks", [name for name in header.names if name not in record]),
-        ("has unknown", [repr(name)[:60] for name in record if name not in header.names]),
-    ):
-        if keys:
-            raise DamagedDocumentError(f"{problem} {', '.join(keys[:MAX_NAMED_KEYS])}", place="$")
+    types = [(name, TYPES.get(name, Text)) for name in header.names]
+    expected = msgspec.defstruct("Record", types, forbid_unknown_fields=True)
+    try:
+        record = json.loads(text, object_pairs_hook=collect_unique, parse_constant=refuse_constant)
+        msgspec.convert(record, expected)
+    except (msgspec.ValidationError, ValueError, RecursionError) as error:
+        message = get_first_line(error)[:MAX_MESSAGE]
+        raise DamagedDocumentError(f"is not a whole record: {message}", place="$") from error
     cells = tuple(_format_cell(name, record[name]) for name in header.names)
     row = SourceRow(1, cells, "$", tuple(f"$.{name}" for name in header.names))
     return ParsedDocument((SourceTable.from_rows(header.table, header.names, (row,), "$"),))
 
 
-def _parse_json(text: str) -> dict[str, Any]:
-    try:
-        record: dict[str, Any] = json.loads(
-            text, object_pairs_hook=collect_unique, parse_constant=refuse_constant
-        )
-    except json.JSONDecodeError as error:
-        place = f"line {error.lineno}, column {error.colno}"
-        raise DamagedDocumentError(f"is not JSON: {error.msg}", place=place) from error
-    except (ValueError, RecursionError) as error:
-        raise DamagedDocumentError(f"is not JSON: {str(error)[:100]!r}", place="$") from error
-    return record
-
-
 def _format_cell(name: str, value: Any) -> str:
-    """Check the type of a value and return it as text."""
-    place = f"$.{name}"
-    expected, what = TYPES.get(name, (str, "a string"))
-    if not isinstance(value, expected):
-        raise DamagedDocumentError(f"is not {what}", place=place)
-    if name in CONTAINERS_OF_STRINGS:
-        items = value.items() if isinstance(value, dict) else enumerate(value)
-        if (
-            key := next((key for key, item in items if not isinstance(item, str)), None)
-        ) is not None:
-            raise DamagedDocumentError("is not a string", place=f"{place}[{repr(key)[:60]}]")
-    if isinstance(value, str) and not value.strip():
-        raise DamagedDocumentError("is blank", place=place)
-    if isinstance(value, str) and "\0" in value:
-        raise DamagedDocumentError("has a null character", place=place)
     try:
-        is_text = isinstance(value, str)
-        text: str = (
-            value
-            if is_text
-            else json.dumps(value, ensure_ascii=False, sort_keys=True, allow_nan=False)
-        )
-        text.encode()
+        if not isinstance(value, str):
+            value = json.dumps(value, ensure_ascii=False, sort_keys=True, allow_nan=False)
+        value.encode()
     except (ValueError, RecursionError) as error:
         raise DamagedDocumentError(
-            "has a number beyond doubles or a lone surrogate", place=place
+            "has a number beyond doubles or a lone surrogate", place=f"$.{name}"
         ) from error
-    return text
+    return str(value)

@@ -8,11 +8,12 @@ import unicodedata
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
+from statistics import multimode
 
 from ipu_results.errors import DamagedDocumentError
 from ipu_results.ground.figures import is_power
 from ipu_results.read.document import ParsedDocument, ReadProblem
-from ipu_results.schema.vocabulary import TableHeader, find_headers, normalise_header
+from ipu_results.schema.vocabulary import TableHeader, normalise_header
 
 ZERO_WIDTH = dict.fromkeys(map(ord, "\u200b\u200c\u200d\u2060\ufeff\u00ad\u200e\u200f"))
 MARKS = "*†‡§¶⁎∗¹²³⁰⁴-⁹"  # inside of a character class
@@ -156,23 +157,6 @@ def known_names(headers: Iterable[TableHeader]) -> frozenset[str]:
     return frozenset().union(*(header.keys for header in headers))
 
 
-def label_names(headers: Iterable[TableHeader]) -> frozenset[str]:
-    """Return the normalised names of the columns that label the rows."""
-    fields = (pair for header in headers for pair in header.fields)
-    return frozenset(normalise_header(name) for name, field in fields if field in LABEL_FIELDS)
-
-
-def label_columns(names: Sequence[str], header: TableHeader) -> frozenset[int]:
-    """Return the columns, from 0, whose cells may be lost without making the row unreadable."""
-    return frozenset(
-        column for column, name in enumerate(names) if header.field_of(name) in LABEL_FIELDS
-    )
-
-
-def match_header(names: Sequence[str], headers: Sequence[TableHeader]) -> TableHeader | None:
-    return next(iter(find_headers(names, headers)), None)
-
-
 def mentions_measure(caption: str, header: TableHeader, headers: Sequence[TableHeader]) -> bool:
     """Check whether a caption has a column name that only `header` has, and that is not short: "is"
     may be a word.
@@ -205,33 +189,29 @@ def prints_decimal_points(language: str) -> bool:
 def refuse_incomplete_tables(
     document: ParsedDocument, headers: Iterable[TableHeader]
 ) -> ParsedDocument:
-    """Turn each table that has another number of rows than the others that it is joined with into a
-    problem.
+    """Turn each table that has another number of rows than most of those that it is joined with
+    into a problem.
 
-    The tables whose rows are joined list one sweep, so such a table has lost or gained cells. If no
-    number of rows is the most common one, the largest counts as right.
+    The tables whose rows are joined list one sweep, so such a table has lost or gained cells. If
+    two numbers of rows are equally common, nobody knows which is right.
     """
+    joined = {header.table for header in headers if header.joins}
     unread = Counter(
         problem.table_name for problem in document.problems if problem.row_number is not None
     )
-    joined = {header.table for header in headers if header.joins}
     sizes = {
         table.name: len(table.numbers) + unread[table.name]
         for table in document.tables
         if table.name in joined
     }
-    counts = Counter(sizes.values())
-    usual = max(counts, key=lambda size: (counts[size], size), default=0)
-    problems = [
-        ReadProblem(
-            table.name,
-            None,
-            table.locator,
-            "cells-missing",
-            f"has {sizes[table.name]} rows, others {usual}",
-        )
-        for table in document.tables
-        if sizes.get(table.name, usual) != usual
-    ]
-    kept = tuple(table for table in document.tables if sizes.get(table.name, usual) == usual)
-    return replace(document, tables=kept, problems=(*document.problems, *problems))
+    usual = multimode(sizes.values())
+    kept = []
+    problems = [*document.problems]
+    for table in document.tables:
+        size = sizes.get(table.name)
+        if size is None or [size] == usual:
+            kept.append(table)
+            continue
+        message = f"has {size} rows, others {' or '.join(map(str, usual))}"
+        problems.append(ReadProblem(table.name, None, table.locator, "cells-missing", message))
+    return replace(document, tables=tuple(kept), problems=tuple(problems))
