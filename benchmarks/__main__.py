@@ -51,7 +51,6 @@ LIBRARIES = (
     "duckdb",
     "pandera",
     "lxml",
-    "beautifulsoup4",
     "numpy",
 )
 MIN_ROWS = 10_000

@@ -15,7 +15,7 @@ from statistics import median
 from benchmarks.processes import ROOT, CommandCost, find_program, measure_command, take_turns
 from benchmarks.report import Options, Report, ReportTable, ReportTarget
 
-IMPORTS = "import pandas, pyarrow, duckdb, pandera.pandas, bs4"
+IMPORTS = "import pandas, pyarrow, duckdb, pandera.pandas, lxml.etree"
 INGEST, ALONE, VERSION = "ipu-results ingest", "the imports alone", "ipu-results --version"
 ROUNDS, QUICK_ROUNDS = 7, 1
 MAX_RATIO, MAX_MB = 3.5, 450.0

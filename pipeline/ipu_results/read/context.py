@@ -7,13 +7,13 @@ text that is no cell of a row that was read is context, and a person signs it.
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 
-from bs4 import BeautifulSoup
-from bs4.element import NavigableString, PageElement, Tag
+from lxml.etree import _Element as Element
 
 from ipu_results.ground.files import load_schema_file
 from ipu_results.read.document import ParsedDocument, SourceTable, Words
+from ipu_results.read.html_cells import list_nodes, read_text
 from ipu_results.read.text import clean, clean_cell
 from ipu_results.schema.vocabulary import KINDS, TableHeader, find_headers, strip_unit
 
@@ -25,6 +25,7 @@ DIGEST_LENGTH = 16
 PRINTED_AS = {"br": " ", "sup": "^"}  # what a tag is in a line of text: 10^3 is not 103
 TITLES = frozenset({"alt", "title", "summary"})  # attributes that are shown, or may be
 IN_TABLE = frozenset({"caption", "td", "th"})
+NO_TEXT = frozenset({"script", "style", "template"})  # what they hold is no text of the page
 # elements whose text is part of a line
 INLINE = frozenset(
     "a abbr b bdi bdo br cite code data dfn em font i kbd mark q s samp small span strong sub sup"
@@ -87,11 +88,16 @@ def _list_statements(
             )
 
 
-def list_unread(texts: Iterable[Words], document: ParsedDocument) -> tuple[Words, ...]:
-    """Return each text once that is no cell, no column name and no set-up of what was read."""
+def _list_read(document: ParsedDocument) -> set[str]:
+    """Return the texts of all cells and names of columns that were read, and a blank."""
     read = {name for table in document.tables for name in table.columns}
     read.update(*(column.distinct for table in document.tables for column in table.texts))
-    read.add("")
+    return read | {""}
+
+
+def list_unread(texts: Iterable[Words], document: ParsedDocument) -> tuple[Words, ...]:
+    """Return each text once that is no cell, no column name and no set-up of what was read."""
+    read = _list_read(document)
     unread: dict[str, Words] = {}
     for words in texts:
         if words.text not in read and clean_cell(words.text) not in read:
@@ -99,37 +105,60 @@ def list_unread(texts: Iterable[Words], document: ParsedDocument) -> tuple[Words
     return tuple(unread.values())
 
 
-def list_page_words(soup: BeautifulSoup, document: ParsedDocument) -> tuple[Words, ...]:
+def list_page_words(root: Element, document: ParsedDocument) -> tuple[Words, ...]:
     """Return the words of a page outside of the rows that were read, also those that are hidden."""
-    return list_unread(_list_lines(soup), document)
+    read = _list_read(document)
+    return list_unread(_list_lines(root, read), document)
 
 
-def _list_lines(soup: BeautifulSoup) -> Iterator[Words]:
-    """Yield the text of each block or cell of a page, with the table that it is in or after."""
+def _list_lines(root: Element, read: Collection[str]) -> Iterator[Words]:
+    """Yield the text of each block or cell of a page, with the table that it is in or after, without
+    cells of which the text was read.
+    """
     tables = 0
     place = mark = ""
     parts: list[str] = []
-    last: Tag | None = None
-    for node in soup.descendants:
-        if isinstance(node, Tag):
-            tables += node.name == "table"
-            mark = PRINTED_AS.get(node.name, mark)
-            for name in TITLES & node.attrs.keys():
-                yield Words(f"{name} of {node.name}", clean(str(node.attrs[name])))
-        elif type(node) is NavigableString:
-            line = _find_line(node)
-            if line is not last:
-                yield Words(place, clean("".join(parts)))
-                where = f"after table {tables}" if tables else "before table 1"
-                where = f"table {tables}" if line.name in IN_TABLE else where
-                place = f"{where}, {line.name}"
-                parts = []
-                last = line
-            parts.append(f"{mark}{node}")
-            mark = ""
+    last: Element | None = None
+    nodes: list[tuple[str | Element, Element]] = [(root, root)]
+    while nodes:
+        node, parent = nodes.pop()
+        if not isinstance(node, str):
+            tables += node.tag == "table"
+            mark = PRINTED_AS.get(node.tag, mark)
+            for name in sorted(TITLES & set(node.keys())):
+                yield Words(f"{name} of {node.tag}", clean(node.get(name, "")))
+            inner = _list_unread(node, read) if node.tag == "tr" else list_nodes(node)
+            if node.tag not in NO_TEXT:
+                nodes += [(each, node) for each in reversed(inner)]
+            continue
+        line = _find_line(parent)
+        if line is not last:
+            yield Words(place, clean("".join(parts)))
+            where = f"after table {tables}" if tables else "before table 1"
+            where = f"table {tables}" if line.tag in IN_TABLE else where
+            place = f"{where}, {line.tag}"
+            parts = []
+            last = line
+        parts.append(f"{mark}{node}")
+        mark = ""
     yield Words(place, clean("".join(parts)))
 
 
-def _find_line(node: PageElement) -> Tag:
-    """Return the element whose text is the line of a node."""
-    return next(parent for parent in node.parents if parent.name not in INLINE)
+def _list_unread(row: Element, read: Collection[str]) -> list[str | Element]:
+    """Return the nodes of a row but its cells without elements and attributes whose text was read:
+    most of a long table.
+    """
+    cells = {child for child in row if not len(child) and not child.keys()}
+    known = {cell for cell in cells if _is_read(cell.text or "", read)}
+    return [node for node in list_nodes(row) if node not in known]
+
+
+def _is_read(text: str, read: Collection[str]) -> bool:
+    return text in read or read_text(text).text in read
+
+
+def _find_line(node: Element) -> Element:
+    """Return the element whose text is the line of a text in `node`."""
+    while node.tag in INLINE:
+        node = node.getparent()
+    return node

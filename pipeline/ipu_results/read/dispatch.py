@@ -5,15 +5,12 @@ no reader knows.
 from __future__ import annotations
 
 import re
-import warnings
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from functools import partial
 from typing import Protocol
 
 import pyarrow as pa
-from bs4 import BeautifulSoup
-from bs4.filter import SoupStrainer
 
 from ipu_results.errors import (
     DocumentError,
@@ -27,7 +24,8 @@ from ipu_results.ground.sql import get_first_line
 from ipu_results.mlperf.log import MARK
 from ipu_results.read.context import list_context
 from ipu_results.read.document import FirstRow, ParsedDocument
-from ipu_results.read.html import TABLE_TAG, find_charset, is_message, read_html
+from ipu_results.read.html import TABLE_TAG, find_charset, is_message, parse_page, read_html
+from ipu_results.read.html_cells import read_cell
 from ipu_results.read.html_shown import ShownPage
 from ipu_results.read.plain_text import read_plain_text, split_lines
 from ipu_results.read.records import (
@@ -37,7 +35,7 @@ from ipu_results.read.records import (
     read_mlperf_log,
     read_sweep_record,
 )
-from ipu_results.read.text import clean_cell, decode, lift_footnote
+from ipu_results.read.text import decode, lift_footnote
 from ipu_results.schema.vocabulary import ALIASES, KINDS, TableHeader
 
 PDF_SIGNATURE = b"%PDF-"
@@ -191,15 +189,12 @@ def find_first_rows(data: bytes, suffix: str) -> list[FirstRow]:
 
 
 def _find_in_html(text: str) -> Iterator[FirstRow]:
-    with warnings.catch_warnings(action="ignore"):  # about XHTML that is read as HTML
-        soup = BeautifulSoup(text, "lxml", parse_only=SoupStrainer("table"))
-    for number, table in enumerate(soup.find_all("table"), start=1):
-        rows = (
-            [clean_cell(cell.get_text(" ")) for cell in row.find_all(["th", "td"])]
-            for row in table.find_all("tr")
-        )
-        if (columns := next(filter(_is_header, map(tuple, rows)), None)) is not None:
-            yield f"table {number}", columns
+    for number, table in enumerate(parse_page(text).iter("table"), start=1):
+        for row in table.iter("tr"):
+            columns = tuple(read_cell(cell).text for cell in row.iter("th", "td"))
+            if _is_header(columns):
+                yield f"table {number}", columns
+                break
 
 
 def _find_in_text(text: str) -> Iterator[FirstRow]:

@@ -5,15 +5,14 @@ as.
 from __future__ import annotations
 
 import re
-import warnings
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import replace
 from email import message_from_bytes
 from email.message import Message
 from itertools import chain, islice
 
-from bs4 import BeautifulSoup
-from bs4.element import NavigableString, PageElement, Tag
+from lxml import etree
+from lxml.etree import _Element as Element
 
 from ipu_results.errors import (
     DamagedDocumentError,
@@ -23,7 +22,7 @@ from ipu_results.errors import (
 from ipu_results.ground.limits import MAX_PARENTS_OF_A_ROW, MAX_TABLE_DEPTH
 from ipu_results.read.context import list_page_words
 from ipu_results.read.document import Assembler, ParsedDocument, Words, contains_row
-from ipu_results.read.html_cells import NOT_DISPLAYED, HtmlRow, expand_rows
+from ipu_results.read.html_cells import NOT_DISPLAYED, HtmlRow, expand_rows, list_nodes
 from ipu_results.read.html_shown import ShownCell, ShownPage, refuse_if_not_plain
 from ipu_results.read.text import (
     clean,
@@ -56,7 +55,8 @@ TABLE_PARTS = frozenset({"table", "tr", *CELLS})
 SECTIONS = ("thead", "tbody", "tfoot", "table")
 
 # Where a page declares its language
-LANGUAGE_NAMES = ("lang", "xml:lang")
+LANGUAGES = "//@*[name()='lang' or name()='xml:lang']"
+AROUND_TABLES = "self::table or ancestor::table or descendant::table"
 LANGUAGE_PROPERTIES = {"content-language", "og:locale"}
 
 # Blocks that were not read
@@ -131,22 +131,29 @@ def read_html(
     opened = _count_opened_tables(text)
     if not TABLE_TAG.search(text):
         raise UnrecognisedDocumentError("has no table")
-    with warnings.catch_warnings(action="ignore"):  # about XHTML that is read as HTML
-        soup = BeautifulSoup(text, "lxml")
-    try:
-        document = _read_tables(soup, opened, headers, shown)
-        if shown is None:
-            refuse_if_not_plain(soup, text)
-        return document
-    finally:
-        # its nodes refer to each other: else only the cycle collector would free them
-        soup.clear(decompose=True)
+    root = parse_page(text)
+    document = _read_tables(root, opened, headers, shown)
+    if shown is None:
+        refuse_if_not_plain(root, text)
+    return document
+
+
+def parse_page(text: str) -> Element:
+    """Return the tree of a page, as its parser mends it.
+
+    Raises DocumentTooLargeError for elements nested so deeply that the parser leaves some out.
+    """
+    parser = etree.HTMLParser(encoding="utf-8", huge_tree=True, no_network=True)
+    root = etree.fromstring(text.encode(), parser)
+    if limits := parser.error_log.filter_types(etree.ErrorTypes.ERR_RESOURCE_LIMIT):
+        raise DocumentTooLargeError(f"is nested too deeply: {limits[0].message}")
+    return root
 
 
 def _read_tables(
-    soup: BeautifulSoup, opened: int, headers: Sequence[TableHeader], shown: ShownPage | None
+    root: Element, opened: int, headers: Sequence[TableHeader], shown: ShownPage | None
 ) -> ParsedDocument:
-    tables = _collect_tables(soup)
+    tables = _collect_tables(root)
     # an element left open, such as a style or a text area, swallows what follows
     if len(tables) < opened:
         hidden = opened - len(tables)
@@ -160,8 +167,8 @@ def _read_tables(
         seen = rows if shown is None else _add_shown(rows, shown, number, len(tables))
         assembler.add_grid(f"table {number}", (("", row) for row in expand_rows(seen)))
         if assembler.count > before:
-            read.add(id(table))
-    for place, texts in _collect_blocks(soup, read).items():
+            read.add(table)
+    for place, texts in _collect_blocks(root, read).items():
         for number, part in enumerate(_split_block(texts, headers), start=1):
             if names := _find_table(part, headers):
                 assembler.add_unread_block(
@@ -170,16 +177,16 @@ def _read_tables(
     document = assembler.finish()
     return replace(
         document,
-        context=_list_words(soup, document, shown),
-        language=_find_language(soup, [table for table, _ in tables]),
+        context=_list_words(root, document, shown),
+        language=_find_language(root),
     )
 
 
 def _list_words(
-    soup: BeautifulSoup, document: ParsedDocument, shown: ShownPage | None
+    root: Element, document: ParsedDocument, shown: ShownPage | None
 ) -> tuple[Words, ...]:
     """Return the words of a page outside of its rows, with those that a browser alone shows."""
-    words = list_page_words(soup, document)
+    words = list_page_words(root, document)
     if shown is None:
         return words
     printed = " ".join(text for _, text in words)
@@ -188,21 +195,20 @@ def _list_words(
     return (*words, *added)
 
 
-def _find_language(soup: BeautifulSoup, tables: Sequence[Tag]) -> str:
+def _find_language(root: Element) -> str:
     """Return a language that the page or a part of its tables declares, first one that has decimal
     commas.
     """
-    declared: list[Tag] = []
-    for table in tables:
-        declared += [*table.parents, table, *table.find_all()]
     languages = set()
-    for node in declared:
-        languages |= {str(node.attrs[name]) for name in LANGUAGE_NAMES if node.attrs.get(name)}
-    for node in soup.find_all("meta"):
-        says = {str(node.attrs.get(name)).casefold() for name in ("http-equiv", "property")}
-        if says & LANGUAGE_PROPERTIES and node.attrs.get("content"):
-            languages.add(str(node.attrs["content"]).replace("_", "-"))
-    return next(iter(sorted(languages, key=prints_decimal_points)), "")
+    for declared in root.xpath(LANGUAGES):
+        if declared and declared.getparent().xpath(AROUND_TABLES):
+            languages.add(str(declared))
+    for node in root.iter("meta"):
+        says = {node.get(name, "").casefold() for name in ("http-equiv", "property")}
+        if says & LANGUAGE_PROPERTIES and node.get("content"):
+            languages.add(node.get("content", "").replace("_", "-"))
+    in_order = sorted(languages, key=lambda each: (prints_decimal_points(each), each))
+    return in_order[0] if in_order else ""
 
 
 def _add_shown(
@@ -251,50 +257,48 @@ def _count_opened_tables(text: str) -> int:
     return opened
 
 
-def _collect_tables(soup: BeautifulSoup) -> list[tuple[Tag, list[HtmlRow]]]:
+def _collect_tables(root: Element) -> list[tuple[Element, list[HtmlRow]]]:
     """Return each table with its rows in page order, whatever is between a table, its rows and
     their cells.
     """
-    tables: dict[int, tuple[Tag, list[HtmlRow]]] = {}
+    tables: dict[Element, list[HtmlRow]] = {}
     rows: list[HtmlRow] = []
-    for node in soup.descendants:
-        if not isinstance(node, Tag) or node.name not in TABLE_PARTS:
-            continue
-        if rows and node.parent is rows[-1].owner and node.name in CELLS:
+    for node in root.iter(*TABLE_PARTS):
+        if rows and node.getparent() is rows[-1].owner and node.tag in CELLS:
             rows[-1].cells.append(node)
             continue
-        if node.name == "table":
-            tables[id(node)] = (node, [])
+        if node.tag == "table":
+            tables[node] = []
             continue
         table = _find_parent(node, ("table",))
         if table is None:  # a row or a cell in no table is ordinary text
             continue
-        rows = tables[id(table)][1]
-        if node.name == "tr":
-            rows.append(HtmlRow(node, _find_parent(node, SECTIONS) or table))
+        rows = tables[table]
+        if node.tag == "tr":
+            section = _find_parent(node, SECTIONS)
+            rows.append(HtmlRow(node, table if section is None else section))
             continue
-        owner = _find_parent(node, ("tr", "table")) or table
+        owner = _find_parent(node, ("tr", "table"))
+        assert owner is not None  # it is in the table at least
         if not rows or rows[-1].owner is not owner:  # cells outside of any row
             rows.append(HtmlRow(owner, owner))
         rows[-1].cells.append(node)
-    return list(tables.values())
+    return [*tables.items()]
 
 
-def _find_parent(node: Tag, names: Sequence[str]) -> Tag | None:
-    """Return the nearest element around another; bs4's `find_parent` has no limit, and is slower."""
-    parent = node.parent
-    steps = 0
-    while parent is not None and parent.name not in names:
-        parent = parent.parent
-        steps += 1
-        if steps > MAX_PARENTS_OF_A_ROW:
+def _find_parent(node: Element, names: Sequence[str]) -> Element | None:
+    """Return the nearest of such elements around another."""
+    for steps, parent in enumerate(node.iterancestors()):
+        if parent.tag in names:
+            return parent
+        if steps >= MAX_PARENTS_OF_A_ROW:
             raise DocumentTooLargeError(
                 f"has rows more than {MAX_PARENTS_OF_A_ROW} elements deep in their table"
             )
-    return parent
+    return None
 
 
-def _collect_blocks(soup: BeautifulSoup, read: Collection[int]) -> dict[str, list[str]]:
+def _collect_blocks(root: Element, read: Collection[Element]) -> dict[str, list[str]]:
     """Return the texts of the page outside of the tables that were read, by place.
 
     A block is a table that was not read, or all other text between two tables: it may be a grid of
@@ -302,24 +306,25 @@ def _collect_blocks(soup: BeautifulSoup, read: Collection[int]) -> dict[str, lis
     figures of a known one.
     """
     blocks: dict[str, list[str]] = {}
-    nodes: list[tuple[PageElement, str]] = [(node, "") for node in reversed(soup.contents)]
+    nodes: list[tuple[str | Element, str]] = [(root, "")]
     tables = last = 0  # tables so far, and the last that is not a mere cell of a block
     while nodes:
         node, table = nodes.pop()
-        if type(node) is NavigableString:
+        if isinstance(node, str):
             place = table or (f"after table {last}" if last else "before table 1")
             if text := clean(node):
                 blocks.setdefault(place, []).append(text)
-        elif isinstance(node, Tag) and node.name not in NOT_DISPLAYED and node.name != "head":
-            if node.name == "table":
+        elif node.tag not in NOT_DISPLAYED and node.tag != "head":
+            if node.tag == "table":
                 tables += 1
-                if id(node) in read:
-                    last = tables = tables + len(node.find_all("table"))
+                if node in read:
+                    last = tables = tables + len(node.findall(".//table"))
                     continue
-                if len([*islice(node.stripped_strings, 2)]) > 1:
+                texts = (text for text in node.itertext() if not text.isspace())
+                if len([*islice(texts, 2)]) > 1:
                     last = tables
                     table = f"table {tables}"
-            nodes += [(child, table) for child in reversed(node.contents)]
+            nodes += [(child, table) for child in reversed(list_nodes(node))]
     return blocks
 
 

@@ -5,9 +5,10 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
+from functools import lru_cache
 from typing import NamedTuple
 
-from bs4.element import NavigableString, PageElement, Tag
+from lxml.etree import _Element as Element
 
 from ipu_results.ground.figures import is_power
 from ipu_results.read.document import RawRow, Unread
@@ -56,9 +57,9 @@ class HtmlRow:
     `owner` is its `tr`, or the table if the cells are in none.
     """
 
-    owner: Tag
-    section: Tag
-    cells: list[Tag] = field(default_factory=list)
+    owner: Element
+    section: Element
+    cells: list[Element] = field(default_factory=list)
     shown: Sequence[str | ShownCell | None] | None = None
 
 
@@ -70,35 +71,35 @@ class Span(NamedTuple):
     columns: range
 
 
-def read_cell(cell: Tag, shown: str | ShownCell | None = None) -> CellText:
+def read_cell(cell: Element, shown: str | ShownCell | None = None) -> CellText:
     """Read one cell, without the texts that a browser does not show.
 
     Digits of two elements are never glued into one figure.
     """
+    if shown is None and not len(cell):
+        return read_text(cell.text or "")
     if isinstance(shown, str):
         shown = ShownCell(shown)
     hidden = {clean(text) for text, _ in shown.hidden} if shown else set()
     parts: list[str] = []
     written: list[str] = []  # as in the evidence: with raised and lowered text in ^{} and _{}
     marks: list[str] = []
-    nodes: list[PageElement | str] = [*reversed(cell.contents)]
+    nodes = list_nodes(cell)[::-1]
     while nodes:
         node = nodes.pop()
-        if not isinstance(node, Tag):
-            is_text = type(node) in (str, NavigableString)  # and no comment
-            if is_text and clean(str(node)) not in hidden:
-                parts.append(str(node))
-                written.append(str(node))
-        elif node.name in ("sup", "sub"):
-            text = "".join(part for part in node.strings if clean(part) not in hidden)
-            written.append(
-                f"{'^' if node.name == 'sup' else '_'}{{{text}}}" if text.strip() else ""
-            )
-            if node.name == "sub" or not _add_raised(clean(text), parts, marks):
+        if isinstance(node, str):
+            if clean(node) not in hidden:
+                parts.append(node)
+                written.append(node)
+        elif node.tag in ("sup", "sub"):
+            texts = node.xpath(".//text()")
+            text = "".join(part for part in texts if clean(part) not in hidden)
+            written.append(f"{'^' if node.tag == 'sup' else '_'}{{{text}}}" if text.strip() else "")
+            if node.tag == "sub" or not _add_raised(clean(text), parts, marks):
                 parts += [EDGE, text, EDGE]
-        elif node.name not in NOT_DISPLAYED:
-            edge = " " if node.name in BLOCKS else EDGE
-            nodes += [edge, *reversed(node.contents), edge]
+        elif node.tag not in NOT_DISPLAYED:
+            edge = " " if node.tag in BLOCKS else EDGE
+            nodes += [edge, *list_nodes(node)[::-1], edge]
     joined = "".join(parts)
     text, mark = lift_footnote(clean(_drop_edges(joined)))
     fault = GLUED if _is_glued(joined) else ""
@@ -108,6 +109,22 @@ def read_cell(cell: Tag, shown: str | ShownCell | None = None) -> CellText:
             all_text = alone[1]
         fault = find_fault(all_text, text, shown) or fault
     return CellText(text, " ".join([*marks, mark] if mark else marks), fault)
+
+
+@lru_cache(maxsize=100_000)
+def read_text(text: str) -> CellText:
+    """Read a cell that has no elements. Most texts are in many cells."""
+    return CellText(*lift_footnote(clean(text)))
+
+
+def list_nodes(node: Element) -> list[str | Element]:
+    """Return the texts and elements in an element, in their order, without its comments."""
+    nodes = [node.text]
+    for child in node:
+        if isinstance(child.tag, str):
+            nodes.append(child)
+        nodes.append(child.tail)
+    return [each for each in nodes if each is not None]
 
 
 def _add_raised(text: str, parts: list[str], marks: list[str]) -> bool:
@@ -133,7 +150,7 @@ def _is_glued(text: str) -> bool:
 def expand_rows(rows: Iterable[HtmlRow]) -> Iterator[RawRow]:
     """Repeat the cells that span rows or columns; a row span ends with its section."""
     below: dict[int, Span] = {}
-    section: Tag | None = None
+    section: Element | None = None
     for row in rows:
         if row.shown and not any(cell is not None for cell in row.shown):
             cells = [read_cell(cell) for cell in row.cells]
@@ -161,7 +178,7 @@ def _expand_row(row: HtmlRow, above: dict[int, Span], below: dict[int, Span]) ->
         for element, seen in zip(row.cells, shown, strict=True)
         if seen is not None
     ]
-    if not above and all(cell.attrs.keys().isdisjoint(SPANS) for cell, _ in own):
+    if not above and not any(cell.keys() for cell, _ in own):
         return _make_row([cell for _, cell in own])
     cells: list[CellText] = []
     wide: list[range] = []
@@ -191,21 +208,20 @@ def _expand_row(row: HtmlRow, above: dict[int, Span], below: dict[int, Span]) ->
 def _make_row(
     cells: Sequence[CellText], wide: tuple[range, ...] = (), problem: str | None = None
 ) -> RawRow:
+    texts, marks, faults = zip(*cells, strict=True) if cells else ((), (), ())
     unread = tuple(
-        Unread(column, cell.fault, has_text=True, in_any_column=cell.fault != GLUED)
-        for column, cell in enumerate(cells)
-        if cell.fault
+        Unread(column, fault, has_text=True, in_any_column=fault != GLUED)
+        for column, fault in enumerate(faults)
+        if fault
     )
-    texts = tuple(cell.text for cell in cells)
-    marks = tuple(cell.mark for cell in cells)
     return RawRow(texts, marks, problem=problem, wide=wide, unread=unread)
 
 
-def _read_span(cell: Tag, name: str) -> int:
+def _read_span(cell: Element, name: str) -> int:
     """Return how many columns or rows a cell spans; a row span of 0 reaches to the end of the
     section.
     """
-    match = SPAN.match(str(cell.attrs.get(name, "1")))
+    match = SPAN.match(cell.get(name, "1"))
     value = int(match[1]) if match else 1
     if name == "rowspan" and value == 0:
         return MAX_SPAN

@@ -12,8 +12,7 @@ from collections.abc import Iterator
 from functools import lru_cache
 
 import msgspec
-from bs4 import BeautifulSoup
-from bs4.element import NavigableString, Tag
+from lxml.etree import _Element as Element
 
 from ipu_results.errors import DamagedDocumentError, UnprovenDocumentError
 from ipu_results.ground.files import load_schema_file
@@ -29,7 +28,9 @@ ON_PAGES, ANYWHERE, IN_TABLES = (
     frozenset(PLAIN["elements"][name].split()) for name in ("page", "anywhere", "in_tables")
 )
 CHILDREN = {name: frozenset(names.split()) for name, names in PLAIN["children"].items()}
+CELLS = CHILDREN["tr"]
 ATTRIBUTES = [(re.compile(name), re.compile(value)) for name, value in PLAIN["attributes"].items()]
+BETWEEN_CELLS = " | ".join(f"//{name}/text()[normalize-space()]" for name in CHILDREN)
 # A browser reads `<b/>` as `<b>`, and what begins with `<![` as a comment.
 READ_OTHERWISE = re.compile(r"<(?!(?:br|hr|meta|col|wbr)\b)[a-z][^<>]*/>|<!\[", re.I)
 
@@ -106,32 +107,33 @@ def _squeeze(text: str) -> str:
     return BLANK_OF_NO_FIGURE.sub("", clean(text))
 
 
-def refuse_if_not_plain(soup: BeautifulSoup, text: str) -> None:
+def refuse_if_not_plain(root: Element, text: str) -> None:
     """Raise UnprovenDocumentError for a page of which a browser may show something else than its
     text.
     """
-    if odd := next(_find_odd(soup, text), ""):
+    if odd := next(_find_odd(root, text), ""):
         raise UnprovenDocumentError(f"has {odd}, which may change what is shown: {NEXT_STEP}")
 
 
-def _find_odd(soup: BeautifulSoup, text: str) -> Iterator[str]:
+def _find_odd(root: Element, text: str) -> Iterator[str]:
     if match := READ_OTHERWISE.search(text):
         yield f"{match[0][:40]!r}"
-    in_tables: set[int] = set()
-    for node in soup.descendants:
-        parent = node.parent
-        allowed = CHILDREN.get(parent.name) if parent else None
-        if isinstance(node, Tag):
-            if node.name == "table" or id(parent) in in_tables:
-                in_tables.add(id(node))
-            others = IN_TABLES if id(parent) in in_tables else ON_PAGES | {"table"}
-            if node.name not in (ANYWHERE | others if allowed is None else allowed):
-                yield f"an element <{node.name}>"
-            for name, value in node.attrs.items():
-                if not _is_plain(name, " ".join(value) if isinstance(value, list) else value):
-                    yield f"an attribute `{name}`"
-        elif allowed is not None and type(node) is NavigableString and node.strip():
-            yield "a text between the cells of a table"
+    for _ in root.xpath(BETWEEN_CELLS)[:1]:
+        yield "a text between the cells of a table"
+    for node in root.iter("*"):
+        parent = node.getparent()
+        allowed = CHILDREN.get(parent.tag) if parent is not None else None
+        # most elements of a long table are such cells
+        if node.tag in CELLS and allowed is CELLS and not node.keys():
+            continue
+        if allowed is None:
+            is_in_table = next(node.iterancestors("table"), None) is not None
+            allowed = ANYWHERE | (IN_TABLES if is_in_table else ON_PAGES | {"table"})
+        if node.tag not in allowed:
+            yield f"an element <{node.tag}>"
+        for name, value in node.items():
+            if not _is_plain(name, value):
+                yield f"an attribute `{name}`"
 
 
 @lru_cache(maxsize=10_000)
