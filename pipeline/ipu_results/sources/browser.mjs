@@ -18,16 +18,25 @@ const HEIGHT = 900;
 const ROOM = 200; // pixels under the page, into which what is fixed to the lower edge of a window falls
 const TILE = 4000; // pixels of height that are drawn at once
 const SCALE = 2; // a point of 11 pixel type has four pixels then
+const LATER_MS = 60_000; // of the time of the page: what a script changes until then is shown
+const UNPRINTED = /^(SCRIPT|STYLE|NOSCRIPT)$/;
+const TITLES = ["alt", "label", "placeholder", "summary", "title"]; // attributes that are printed
+const ELSEWHERE = "it is out of its cell";
 const SETTLE_MS = 300; // for scripts that write after the page has loaded
 const DECISIVE = ["stylesheet", "script", "fetch", "xhr", "document"];
 
 const ANY = ":is(*, #a#a#a#a)"; // outranks the rules of the page that are `!important`
-const ALL = `${ANY}, ${ANY}::before, ${ANY}::after, ${ANY}::marker`;
-const NO_LINES = `${ALL} { text-decoration-color: transparent !important; transition: none !important;
-  caret-color: transparent !important; }`;
-const NO_TEXT = `${ALL} { color: transparent !important; -webkit-text-fill-color: transparent !important;
+const PARTS = ["", "::before", "::after", "::marker", "::first-letter", "::first-line"];
+const ALL = PARTS.map((part) => ANY + part).join();
+const CELLS = PARTS.map((part) => `${ANY}:is(td, th, :is(td, th) *)${part}`).join();
+// not by `color`, which borders and drawings may have, too
+const INVISIBLE = `{ -webkit-text-fill-color: transparent !important;
   -webkit-text-stroke-color: transparent !important; text-shadow: none !important;
   text-emphasis-color: transparent !important; transition: none !important; }`;
+const NO_LINES = `${ALL} { text-decoration-color: transparent !important;
+  transition: none !important; caret-color: transparent !important; }`;
+const NO_TEXT = `${NO_LINES} ${ALL} ${INVISIBLE}`;
+const NO_CELLS = `${NO_LINES} ${CELLS} ${INVISIBLE}`;
 const LINES = `${NO_TEXT} ${ALL} { text-decoration-color: #f0f !important; }`;
 const BARE = `${NO_LINES} ${ALL} { color: #000 !important; -webkit-text-fill-color: #000 !important;
   -webkit-text-stroke-width: 0 !important; text-shadow: none !important; background: none !important;
@@ -38,13 +47,13 @@ const BARE = `${NO_LINES} ${ALL} { color: #000 !important; -webkit-text-fill-col
   :root${ANY} { background: #fff !important; color-scheme: light !important; }
   :is(img, svg, canvas, video, iframe, object, embed, input, #a#a#a#a) { opacity: 0 !important; }`;
 
-/** Opens what scrolls around tables, and ends what moves, or stops it if it has no end. Runs in the page. */
+/** Opens what scrolls around tables, and ends what moves. Runs in the page. */
 function settle() {
   for (const animation of document.getAnimations()) {
     try {
       animation.finish();
     } catch {
-      animation.pause();
+      animation.pause(); // it has no end
     }
   }
   const scrolls = (node) => /auto|scroll/.test(getComputedStyle(node).overflow);
@@ -64,9 +73,9 @@ function settle() {
 
 /**
  * Lists cells with the boxes of their characters and what speaks against them. Runs in the page.
- * `absent` are the addresses of files that are not saved with it.
+ * `absent` are the addresses of files that are not saved with it, `source` is the page as written.
  */
-function collect(absent) {
+function collect({ absent, source, elsewhere }) {
   const LAYOUT = {
     TD: /^table-cell$/,
     TH: /^table-cell$/,
@@ -75,10 +84,8 @@ function collect(absent) {
     TBODY: /^table-(row|header|footer)-group$/,
     TFOOT: /^table-(row|header|footer)-group$/,
   };
-  const APART = /^(inline-(block|flex|grid|table)|none)$/; // a line around such a box does not go through it
   const UPRIGHT = /^(none|matrix\([\d.]+, 0, 0, [\d.]+, .*\))$/;
   const UNMOVED = /^(none|matrix\(1, 0, 0, 1, 0, 0\))$/;
-  const ARROWS = /^[\s▲▼△▽▴▾↑↓↕⇅⇵⬍]*$/u;
   const FEATURES = /"(?!(?:tnum|lnum|onum|pnum|kern|liga|calt|clig|rlig|case|zero|cpsp|ss\d\d|cv\d\d)")/;
   const SYMBOLS = /wingdings|webdings|symbol|dingbats|marlett/i;
   const OTHER_FILES = "img, video, object, embed, iframe, image, use"; // what they show is no part of the page
@@ -144,6 +151,7 @@ function collect(absent) {
     if (!(inTable ? UNMOVED : UPRIGHT).test(style.transform)) return `transform: ${style.transform}`;
     for (const name of ["rotate", "scale", "translate", "offsetPath"])
       if (!/^(none|)$/.test(style[name] ?? "")) return `${name}: ${style[name]}`;
+    if (style.textDecorationLine.includes("line-through")) return "a line goes through it";
     if (style.writingMode !== "horizontal-tb") return `writing-mode: ${style.writingMode}`;
     if (style.webkitTextSecurity !== "none") return `-webkit-text-security: ${style.webkitTextSecurity}`;
     if (style.fontVariantPosition !== "normal") return `font-variant-position: ${style.fontVariantPosition}`;
@@ -168,12 +176,6 @@ function collect(absent) {
     }
     return `visibility: ${getComputedStyle(node).visibility}`;
   });
-  const findStrike = memo((node) => {
-    const style = getComputedStyle(node);
-    if (style.textDecorationLine.includes("line-through")) return "a line goes through it";
-    if (APART.test(style.display) || style.float !== "none" || /absolute|fixed/.test(style.position)) return "";
-    return node.parentElement ? findStrike(node.parentElement) : "";
-  });
   const findClip = memo((node) => {
     if (!node.parentElement || node === document.body) return [-1e9, -1e9, 1e9, 1e9];
     const outer = findClip(node.parentElement);
@@ -187,16 +189,27 @@ function collect(absent) {
       Math.min(outer[3], box.bottom + 1),
     ];
   });
-  /** The text that a style sheet prints before or after an element, or as its mark. */
-  const findPrinted = (node) => {
-    const printed = ["::before", "::after"].map((part) => {
-      const style = getComputedStyle(node, part);
-      if (/^(none|normal|)$/.test(style.content) || style.display === "none") return "";
-      if (node.tagName === "TR" && !/absolute|fixed/.test(style.position)) return `a cell of ${part}`;
-      const text = [...style.content.matchAll(/"((?:[^"\\]|\\.)*)"/g)].map((match) => match[1]).join("");
-      return text === "" && /[a-z]/i.test(style.content.replace(/""/g, "")) ? style.content : text;
-    });
-    return printed.filter((text) => text.trim()).join(" ");
+  const findMoving = memo((node) => {
+    const isStill = ({ playState, timeline }) => playState === "finished" && timeline === document.timeline;
+    if (!node.getAnimations().every(isStill)) return "it never stops moving";
+    return node.parentElement ? findMoving(node.parentElement) : "";
+  });
+  /** Whether a cell is not in its row, or not after the cell before it. */
+  const isAway = (cell) => {
+    const box = cell.getBoundingClientRect();
+    const row = cell.parentElement.getBoundingClientRect();
+    const before = cell.previousElementSibling?.getBoundingClientRect();
+    const isRight = getComputedStyle(cell.closest("table")).direction === "rtl";
+    const overlap = isRight ? box.right - before?.left : before?.right - box.left;
+    return Math.abs(box.top - row.top) > 3 || (before?.width > 0 && overlap > 3);
+  };
+  /** A style sheet may print a cell in a row, or put the row elsewhere. */
+  const findRowFault = (row, above) => {
+    const styles = ["::before", "::after"].map((part) => getComputedStyle(row, part));
+    const isCell = ({ content, position }) =>
+      !/^(none|normal|)$/.test(content) && !/absolute|fixed/.test(position);
+    if (styles.some(isCell)) return "a style sheet prints a cell";
+    return row.getBoundingClientRect().top < above ? "its row is above those before it" : "";
   };
 
   /** A picture in a cell that is not saved with the page, or a page of its own. */
@@ -214,23 +227,20 @@ function collect(absent) {
   };
 
   const readCell = (cell, isHeader) => {
-    if (getComputedStyle(cell).display === "none" || !cell.checkVisibility()) return null;
+    const moving = findMoving(cell);
+    if (!moving && (getComputedStyle(cell).display === "none" || !cell.checkVisibility())) return null;
+    const isOut = isAway(cell);
     const box = cell.getBoundingClientRect();
     const nodes = [];
-    let why = findOdd(cell);
-    let arrows = 0; // the ink of arrows that a style sheet prints, such as those for sorting
-    for (const element of [cell, ...cell.querySelectorAll("*")]) {
-      const printed = findPrinted(element);
-      if (isHeader && ARROWS.test(printed)) arrows += 0.6 * printed.length * parseFloat(getComputedStyle(element).fontSize) ** 2;
-      else if (printed) why ||= `a style sheet prints ${JSON.stringify(printed)}`;
-      if (element !== cell && element.matches("table")) why ||= "a table is in it";
-    }
+    let why = moving || (isOut ? elsewhere : findOdd(cell));
+    if (cell.querySelector("table")) why ||= "a table is in it";
     const walker = document.createTreeWalker(cell, NodeFilter.SHOW_TEXT);
     const range = document.createRange();
     for (let node = walker.nextNode(); node; node = walker.nextNode()) {
       const parent = node.parentElement;
       if (!node.data.trim() || /^(SCRIPT|STYLE|TEMPLATE|NOSCRIPT)$/.test(parent.tagName)) continue;
-      const hidden = findUnseen(parent) || findStrike(parent);
+      const hidden = findUnseen(parent);
+      why ||= findMoving(parent);
       if (!hidden) why ||= findOdd(parent) || findFont(parent);
       const clip = findClip(parent);
       const chars = [];
@@ -243,8 +253,8 @@ function collect(absent) {
         if (!rect || (rect.width === 0 && /\p{Cf}/u.test(char))) continue;
         const [x, y] = [rect.x + rect.width / 2, rect.y + rect.height / 2];
         const inside = x > clip[0] && x < clip[2] && y > clip[1] && y < clip[3] && rect.width > 0 && rect.height > 3;
-        const own = x > box.left - 2 && x < box.right + 2 && y > box.top - 2 && y < box.bottom + 2;
-        const fault = hidden || (!inside ? "a box cuts it off" : own ? "" : "it is out of its cell");
+        const own = !isOut && x > box.left - 2 && x < box.right + 2 && y > box.top - 2 && y < box.bottom + 2;
+        const fault = hidden || (!inside ? "a box cuts it off" : own ? "" : elsewhere);
         chars.push([char, rect.x + scrollX, rect.y + scrollY, rect.width, rect.height, fault]);
       }
       nodes.push({ text: node.data, chars, hidden });
@@ -253,46 +263,99 @@ function collect(absent) {
     const isStrict = isHeader || !/\p{L}/u.test(text);
     if (isStrict) why ||= findAbsent(cell);
     const style = getComputedStyle(cell);
+    // it is drawn where the lines between cells are, of which nothing is said
+    if (style.borderImageSource !== "none") why ||= "its border is a picture";
     const [top, right, bottom, left] = ["Top", "Right", "Bottom", "Left"].map((side) =>
-      Math.ceil(parseFloat(style[`border${side}Width`]) + 2),
+      Math.ceil(parseFloat(style[`border${side}Width`]) + 0.5),
     );
     const inner = [box.x + scrollX + left, box.y + scrollY + top, box.width - left - right, box.height - top - bottom];
-    return { nodes, why, inner, isStrict, arrows };
+    return { nodes, why, inner, isStrict, isHeader };
   };
 
-  const tables = [...document.querySelectorAll("table")].map((table) =>
-    [...table.querySelectorAll("tr")]
-      .filter((row) => row.closest("table") === table)
-      .map((row, number) => {
-        const extra = findPrinted(row);
-        return [...row.children]
-          .filter((cell) => /^T[DH]$/.test(cell.tagName))
-          .map((cell) => {
-            const read = readCell(cell, number === 0 || cell.tagName === "TH");
-            if (read && extra) read.why ||= extra;
-            return read;
-          });
-      }),
-  );
-  const around = [];
-  const walker = document.createTreeWalker(document.body, NodeFilter.SHOW_TEXT | NodeFilter.SHOW_ELEMENT);
-  around.push(...[document.documentElement, document.body].map(findPrinted).filter(Boolean));
-  for (let node = walker.nextNode(); node; node = walker.nextNode()) {
-    const element = node.nodeType === Node.TEXT_NODE ? node.parentElement : node;
-    if (element.closest("td, th, script, style, template") || findUnseen(element)) continue;
-    const text = element === node ? findPrinted(node) : node.data.trim();
-    if (/[\p{L}\p{N}]/u.test(text)) around.push(text);
-  }
+  const listCells = (page) =>
+    [...page.querySelectorAll("table")].map((table) =>
+      [...table.querySelectorAll("tr")]
+        .filter((row) => row.closest("table") === table)
+        .map((row) => [...row.children].filter((cell) => /^T[DH]$/.test(cell.tagName))),
+    );
+  const written = listCells(source ? new DOMParser().parseFromString(source, "text/html") : document);
+  const tables = listCells(document).map((rows, t) => {
+    let above = -Infinity;
+    return rows.map((cells, r) => {
+      const row = cells[0]?.parentElement;
+      const fault = row ? findRowFault(row, above) : "";
+      if (row?.getClientRects().length) above = row.getBoundingClientRect().top;
+      return cells.map((cell, c) => {
+        const read = readCell(cell, r === 0 || cell.tagName === "TH");
+        const { colSpan, rowSpan } = written[t]?.[r]?.[c] ?? {};
+        const isWritten = cell.colSpan === colSpan && cell.rowSpan === rowSpan;
+        if (read) read.why ||= fault || (isWritten ? "" : "a script changes its span");
+        return read;
+      });
+    });
+  });
   const links = [...document.querySelectorAll("link[rel~=stylesheet i]")];
   const missing = links.filter((link) => !link.sheet && !link.disabled).map((link) => link.getAttribute("href"));
-  return { tables, around, missing };
+  return { tables, missing };
 }
 
-/** Judges the characters of cells by four pictures of a part of the page. Runs in an empty page. */
-async function judgeInk({ pictures, cells, top, scale }) {
+/**
+ * Lists the texts of a page that are no text of a cell, whether they are displayed or not: also
+ * those of style sheets, fields, frames and shadow trees. `around` are the texts, `inside` those
+ * that are laid out in a cell, each with its box.
+ */
+async function listTexts(context, page) {
+  const session = await context.newCDPSession(page);
+  const options = { computedStyles: [] };
+  const { documents, strings } = await session.send("DOMSnapshot.captureSnapshot", options);
+  await session.detach();
+  const around = [];
+  const inside = [];
+  documents.forEach(({ nodes, layout }, frame) => {
+    const shadow = new Set(nodes.shadowRootType.index);
+    const names = nodes.nodeName.map((name) => strings[name].toUpperCase());
+    const places = []; // of each node in a table: that of its parent, or its own
+    nodes.parentIndex.forEach((parent, node) => {
+      const place = places[parent] ?? "";
+      const isLight = frame === 0 && !shadow.has(node);
+      places[node] = isLight ? enter(place, names[node]) : place;
+      const isOwn = places[node] === "CELL" && isLight;
+      const isText = nodes.nodeType[node] === 3 && !UNPRINTED.test(names[parent]);
+      if (isText && !isOwn) around.push(strings[nodes.nodeValue[node]]);
+      const attributes = nodes.attributes[node];
+      for (let at = 0; at < attributes.length; at += 2)
+        if (TITLES.includes(strings[attributes[at]])) around.push(strings[attributes[at + 1]]);
+    });
+    for (const { value } of [nodes.inputValue, nodes.textValue])
+      around.push(...value.map((text) => strings[text]));
+    const parts = new Set(nodes.pseudoType.index);
+    layout.nodeIndex.forEach((node, at) => {
+      if (layout.text[at] < 0 || !(parts.has(node) || shadow.has(node))) return;
+      const text = strings[layout.text[at]];
+      around.push(text);
+      if (frame === 0 && places[node] === "CELL") inside.push([text, ...layout.bounds[at]]);
+    });
+  });
+  const texts = around.map((text) => text?.trim()).filter(Boolean);
+  return { around: [...new Set(texts)], inside };
+}
+
+/** Returns where a node of this name is whose parent is at a place: in a table, row or cell, or "". */
+function enter(place, name) {
+  if (place === "CELL" || (place === "ROW" && /^T[DH]$/.test(name))) return "CELL";
+  if (name === "TABLE" || place) return name === "TR" ? "ROW" : "TABLE";
+  return "";
+}
+
+/**
+ * Judges the characters of cells by pictures of a part of the page; `inside` are texts in cells
+ * that are none of theirs, each with its box. Runs in an empty page.
+ */
+async function judgeInk({ pictures, cells, inside, top, scale, elsewhere }) {
   const CONTRAST = 48; // of 255: what a reader sees at a glance
   const SLACK = 3; // pixels around a character that its ink may take
   const STRAY = 24; // pixels of ink that glyphs leave outside of their boxes
+  const ARROWS = /^[\s▲▼△▽▴▾↑↓↕⇅⇵⬍]*$/u; // those for sorting
   const DRAWN = 3; // pixels of a cell that have another colour than the rest, without its text
   const load = async (text) => {
     const bytes = Uint8Array.from(atob(text), (char) => char.charCodeAt(0));
@@ -302,7 +365,7 @@ async function judgeInk({ pictures, cells, top, scale }) {
     const { data } = context.getImageData(0, 0, image.width, image.height);
     return { width: image.width, height: image.height, data, whole: new Uint32Array(data.buffer) };
   };
-  const [text, none, lines, bare] = await Promise.all(pictures.map(load));
+  const [text, none, lines, bare, foreign] = await Promise.all(pictures.map(load));
   const width = Math.min(text.width, none.width, lines.width, bare.width);
   const height = Math.min(text.height, none.height, lines.height, bare.height);
   const place = (x, y, wide, high, slack = 0) => [
@@ -321,50 +384,45 @@ async function judgeInk({ pictures, cells, top, scale }) {
     }
     return most;
   };
-  const measureInk = (one, other, [x0, y0, x1, y1]) => {
-    const differences = [];
+  const list = ([x0, y0, x1, y1], test) => {
+    const found = [];
+    for (let y = y0; y < y1; y++) for (let x = x0; x < x1; x++) if (test(x, y)) found.push([x, y]);
+    return found;
+  };
+  const isFar = (one, other) => (x, y) => differ(one, other, x, y) >= CONTRAST;
+  const measureInk = (one, other, box) => {
     let most = 0;
-    for (let y = y0; y < y1; y++)
-      for (let x = x0; x < x1; x++) {
-        const difference = differ(one, other, x, y);
-        if (difference > 0) differences.push(difference);
-        most = Math.max(most, difference);
-      }
-    return { most, count: differences.filter((value) => value >= most / 2).length };
+    const differences = list(box, () => true).map(([x, y]) => differ(one, other, x, y));
+    for (const difference of differences) most = Math.max(most, difference);
+    return { most, count: differences.filter((value) => value > 0 && value >= most / 2).length };
   };
   /** Lists the pixels of a place that have not its usual colour. */
-  const findOdd = (picture, [x0, y0, x1, y1]) => {
+  const findOdd = (picture, box) => {
     const read = (x, y) => picture.whole[y * picture.width + x];
-    const colours = new Map();
-    let last = read(x0, y0);
-    let run = 0; // most places are of one colour
-    for (let y = y0; y < y1; y++)
-      for (let x = x0; x < x1; x++) {
-        const colour = read(x, y);
-        if (colour !== last) {
-          colours.set(last, (colours.get(last) ?? 0) + run);
-          [last, run] = [colour, 0];
-        }
-        run += 1;
-      }
-    colours.set(last, (colours.get(last) ?? 0) + run);
-    if (colours.size === 1) return [];
-    const [usual] = [...colours].reduce((best, entry) => (entry[1] > best[1] ? entry : best), [0, 0]);
-    const isFar = (colour) =>
-      [16, 8, 0].some((bits) => Math.abs(((colour >> bits) & 255) - ((usual >> bits) & 255)) >= CONTRAST);
-    const far = new Set([...colours.keys()].filter(isFar));
-    const odd = [];
-    for (let y = y0; y < y1; y++) for (let x = x0; x < x1; x++) if (far.has(read(x, y))) odd.push([x, y]);
-    return odd;
+    const counts = new Map();
+    list(box, (x, y) => {
+      const colour = read(x, y);
+      counts.set(colour, (counts.get(colour) ?? 0) + 1);
+    });
+    if (counts.size < 2) return [];
+    const [usual] = [...counts].reduce((best, entry) => (entry[1] > best[1] ? entry : best));
+    const channels = (colour) => [16, 8, 0].map((bits) => (colour >> bits) & 255);
+    const isOdd = (colour) =>
+      channels(colour).some((value, at) => Math.abs(value - channels(usual)[at]) >= CONTRAST);
+    const odd = new Set([...counts.keys()].filter(isOdd));
+    return list(box, (x, y) => odd.has(read(x, y)));
   };
-  /** A bar or a highlight: a full box, too high for a line or a point, and too wide for a digit of one stroke. */
+  /** A bar or a highlight: a full box, too high for a line or point, too wide for a digit 1. */
   const isBar = (odd, high) => {
-    const [left, top] = [0, 1].map((side) => odd.reduce((least, point) => Math.min(least, point[side]), Infinity));
-    const [right, bottom] = [0, 1].map((side) => odd.reduce((most, point) => Math.max(most, point[side]), 0));
-    const [width, height] = [right - left + 1, bottom - top + 1];
-    return odd.length >= 0.9 * width * height && height >= 0.8 * high * scale && width >= 0.6 * high * scale;
+    const span = (side) => {
+      const places = new Set(odd.map((point) => point[side]));
+      return Math.max(...places) - Math.min(...places) + 1;
+    };
+    const [wide, tall] = [span(0), span(1)];
+    const isFull = odd.length >= 0.9 * wide * tall;
+    return isFull && tall >= 0.8 * high * scale && wide >= 0.6 * high * scale;
   };
-  const judgeChar = ([, x, y, wide, high, fault]) => {
+  const judgeChar = ([, x, y, wide, high, fault], hasBar) => {
     if (fault) return fault;
     const box = place(x, y, wide, high);
     const own = measureInk(text, none, box);
@@ -373,22 +431,33 @@ async function judgeInk({ pictures, cells, top, scale }) {
     const isOdd = own.count < 0.6 * expected.count || own.count > 1.7 * expected.count;
     if (isOdd && Math.abs(own.count - expected.count) > 8) return "a part of it is covered or added";
     const middle = place(x + 0.2 * wide, y + 0.25 * high, 0.6 * wide, 0.5 * high);
-    const odd = findOdd(lines, middle).length;
-    return odd > 0.04 * (middle[2] - middle[0]) * (middle[3] - middle[1]) ? "a line or picture is behind it" : "";
+    const behind = hasBar ? [] : findOdd(none, middle);
+    const odd = behind.length + list(middle, isFar(lines, none)).length;
+    const area = (middle[2] - middle[0]) * (middle[3] - middle[1]);
+    return odd > 0.04 * area ? "a line or picture is behind it" : "";
   };
+  const isOn = ([, x, y, wide, high], [left, top, width, height]) =>
+    Math.min(x + wide, left + width) - Math.max(x, left) > 1 &&
+    Math.min(y + high, top + height) - Math.max(y, top) > 1;
+  const charsOf = (cell) => cell.nodes.flatMap((node) => node.chars);
+  const moved = cells.flatMap(charsOf).filter((char) => char[5] === elsewhere);
   return cells.map((cell) => {
-    for (const node of cell.nodes) for (const char of node.chars) char[5] = judgeChar(char);
     const box = place(...cell.inner);
-    const taken = cell.nodes.flatMap((node) => node.chars.map((char) => place(...char.slice(1, 5), SLACK)));
-    let stray = 0;
-    for (let y = box[1]; y < box[3]; y++)
-      for (let x = box[0]; x < box[2]; x++)
-        if (differ(text, none, x, y) >= CONTRAST && !taken.some((own) => x >= own[0] && x < own[2] && y >= own[1] && y < own[3]))
-          stray += 1;
-    if (stray > STRAY + cell.arrows * scale ** 2) cell.why ||= "there is ink that is not its text";
-    const odd = cell.isStrict ? findOdd(none, box) : [];
-    const high = cell.nodes[0]?.chars[0]?.[4] ?? 16;
-    if (odd.length > DRAWN && !isBar(odd, high)) cell.why ||= "there is a drawing";
+    const on = [...inside, ...moved].filter((text) => isOn(text, cell.inner));
+    const isArrow = ([text]) => cell.isHeader && ARROWS.test(text);
+    const other = on.find((text) => !isArrow(text));
+    if (other) cell.why ||= `there is another text: ${JSON.stringify(other[0])}`;
+    if (list(box, isFar(foreign, none)).length > DRAWN) cell.why ||= "another text is on it";
+    const own = [...charsOf(cell), ...on.filter(isArrow)];
+    const taken = own.map(([, ...sides]) => place(...sides.slice(0, 4), SLACK));
+    const isTaken = ([x, y]) =>
+      taken.some((box) => x >= box[0] && x < box[2] && y >= box[1] && y < box[3]);
+    const stray = list(box, isFar(text, none)).filter((point) => !isTaken(point));
+    if (stray.length > STRAY) cell.why ||= "there is ink that is not its text";
+    const odd = findOdd(none, box);
+    const hasBar = isBar(odd, own[0]?.[4] ?? 16);
+    if (cell.isStrict && odd.length > DRAWN && !hasBar) cell.why ||= "there is a drawing";
+    for (const char of charsOf(cell)) char[5] = judgeChar(char, hasBar);
     return cell;
   });
 }
@@ -496,29 +565,30 @@ async function draw(page, sheet, clip) {
   await page.evaluate((text) => {
     const own = new CSSStyleSheet();
     own.replaceSync(text);
-    document.adoptedStyleSheets = [...(window.ownSheets ??= document.adoptedStyleSheets), own];
+    document.adoptedStyleSheets = [...(window.ownSheets ??= [...document.adoptedStyleSheets]), own];
   }, sheet);
   const options = { clip, fullPage: true, animations: "allow", scale: "device" };
   return (await page.screenshot(options)).toString("base64");
 }
 
-async function judgeByInk(context, page, tables, size) {
+async function judgeByInk(context, page, tables, inside, size) {
   const judge = await context.newPage();
   const cells = tables.flat(2).filter((cell) => cell !== null);
-  const places = tables.flatMap((table, t) => table.flatMap((row, r) => row.map((cell, c) => [t, r, c])));
+  // what is above or below the page is judged with its first or last part, in which it has no ink
+  const findTop = (cell) => Math.min(Math.max(0, cell.inner[1]), size.height - 1);
   for (let top = 0; top < size.height; top += TILE) {
-    const isHere = (cell) => cell && cell.inner[1] >= top && cell.inner[1] < top + TILE;
-    const here = places.filter(([t, r, c]) => isHere(tables[t][r][c]));
+    const here = cells.filter((cell) => findTop(cell) >= top && findTop(cell) < top + TILE);
     if (here.length === 0) continue;
-    const lowest = Math.max(...here.map(([t, r, c]) => tables[t][r][c].inner[1] + tables[t][r][c].inner[3]));
-    const clip = { x: 0, y: top, width: size.width, height: Math.min(size.height, Math.ceil(lowest) + 20) - top };
+    const lowest = Math.max(top, ...here.map((cell) => cell.inner[1] + cell.inner[3]));
+    const height = Math.min(size.height, Math.ceil(lowest) + 20) - top;
+    const clip = { x: 0, y: top, width: size.width, height };
     const pictures = [];
-    for (const sheet of [NO_LINES, `${NO_LINES} ${NO_TEXT}`, LINES, BARE]) pictures.push(await draw(page, sheet, clip));
-    const own = here.map(([t, r, c]) => tables[t][r][c]);
-    const judged = await judge.evaluate(judgeInk, { pictures, cells: own, top, scale: SCALE });
-    here.forEach(([t, r, c], at) => (tables[t][r][c] = judged[at]));
+    for (const sheet of [NO_LINES, NO_TEXT, LINES, BARE, NO_CELLS])
+      pictures.push(await draw(page, sheet, clip));
+    const asked = { pictures, cells: here, inside, top, scale: SCALE, elsewhere: ELSEWHERE };
+    const judged = await judge.evaluate(judgeInk, asked);
+    judged.forEach((cell, at) => Object.assign(here[at], cell));
   }
-  return cells.length;
 }
 
 async function show(browser, request) {
@@ -529,18 +599,25 @@ async function show(browser, request) {
     const missing = [];
     await serve(context, request, address, files, missing);
     const page = await context.newPage();
+    await page.clock.install();
     await page.goto(address, { waitUntil: "load" });
+    // in any encoding, what says how cells span is read alike
+    const source = request.mhtml ? "" : readFileSync(request.file, "latin1");
     await page.waitForTimeout(SETTLE_MS);
     const fonts = page.evaluate(() => document.fonts.ready.then(() => null));
     await Promise.race([fonts, page.waitForTimeout(10 * SETTLE_MS)]);
+    await page.clock.runFor(LATER_MS);
     const size = await page.evaluate(settle);
     size.width = Math.max(size.width, WIDTH);
     await page.setViewportSize({ width: size.width, height: Math.max(HEIGHT, Math.min(size.height, TILE) + ROOM) });
     await page.waitForTimeout(SETTLE_MS / 3);
-    const { tables, around, missing: unlinked } = await page.evaluate(collect, missing.map((own) => own.address));
+    const absent = missing.map((own) => own.address);
+    const asked = { absent, source, elsewhere: ELSEWHERE };
+    const { tables, missing: unlinked } = await page.evaluate(collect, asked);
+    const { around, inside } = await listTexts(context, page);
     const decisive = missing.filter((own) => DECISIVE.includes(own.type)).map((own) => own.address.replace(HOST, ""));
     size.height = await page.evaluate(() => document.documentElement.scrollHeight);
-    await judgeByInk(context, page, tables, size);
+    await judgeByInk(context, page, tables, inside, size);
     return {
       browser: `Chromium ${browser.version()}`,
       files,

@@ -15,6 +15,7 @@ import signal
 import subprocess
 import tempfile
 import threading
+from contextlib import suppress
 from pathlib import Path
 from typing import Self
 
@@ -66,7 +67,9 @@ class Browser:
 
     def __exit__(self, *_: object) -> None:
         self._end()
-        self._process.__exit__(None, None, None)
+        # it closes stdin, which may still hold a request that nobody reads
+        with suppress(BrokenPipeError):
+            self._process.__exit__(None, None, None)
 
     def _end(self) -> None:
         if self._process.poll() is None:
