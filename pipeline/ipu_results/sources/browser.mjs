@@ -37,7 +37,8 @@ const NO_LINES = `${ALL} { text-decoration-color: transparent !important;
   transition: none !important; caret-color: transparent !important; }`;
 const NO_TEXT = `${NO_LINES} ${ALL} ${INVISIBLE}`;
 const NO_CELLS = `${NO_LINES} ${CELLS} ${INVISIBLE}`;
-const LINES = `${NO_TEXT} ${ALL} { text-decoration-color: #f0f !important; }`;
+const LINES = `${NO_TEXT} ${ALL} { text-decoration-color: #f0f !important;
+  text-decoration-skip-ink: none !important; }`;
 const BARE = `${NO_LINES} ${ALL} { color: #000 !important; -webkit-text-fill-color: #000 !important;
   -webkit-text-stroke-width: 0 !important; text-shadow: none !important; background: none !important;
   box-shadow: none !important; border-color: transparent !important; border-image: none !important;
@@ -47,7 +48,7 @@ const BARE = `${NO_LINES} ${ALL} { color: #000 !important; -webkit-text-fill-col
   :root${ANY} { background: #fff !important; color-scheme: light !important; }
   :is(img, svg, canvas, video, iframe, object, embed, input, #a#a#a#a) { opacity: 0 !important; }`;
 
-/** Opens what scrolls around tables, and ends what moves. Runs in the page. */
+/** Opens what scrolls around tables, ends what moves, and watches for more. Runs in the page. */
 function settle() {
   for (const animation of document.getAnimations()) {
     try {
@@ -67,15 +68,23 @@ function settle() {
       node.style.setProperty("overflow", "visible", "important");
     }
   }
+  window.ownChanges = new MutationObserver((changes) => {
+    for (const { target } of changes)
+      if ((target.closest ? target : target.parentElement)?.closest("table")) window.ownMoves = true;
+  });
+  const options = { subtree: true, childList: true, characterData: true, attributes: true };
+  window.ownChanges.observe(document, options);
   const { scrollWidth, scrollHeight } = document.documentElement;
-  return { width: scrollWidth, height: scrollHeight };
+  const texts = [...document.querySelectorAll("table")].map((table) => table.innerText);
+  return { width: scrollWidth, height: scrollHeight, texts };
 }
 
 /**
  * Lists cells with the boxes of their characters and what speaks against them. Runs in the page.
- * `absent` are the addresses of files that are not saved with it, `source` is the page as written.
+ * `absent` are the addresses of files that are not saved with it, `source` is the page as written,
+ * `texts` those of its tables in a small window.
  */
-function collect({ absent, source, elsewhere }) {
+function collect({ absent, source, texts, elsewhere }) {
   const LAYOUT = {
     TD: /^table-cell$/,
     TH: /^table-cell$/,
@@ -280,6 +289,8 @@ function collect({ absent, source, elsewhere }) {
     );
   const written = listCells(source ? new DOMParser().parseFromString(source, "text/html") : document);
   const tables = listCells(document).map((rows, t) => {
+    const table = document.querySelectorAll("table")[t];
+    const isSame = !window.ownMoves && table.innerText === texts[t];
     let above = -Infinity;
     return rows.map((cells, r) => {
       const row = cells[0]?.parentElement;
@@ -289,7 +300,9 @@ function collect({ absent, source, elsewhere }) {
         const read = readCell(cell, r === 0 || cell.tagName === "TH");
         const { colSpan, rowSpan } = written[t]?.[r]?.[c] ?? {};
         const isWritten = cell.colSpan === colSpan && cell.rowSpan === rowSpan;
-        if (read) read.why ||= fault || (isWritten ? "" : "a script changes its span");
+        if (read && !isWritten) read.why ||= "a script changes its span";
+        if (read && !isSame) read.why ||= "it changes with time or with the window";
+        if (read) read.why ||= fault;
         return read;
       });
     });
@@ -527,7 +540,7 @@ async function openBrowser(folder) {
     executablePath = await packaged.default.executablePath();
   }
   // no name and no address of another machine is reached, whatever a page asks for
-  const args = ["--proxy-server=http://127.0.0.1:9", "--proxy-bypass-list=<-loopback>", "--force-color-profile=srgb"];
+  const args = ["--disable-blink-features=AutomationControlled", "--proxy-server=http://127.0.0.1:9", "--proxy-bypass-list=<-loopback>", "--force-color-profile=srgb"];
   const chromiumSandbox = process.getuid?.() !== 0 && !process.env.CHROMIUM_NO_SANDBOX;
   return chromium.launch({ executablePath, args, chromiumSandbox });
 }
@@ -607,12 +620,17 @@ async function show(browser, request) {
     const fonts = page.evaluate(() => document.fonts.ready.then(() => null));
     await Promise.race([fonts, page.waitForTimeout(10 * SETTLE_MS)]);
     await page.clock.runFor(LATER_MS);
-    const size = await page.evaluate(settle);
+    const { texts, ...size } = await page.evaluate(settle);
+    await page.clock.runFor(LATER_MS);
+    await page.evaluate(() => window.ownChanges.disconnect());
     size.width = Math.max(size.width, WIDTH);
     await page.setViewportSize({ width: size.width, height: Math.max(HEIGHT, Math.min(size.height, TILE) + ROOM) });
-    await page.waitForTimeout(SETTLE_MS / 3);
+    for (const top of [size.height, 0]) {
+      await page.evaluate((y) => scrollTo(0, y), top);
+      await page.waitForTimeout(SETTLE_MS / 3);
+    }
     const absent = missing.map((own) => own.address);
-    const asked = { absent, source, elsewhere: ELSEWHERE };
+    const asked = { absent, source, texts, elsewhere: ELSEWHERE };
     const { tables, missing: unlinked } = await page.evaluate(collect, asked);
     const { around, inside } = await listTexts(context, page);
     const decisive = missing.filter((own) => DECISIVE.includes(own.type)).map((own) => own.address.replace(HOST, ""));
