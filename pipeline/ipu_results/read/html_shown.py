@@ -21,7 +21,7 @@ from ipu_results.read.text import clean
 NEXT_STEP = "open it with `ipu-results add` where Chromium is installed"
 BLANK_OF_NO_FIGURE = re.compile(r"(?<![\d.,])\s+|\s+(?![\d.,])")
 DIGIT = re.compile(r"\d")
-BEYOND_DOUBT = re.compile(r"(?:display|(?:content-)?visibility|opacity): |a line goes through it")
+BEYOND_DOUBT = re.compile(r"(?:display|visibility|opacity): ")
 
 PLAIN = load_schema_file("vocabulary/plain_pages.toml")
 ON_PAGES, ANYWHERE, IN_TABLES = (

@@ -15,11 +15,11 @@ import { pathToFileURL } from "node:url";
 const HOST = "http://page.invalid/";
 const WIDTH = 1280;
 const HEIGHT = 900;
-const ROOM = 200; // pixels under the page, into which what is fixed to the lower edge of a window falls
+const ROOM = 200; // pixels under the page, for what is fixed to the lower edge of a window
 const TILE = 4000; // pixels of height that are drawn at once
 const SCALE = 2; // a point of 11 pixel type has four pixels then
-const LATER_MS = 60_000; // of the time of the page: what a script changes until then is shown
-const UNPRINTED = /^(SCRIPT|STYLE|NOSCRIPT)$/;
+const LATER_MS = 60_000; // by the clock of the page: what it changes until then is shown
+const UNPRINTED = /^(SCRIPT|STYLE|NOSCRIPT|TEMPLATE)$/;
 const TITLES = ["alt", "label", "placeholder", "summary", "title"]; // attributes that are printed
 const ELSEWHERE = "it is out of its cell";
 const SETTLE_MS = 300; // for scripts that write after the page has loaded
@@ -40,15 +40,27 @@ const NO_CELLS = `${NO_LINES} ${CELLS} ${INVISIBLE}`;
 const LINES = `${NO_TEXT} ${ALL} { text-decoration-color: #f0f !important;
   text-decoration-skip-ink: none !important; }`;
 const BARE = `${NO_LINES} ${ALL} { color: #000 !important; -webkit-text-fill-color: #000 !important;
-  -webkit-text-stroke-width: 0 !important; text-shadow: none !important; background: none !important;
-  box-shadow: none !important; border-color: transparent !important; border-image: none !important;
-  outline-color: transparent !important; opacity: 1 !important; filter: none !important; mask: none !important;
-  clip-path: none !important; mix-blend-mode: normal !important; backdrop-filter: none !important; }
-  ${ANY}::before, ${ANY}::after { visibility: hidden !important; } ${ANY}::marker { color: transparent !important; }
+  -webkit-text-stroke-width: 0 !important; text-shadow: none !important;
+  background: none !important; box-shadow: none !important; border-color: transparent !important;
+  border-image: none !important; outline-color: transparent !important; opacity: 1 !important;
+  filter: none !important; mask: none !important; clip-path: none !important;
+  mix-blend-mode: normal !important; backdrop-filter: none !important; }
+  ${ANY}::before, ${ANY}::after { visibility: hidden !important; }
+  ${ANY}::marker { color: transparent !important; }
   :root${ANY} { background: #fff !important; color-scheme: light !important; }
   :is(img, svg, canvas, video, iframe, object, embed, input, #a#a#a#a) { opacity: 0 !important; }`;
 
-/** Opens what scrolls around tables, ends what moves, and watches for more. Runs in the page. */
+/** Notes from now on whether a script changes a table. Runs in the page. */
+function watch(options) {
+  const note = ({ target }) => {
+    const element = target.closest ? target : target.parentElement;
+    window.ownMoves ||= Boolean(element?.closest("table"));
+  };
+  const observer = new MutationObserver((changes) => changes.forEach(note));
+  observer.observe(document, { subtree: true, ...options });
+}
+
+/** Opens what scrolls around tables, and ends what moves. Runs in the page. */
 function settle() {
   for (const animation of document.getAnimations()) {
     try {
@@ -63,17 +75,12 @@ function settle() {
       const isCell = /^T[DH]$/.test(node.tagName);
       // a smaller box cannot be scrolled by anybody
       if (isCell || !scrolls(node) || node.clientHeight < 60 || node.clientWidth < 200) continue;
-      for (const name of ["height", "max-height", "max-width"]) node.style.setProperty(name, "none", "important");
+      for (const name of ["max-height", "max-width"])
+        node.style.setProperty(name, "none", "important");
       node.style.setProperty("height", "auto", "important");
       node.style.setProperty("overflow", "visible", "important");
     }
   }
-  window.ownChanges = new MutationObserver((changes) => {
-    for (const { target } of changes)
-      if ((target.closest ? target : target.parentElement)?.closest("table")) window.ownMoves = true;
-  });
-  const options = { subtree: true, childList: true, characterData: true, attributes: true };
-  window.ownChanges.observe(document, options);
   const { scrollWidth, scrollHeight } = document.documentElement;
   const texts = [...document.querySelectorAll("table")].map((table) => table.innerText);
   return { width: scrollWidth, height: scrollHeight, texts };
@@ -81,10 +88,10 @@ function settle() {
 
 /**
  * Lists cells with the boxes of their characters and what speaks against them. Runs in the page.
- * `absent` are the addresses of files that are not saved with it, `source` is the page as written,
- * `texts` those of its tables in a small window.
+ * `absent` are the addresses of files that are not saved with it, `isMoved` says whether scripts
+ * keep changing tables, `texts` are those of its tables in a window of usual size.
  */
-function collect({ absent, source, texts, elsewhere }) {
+function collect({ absent, isMoved, texts, elsewhere, unprinted }) {
   const LAYOUT = {
     TD: /^table-cell$/,
     TH: /^table-cell$/,
@@ -95,9 +102,22 @@ function collect({ absent, source, texts, elsewhere }) {
   };
   const UPRIGHT = /^(none|matrix\([\d.]+, 0, 0, [\d.]+, .*\))$/;
   const UNMOVED = /^(none|matrix\(1, 0, 0, 1, 0, 0\))$/;
-  const FEATURES = /"(?!(?:tnum|lnum|onum|pnum|kern|liga|calt|clig|rlig|case|zero|cpsp|ss\d\d|cv\d\d)")/;
+  const PLAIN = {
+    rotate: /^none$/,
+    scale: /^none$/,
+    translate: /^none$/,
+    "offset-path": /^none$/,
+    "writing-mode": /^horizontal-tb$/,
+    "text-decoration-line": /^(?!.*line-through)/,
+    "-webkit-text-security": /^none$/,
+    "font-variant-position": /^normal$/,
+    "font-variant-numeric": /^(?!.*(ordinal|fractions))/,
+    "font-feature-settings":
+      /^(?!.*"(?!([tlop]num|kern|liga|calt|clig|rlig|case|zero|cpsp|ss\d\d|cv\d\d)"))/,
+  };
   const SYMBOLS = /wingdings|webdings|symbol|dingbats|marlett/i;
-  const OTHER_FILES = "img, video, object, embed, iframe, image, use"; // what they show is no part of the page
+  const PAGES = "iframe, object, embed, video"; // what they show is no part of the page
+  const PICTURES = `img, image, use, ${PAGES}`;
   const memo = (judge) => {
     const known = new Map();
     return (node) => known.get(node) ?? known.set(node, judge(node)).get(node);
@@ -130,7 +150,8 @@ function collect({ absent, source, texts, elsewhere }) {
     const plain = ["sans-serif", "serif", "monospace"].flatMap((family) =>
       digits.map((digit) => [digit, drawDigit(context, digit, `64px ${family}`)]),
     );
-    const distance = (one, other) => one.reduce((sum, value, at) => sum + (value - other[at]) ** 2, 0);
+    const distance = (one, other) =>
+      one.reduce((sum, value, at) => sum + (value - other[at]) ** 2, 0);
     return digits.every((digit) => {
       const drawn = drawDigit(context, digit, font);
       const nearest = plain.reduce((best, entry) =>
@@ -142,12 +163,14 @@ function collect({ absent, source, texts, elsewhere }) {
   const findFont = memo((node) => {
     const style = getComputedStyle(node);
     if (SYMBOLS.test(style.fontFamily)) return `the font ${style.fontFamily}`;
-    const families = style.fontFamily.split(",").map((name) => name.trim().replace(/^["']|["']$/g, ""));
+    const unquote = (name) => name.trim().replace(/^["']|["']$/g, "");
+    const families = style.fontFamily.split(",").map(unquote);
     for (const face of document.fonts) {
-      const family = face.family.replace(/^["']|["']$/g, "");
+      const family = unquote(face.family);
       if (!families.includes(family)) continue;
       if (face.status === "error") return `the web font ${family} is not saved with it`;
-      if (face.status === "loaded" && !proves(`${style.fontStyle} ${style.fontWeight} 64px "${family}"`))
+      const font = `${style.fontStyle} ${style.fontWeight} 64px "${family}"`;
+      if (face.status === "loaded" && !proves(font))
         return `the web font ${family} draws other digits`;
     }
     return "";
@@ -157,18 +180,14 @@ function collect({ absent, source, texts, elsewhere }) {
   const findOdd = memo((node) => {
     const style = getComputedStyle(node);
     const inTable = node.tagName in LAYOUT;
-    if (!(inTable ? UNMOVED : UPRIGHT).test(style.transform)) return `transform: ${style.transform}`;
-    for (const name of ["rotate", "scale", "translate", "offsetPath"])
-      if (!/^(none|)$/.test(style[name] ?? "")) return `${name}: ${style[name]}`;
-    if (style.textDecorationLine.includes("line-through")) return "a line goes through it";
-    if (style.writingMode !== "horizontal-tb") return `writing-mode: ${style.writingMode}`;
-    if (style.webkitTextSecurity !== "none") return `-webkit-text-security: ${style.webkitTextSecurity}`;
-    if (style.fontVariantPosition !== "normal") return `font-variant-position: ${style.fontVariantPosition}`;
-    if (/ordinal|fractions/.test(style.fontVariantNumeric)) return `font-variant: ${style.fontVariantNumeric}`;
-    if (FEATURES.test(style.fontFeatureSettings)) return `font-feature-settings: ${style.fontFeatureSettings}`;
+    const plain = inTable ? UNMOVED : UPRIGHT;
+    if (!plain.test(style.transform)) return `transform: ${style.transform}`;
+    for (const [name, plain] of Object.entries(PLAIN)) {
+      const value = style.getPropertyValue(name);
+      if (!plain.test(value)) return `${name}: ${value}`;
+    }
     if (inTable) {
       if (!LAYOUT[node.tagName].test(style.display)) return `display: ${style.display}`;
-      if (style.float !== "none" || /absolute|fixed/.test(style.position)) return "it is out of its row";
       const sides = [style.top, style.right, style.bottom, style.left];
       if (style.position === "relative" && sides.some((side) => !/^(auto|0px)$/.test(side)))
         return "position: relative";
@@ -176,14 +195,9 @@ function collect({ absent, source, texts, elsewhere }) {
     return node.parentElement ? findOdd(node.parentElement) : "";
   });
   const findUnseen = memo((node) => {
-    if (node.checkVisibility({ opacityProperty: true, visibilityProperty: true })) return "";
-    for (let at = node; at; at = at.parentElement) {
-      const style = getComputedStyle(at);
-      if (style.display === "none") return "display: none";
-      if (style.opacity === "0") return "opacity: 0";
-      if (style.contentVisibility === "hidden") return "content-visibility: hidden";
-    }
-    return `visibility: ${getComputedStyle(node).visibility}`;
+    if (!node.checkVisibility()) return "display: none";
+    if (!node.checkVisibility({ opacityProperty: true })) return "opacity: 0";
+    return node.checkVisibility({ visibilityProperty: true }) ? "" : "visibility: hidden";
   });
   const findClip = memo((node) => {
     if (!node.parentElement || node === document.body) return [-1e9, -1e9, 1e9, 1e9];
@@ -199,7 +213,8 @@ function collect({ absent, source, texts, elsewhere }) {
     ];
   });
   const findMoving = memo((node) => {
-    const isStill = ({ playState, timeline }) => playState === "finished" && timeline === document.timeline;
+    const isStill = (animation) =>
+      animation.playState === "finished" && animation.timeline === document.timeline;
     if (!node.getAnimations().every(isStill)) return "it never stops moving";
     return node.parentElement ? findMoving(node.parentElement) : "";
   });
@@ -228,7 +243,7 @@ function collect({ absent, source, texts, elsewhere }) {
       const { backgroundImage } = getComputedStyle(node);
       const address = node.currentSrc || node.src || node.data || node.href?.baseVal || "";
       const isAbsent = (url) => absent.some((own) => backgroundImage.includes(own) || url === own);
-      if (node.matches(OTHER_FILES) && (isAbsent(address) || node.matches("iframe, object, embed, video")))
+      if (node.matches(PAGES) || (node.matches(PICTURES) && isAbsent(address)))
         return `there is a <${node.tagName.toLowerCase()}>`;
       if (isAbsent("")) return "its picture is not saved with the page";
     }
@@ -236,8 +251,10 @@ function collect({ absent, source, texts, elsewhere }) {
   };
 
   const readCell = (cell, isHeader) => {
+    const style = getComputedStyle(cell);
     const moving = findMoving(cell);
-    if (!moving && (getComputedStyle(cell).display === "none" || !cell.checkVisibility())) return null;
+    // what has no box may be displayed all the same
+    if (!moving && style.display !== "contents" && !cell.checkVisibility()) return null;
     const isOut = isAway(cell);
     const box = cell.getBoundingClientRect();
     const nodes = [];
@@ -247,7 +264,7 @@ function collect({ absent, source, texts, elsewhere }) {
     const range = document.createRange();
     for (let node = walker.nextNode(); node; node = walker.nextNode()) {
       const parent = node.parentElement;
-      if (!node.data.trim() || /^(SCRIPT|STYLE|TEMPLATE|NOSCRIPT)$/.test(parent.tagName)) continue;
+      if (!node.data.trim() || unprinted.test(parent.tagName)) continue;
       const hidden = findUnseen(parent);
       why ||= findMoving(parent);
       if (!hidden) why ||= findOdd(parent) || findFont(parent);
@@ -260,10 +277,12 @@ function collect({ absent, source, texts, elsewhere }) {
         if (!char.trim()) continue;
         const rect = [...range.getClientRects()].at(-1);
         if (!rect || (rect.width === 0 && /\p{Cf}/u.test(char))) continue;
-        const [x, y] = [rect.x + rect.width / 2, rect.y + rect.height / 2];
-        const inside = x > clip[0] && x < clip[2] && y > clip[1] && y < clip[3] && rect.width > 0 && rect.height > 3;
-        const own = !isOut && x > box.left - 2 && x < box.right + 2 && y > box.top - 2 && y < box.bottom + 2;
-        const fault = hidden || (!inside ? "a box cuts it off" : own ? "" : elsewhere);
+        const x = rect.x + rect.width / 2;
+        const y = rect.y + rect.height / 2;
+        const isIn = ([left, top, right, bottom]) => x > left && x < right && y > top && y < bottom;
+        const isCut = !isIn(clip) || rect.width === 0 || rect.height <= 3;
+        const isOwn = !isOut && isIn([box.left - 2, box.top - 2, box.right + 2, box.bottom + 2]);
+        const fault = hidden || (isCut ? "a box cuts it off" : isOwn ? "" : elsewhere);
         chars.push([char, rect.x + scrollX, rect.y + scrollY, rect.width, rect.height, fault]);
       }
       nodes.push({ text: node.data, chars, hidden });
@@ -271,13 +290,13 @@ function collect({ absent, source, texts, elsewhere }) {
     const text = cell.textContent;
     const isStrict = isHeader || !/\p{L}/u.test(text);
     if (isStrict) why ||= findAbsent(cell);
-    const style = getComputedStyle(cell);
     // it is drawn where the lines between cells are, of which nothing is said
     if (style.borderImageSource !== "none") why ||= "its border is a picture";
     const [top, right, bottom, left] = ["Top", "Right", "Bottom", "Left"].map((side) =>
       Math.ceil(parseFloat(style[`border${side}Width`]) + 0.5),
     );
-    const inner = [box.x + scrollX + left, box.y + scrollY + top, box.width - left - right, box.height - top - bottom];
+    const [wide, high] = [box.width - left - right, box.height - top - bottom];
+    const inner = [box.x + scrollX + left, box.y + scrollY + top, wide, high];
     return { nodes, why, inner, isStrict, isHeader };
   };
 
@@ -285,12 +304,11 @@ function collect({ absent, source, texts, elsewhere }) {
     [...page.querySelectorAll("table")].map((table) =>
       [...table.querySelectorAll("tr")]
         .filter((row) => row.closest("table") === table)
-        .map((row) => [...row.children].filter((cell) => /^T[DH]$/.test(cell.tagName))),
+        .map((row) => [...row.children].filter((cell) => cell.matches("td, th"))),
     );
-  const written = listCells(source ? new DOMParser().parseFromString(source, "text/html") : document);
   const tables = listCells(document).map((rows, t) => {
     const table = document.querySelectorAll("table")[t];
-    const isSame = !window.ownMoves && table.innerText === texts[t];
+    const isSame = !isMoved && table.innerText === texts[t];
     let above = -Infinity;
     return rows.map((cells, r) => {
       const row = cells[0]?.parentElement;
@@ -298,9 +316,6 @@ function collect({ absent, source, texts, elsewhere }) {
       if (row?.getClientRects().length) above = row.getBoundingClientRect().top;
       return cells.map((cell, c) => {
         const read = readCell(cell, r === 0 || cell.tagName === "TH");
-        const { colSpan, rowSpan } = written[t]?.[r]?.[c] ?? {};
-        const isWritten = cell.colSpan === colSpan && cell.rowSpan === rowSpan;
-        if (read && !isWritten) read.why ||= "a script changes its span";
         if (read && !isSame) read.why ||= "it changes with time or with the window";
         if (read) read.why ||= fault;
         return read;
@@ -308,8 +323,8 @@ function collect({ absent, source, texts, elsewhere }) {
     });
   });
   const links = [...document.querySelectorAll("link[rel~=stylesheet i]")];
-  const missing = links.filter((link) => !link.sheet && !link.disabled).map((link) => link.getAttribute("href"));
-  return { tables, missing };
+  const missing = links.filter((link) => !link.sheet && !link.disabled);
+  return { tables, missing: missing.map((link) => link.getAttribute("href")) };
 }
 
 /**
@@ -353,7 +368,7 @@ async function listTexts(context, page) {
   return { around: [...new Set(texts)], inside };
 }
 
-/** Returns where a node of this name is whose parent is at a place: in a table, row or cell, or "". */
+/** Returns where a node is in a table, "" if it is in none, by its name and where its parent is. */
 function enter(place, name) {
   if (place === "CELL" || (place === "ROW" && /^T[DH]$/.test(name))) return "CELL";
   if (name === "TABLE" || place) return name === "TR" ? "ROW" : "TABLE";
@@ -373,7 +388,8 @@ async function judgeInk({ pictures, cells, inside, top, scale, elsewhere }) {
   const load = async (text) => {
     const bytes = Uint8Array.from(atob(text), (char) => char.charCodeAt(0));
     const image = await createImageBitmap(new Blob([bytes], { type: "image/png" }));
-    const context = new OffscreenCanvas(image.width, image.height).getContext("2d", { willReadFrequently: true });
+    const canvas = new OffscreenCanvas(image.width, image.height);
+    const context = canvas.getContext("2d", { willReadFrequently: true });
     context.drawImage(image, 0, 0);
     const { data } = context.getImageData(0, 0, image.width, image.height);
     return { width: image.width, height: image.height, data, whole: new Uint32Array(data.buffer) };
@@ -439,10 +455,10 @@ async function judgeInk({ pictures, cells, inside, top, scale, elsewhere }) {
     if (fault) return fault;
     const box = place(x, y, wide, high);
     const own = measureInk(text, none, box);
-    if (own.most < CONTRAST) return "it has the colour of what is behind it, or something covers it";
+    if (own.most < CONTRAST) return "it is covered, or has the colour behind it";
     const expected = measureInk(bare, null, box);
     const isOdd = own.count < 0.6 * expected.count || own.count > 1.7 * expected.count;
-    if (isOdd && Math.abs(own.count - expected.count) > 8) return "a part of it is covered or added";
+    if (isOdd && Math.abs(own.count - expected.count) > 8) return "a part is covered or added";
     const middle = place(x + 0.2 * wide, y + 0.25 * high, 0.6 * wide, 0.5 * high);
     const behind = hasBar ? [] : findOdd(none, middle);
     const odd = behind.length + list(middle, isFar(lines, none)).length;
@@ -461,7 +477,7 @@ async function judgeInk({ pictures, cells, inside, top, scale, elsewhere }) {
     const other = on.find((text) => !isArrow(text));
     if (other) cell.why ||= `there is another text: ${JSON.stringify(other[0])}`;
     if (list(box, isFar(foreign, none)).length > DRAWN) cell.why ||= "another text is on it";
-    const own = [...charsOf(cell), ...on.filter(isArrow)];
+    const own = [...charsOf(cell).filter((char) => !char[5]), ...on.filter(isArrow)];
     const taken = own.map(([, ...sides]) => place(...sides.slice(0, 4), SLACK));
     const isTaken = ([x, y]) =>
       taken.some((box) => x >= box[0] && x < box[2] && y >= box[1] && y < box[3]);
@@ -475,7 +491,7 @@ async function judgeInk({ pictures, cells, inside, top, scale, elsewhere }) {
   });
 }
 
-/** Returns the text of characters as they stand: gaps as blanks, raised and lowered ones in ^{} and _{}. */
+/** Returns the text of characters as they stand: raised and lowered ones are in ^{} and _{}. */
 function composeText(chars) {
   const lines = [];
   let fault = "";
@@ -484,16 +500,19 @@ function composeText(chars) {
     const [, x, y, width, height] = char;
     const overlap = before && Math.min(before[2] + before[4], y + height) - Math.max(before[2], y);
     if (before && overlap > 0.4 * Math.min(before[4], height)) {
-      if (x < before[1] + before[3] - 0.4 * Math.min(before[3], width)) fault ||= "its characters are in another order";
-      lines.at(-1).push({ char, gap: x - before[1] - before[3] > 0.12 * Math.max(height, before[4]) });
+      const gap = x - before[1] - before[3];
+      if (gap < -0.4 * Math.min(before[3], width)) fault ||= "its characters are in another order";
+      lines.at(-1).push({ char, gap: gap > 0.12 * Math.max(height, before[4]) });
     } else {
-      if (before && y + height / 2 < before[2] + before[4] / 2) fault ||= "its lines are in another order";
+      const isAbove = before && y + height / 2 < before[2] + before[4] / 2;
+      if (isAbove) fault ||= "its lines are in another order";
       lines.push([{ char, gap: false }]);
     }
     before = char;
   }
   const texts = lines.map((line) => {
-    const base = line.reduce((best, { char }) => (char[4] > best[4] + 0.5 ? char : best), line[0].char);
+    const heighten = (best, { char }) => (char[4] > best[4] + 0.5 ? char : best);
+    const base = line.reduce(heighten, line[0].char);
     let text = "";
     let level = "";
     for (const { char, gap } of line) {
@@ -510,7 +529,7 @@ function composeText(chars) {
   return { text: texts.join(" "), fault };
 }
 
-/** Returns what is stored of a cell: its text if nothing else is to be said, null if it has no place. */
+/** Returns what is stored of a cell: its text if that is all, null if it has no place. */
 function summarise(cell) {
   if (cell === null) return null;
   const hidden = [];
@@ -540,7 +559,9 @@ async function openBrowser(folder) {
     executablePath = await packaged.default.executablePath();
   }
   // no name and no address of another machine is reached, whatever a page asks for
-  const args = ["--disable-blink-features=AutomationControlled", "--proxy-server=http://127.0.0.1:9", "--proxy-bypass-list=<-loopback>", "--force-color-profile=srgb"];
+  const args = ["--proxy-server=http://127.0.0.1:9", "--proxy-bypass-list=<-loopback>"];
+  // a page shows what it shows to people
+  args.push("--force-color-profile=srgb", "--disable-blink-features=AutomationControlled");
   const chromiumSandbox = process.getuid?.() !== 0 && !process.env.CHROMIUM_NO_SANDBOX;
   return chromium.launch({ executablePath, args, chromiumSandbox });
 }
@@ -561,15 +582,16 @@ async function serve(context, request, address, files, missing) {
     const url = new URL(route.request().url());
     if (url.href === address) {
       if (request.mhtml) return route.continue();
-      const charset = request.charset ? `; charset=${request.charset}` : "";
-      return route.fulfill({ body: readFileSync(request.file), contentType: `text/html${charset}` });
+      const contentType = `text/html${request.charset ? `; charset=${request.charset}` : ""}`;
+      return route.fulfill({ body: readFileSync(request.file), contentType });
     }
     const path = find(url);
     if (path === null) {
       missing.push({ type: route.request().resourceType(), address: url.href });
       return route.abort();
     }
-    files[path.slice(folder.length + 1)] = createHash("sha256").update(readFileSync(path)).digest("hex");
+    const digest = createHash("sha256").update(readFileSync(path)).digest("hex");
+    files[path.slice(folder.length + 1)] = digest;
     return route.fulfill({ path });
   });
 }
@@ -578,7 +600,8 @@ async function draw(page, sheet, clip) {
   await page.evaluate((text) => {
     const own = new CSSStyleSheet();
     own.replaceSync(text);
-    document.adoptedStyleSheets = [...(window.ownSheets ??= [...document.adoptedStyleSheets]), own];
+    window.ownSheets ??= [...document.adoptedStyleSheets];
+    document.adoptedStyleSheets = [...window.ownSheets, own];
   }, sheet);
   const options = { clip, fullPage: true, animations: "allow", scale: "device" };
   return (await page.screenshot(options)).toString("base64");
@@ -605,41 +628,47 @@ async function judgeByInk(context, page, tables, inside, size) {
 }
 
 async function show(browser, request) {
-  const address = request.mhtml ? pathToFileURL(request.file).href : HOST + encodeURIComponent(basename(request.file));
-  const context = await browser.newContext({ viewport: { width: WIDTH, height: HEIGHT }, deviceScaleFactor: SCALE });
+  const { href } = pathToFileURL(request.file);
+  const address = request.mhtml ? href : HOST + encodeURIComponent(basename(request.file));
+  const viewport = { width: WIDTH, height: HEIGHT };
+  const context = await browser.newContext({ viewport, deviceScaleFactor: SCALE });
   try {
     const files = {};
     const missing = [];
     await serve(context, request, address, files, missing);
     const page = await context.newPage();
+    await page.addInitScript(watch, { attributeFilter: ["colspan", "rowspan"] });
     await page.clock.install();
     await page.goto(address, { waitUntil: "load" });
-    // in any encoding, what says how cells span is read alike
-    const source = request.mhtml ? "" : readFileSync(request.file, "latin1");
     await page.waitForTimeout(SETTLE_MS);
     const fonts = page.evaluate(() => document.fonts.ready.then(() => null));
     await Promise.race([fonts, page.waitForTimeout(10 * SETTLE_MS)]);
     await page.clock.runFor(LATER_MS);
-    const { texts, ...size } = await page.evaluate(settle);
-    await page.clock.runFor(LATER_MS);
-    await page.evaluate(() => window.ownChanges.disconnect());
-    size.width = Math.max(size.width, WIDTH);
-    await page.setViewportSize({ width: size.width, height: Math.max(HEIGHT, Math.min(size.height, TILE) + ROOM) });
-    for (const top of [size.height, 0]) {
+    for (const top of [1e9, 0]) {
       await page.evaluate((y) => scrollTo(0, y), top);
       await page.waitForTimeout(SETTLE_MS / 3);
     }
+    const { texts, ...size } = await page.evaluate(settle);
+    await page.evaluate(watch, { childList: true, characterData: true, attributes: true });
+    await page.clock.runFor(LATER_MS);
+    const isMoved = await page.evaluate(() => window.ownMoves ?? false);
+    size.width = Math.max(size.width, WIDTH);
+    const high = Math.max(HEIGHT, Math.min(size.height, TILE) + ROOM);
+    await page.setViewportSize({ width: size.width, height: high });
+    await page.waitForTimeout(SETTLE_MS / 3);
     const absent = missing.map((own) => own.address);
-    const asked = { absent, source, texts, elsewhere: ELSEWHERE };
+    const words = { elsewhere: ELSEWHERE, unprinted: UNPRINTED };
+    const asked = { absent, isMoved, texts, ...words };
     const { tables, missing: unlinked } = await page.evaluate(collect, asked);
     const { around, inside } = await listTexts(context, page);
-    const decisive = missing.filter((own) => DECISIVE.includes(own.type)).map((own) => own.address.replace(HOST, ""));
+    const decisive = missing.filter((own) => DECISIVE.includes(own.type));
+    const unread = decisive.map((own) => own.address.replace(HOST, ""));
     size.height = await page.evaluate(() => document.documentElement.scrollHeight);
     await judgeByInk(context, page, tables, inside, size);
     return {
       browser: `Chromium ${browser.version()}`,
       files,
-      missing: [...new Set([...decisive, ...unlinked])].sort(),
+      missing: [...new Set([...unread, ...unlinked])].sort(),
       moved: page.url() === address ? "" : page.url(),
       around,
       tables: tables.map((table) => table.map((row) => row.map(summarise))),
@@ -651,7 +680,7 @@ async function show(browser, request) {
 
 const browser = await openBrowser(process.argv[2]);
 for await (const line of createInterface({ input: process.stdin })) {
-  const answer = await show(browser, JSON.parse(line)).catch((error) => ({ error: error.message.split("\n")[0] }));
-  console.log(JSON.stringify(answer));
+  const fail = (error) => ({ error: error.message.split("\n")[0] });
+  console.log(JSON.stringify(await show(browser, JSON.parse(line)).catch(fail)));
 }
 await browser.close();
