@@ -14,6 +14,7 @@ import pytest
 from ipu_results.add import AddConfig, add_source, extract
 from ipu_results.errors import BrowserError, UnprovenDocumentError
 from ipu_results.read import ParsedDocument
+from ipu_results.read.document import Words
 from ipu_results.read.html import read_html
 from ipu_results.read.html_shown import parse_shown
 from ipu_results.sources import browser
@@ -34,6 +35,64 @@ CONTEXT = frozenset({"html_h359.html", "html_h411.html", "html_h799.html"})
 """What words near the table and its language mean is not for a browser to say."""
 PLAIN = frozenset({"html_h505.html", "html_h571.html"})
 COLUMNS = ("Batch Size", "Throughput (items/sec)", "Latency (ms)")
+SHOWN_OTHERWISE = {
+    "above": ("<table", "<table style='position:absolute;top:-9999px'"),
+    "above by its margin": ("<table", "<table style='margin-top:-900px'"),
+    "to the left": ("<table", "<table style='position:absolute;left:-9999px'"),
+    "struck without colour": ("1,590", "<s style='text-decoration-color:#fff'>1</s>,590"),
+    "struck by underlining": ("1,590", "<u style='text-underline-offset:-6px'>1</u>,590"),
+    "in no box": ("1,590", "1,59<b style='display:contents'>0</b>"),
+    "rows in no box": ("<table", "<style>tr+tr td{display:contents}</style><table"),
+    "next to a bar": (
+        "1,590",
+        "<b style='outline:1px solid;display:inline-block;height:9px'></b>1,590",
+    ),
+    "with a point of a shadow tree": (
+        "1,590",
+        "<span><template shadowrootmode=closed><b style='position:absolute'>.</b><slot></slot>"
+        "</template>1,590</span>",
+    ),
+    "under another digit": (
+        "</table>",
+        """</table><b id=b>8</b><script>
+        const range = document.createRange();
+        range.setStart(document.querySelector("td:last-child").firstChild, 4);
+        range.setEndAfter(range.startContainer);
+        const { x, y } = range.getBoundingClientRect();
+        b.style = `position: absolute; font-weight: 400; top: ${y}px; left: ${x}px`;
+        </script>""",
+    ),
+    "under another column": (
+        "</table>",
+        "</table><script>document.querySelector('td').colSpan = 2</script>",
+    ),
+    "in a small window": (
+        "1,590",
+        "<b>7</b>1,590<style>body{margin-bottom:2000px}"
+        "@media (min-height:1000px){b{display:none}}</style>",
+    ),
+    "at times": (
+        "<table",
+        "<style>@keyframes k{50%{display:none}} tr+tr{animation:k 2s infinite}</style><table",
+    ),
+    "at times by a script": (
+        "</table>",
+        """</table><script>
+        const cell = document.querySelector("td:last-child");
+        setInterval(() => (cell.textContent = cell.textContent === "1,590" ? "7" : "1,590"), 700);
+        </script>""",
+    ),
+}
+WORDS = {
+    "style sheet": "<style>table::before{content:'in thousands'}</style>",
+    "mark of a list": "<ul style='list-style-type:\"in thousands\"'><li>a</ul>",
+    "shadow tree": "<p><template shadowrootmode=closed>in thousands</template></p>",
+    "frame": "<iframe srcdoc='<p>in thousands'></iframe>",
+    "field": "<input value='in thousands'>",
+    "text area": "<textarea id=a></textarea><script>a.value = 'in thousands'</script>",
+    "choice": "<select><option label='in thousands'></select>",
+    "late script": "<p id=a><script>setTimeout(() => a.append('in thousands'), 3000)</script>",
+}
 
 needs_browser = pytest.mark.skipif(
     not is_installed(), reason="needs Chromium and the Node packages of site/"
@@ -129,6 +188,37 @@ def test_saved_page_is_opened_as_mhtml(hidden: bool, chromium: Browser) -> None:
         assert grids(document) == {"bow_training": [GPT2, RESNET]}
 
 
+def show(page: bytes, folder: Path, chromium: Browser) -> ParsedDocument:
+    path = folder / "page.html"
+    path.write_bytes(page)
+    return read_html(page, LAYOUTS, parse_shown(chromium.show(path, page), page))
+
+
+@pytest.mark.slow
+@needs_browser
+@pytest.mark.parametrize("name", SHOWN_OTHERWISE)
+def test_figure_that_is_shown_otherwise_is_told(
+    name: str, chromium: Browser, tmp_path: Path
+) -> None:
+    page = training_page(GPT2).decode().replace(*SHOWN_OTHERWISE[name])
+    document = show(page.encode(), tmp_path, chromium)
+    assert document.tables == ()
+    assert document.problems
+
+
+@pytest.mark.slow
+@needs_browser
+@pytest.mark.parametrize("markup", WORDS.values(), ids=WORDS.keys())
+def test_words_that_only_a_browser_shows_are_signed(
+    markup: str, chromium: Browser, tmp_path: Path
+) -> None:
+    near = f"<p>in thousands of nodes</p>{markup}"
+    page = training_page(GPT2).decode().replace("<table", f"{near}<table")
+    document = show(page.encode(), tmp_path, chromium)
+    assert grids(document) == {"bow_training": [GPT2]}
+    assert Words("shown", "in thousands") in document.context
+
+
 @pytest.mark.slow
 @needs_browser
 def test_page_that_never_ends_is_an_error_that_names_it(
@@ -147,6 +237,16 @@ def test_judge_sees_a_black_line() -> None:
     page = training_page([*GPT2[:8], "<s>1,590</s>"])
     [shown] = judge.render([page.decode()])
     assert shown[0][1][8] == ""
+
+
+@needs_browser
+def test_browser_that_does_not_start_is_an_error(tmp_path: Path) -> None:
+    page = tmp_path / "a.html"
+    page.write_bytes(training_page(GPT2))
+    with Browser(tmp_path) as opened:
+        opened._process.wait()
+        with pytest.raises(BrowserError, match=r"a\.html: Chromium failed"):
+            opened.show(page, page.read_bytes())
 
 
 def test_no_browser_is_an_error_that_says_what_is_needed(

@@ -473,11 +473,12 @@ async function judgeInk({ pictures, cells, inside, top, scale, elsewhere }) {
   return cells.map((cell) => {
     const box = place(...cell.inner);
     const on = [...inside, ...moved].filter((text) => isOn(text, cell.inner));
-    const isArrow = ([text]) => cell.isHeader && ARROWS.test(text);
+    const isArrow = ([text]) => ARROWS.test(text);
     const other = on.find((text) => !isArrow(text));
     if (other) cell.why ||= `there is another text: ${JSON.stringify(other[0])}`;
     if (list(box, isFar(foreign, none)).length > DRAWN) cell.why ||= "another text is on it";
-    const own = [...charsOf(cell).filter((char) => !char[5]), ...on.filter(isArrow)];
+    const arrows = cell.isHeader ? on.filter(isArrow) : [];
+    const own = [...charsOf(cell).filter((char) => !char[5]), ...arrows];
     const taken = own.map(([, ...sides]) => place(...sides.slice(0, 4), SLACK));
     const isTaken = ([x, y]) =>
       taken.some((box) => x >= box[0] && x < box[2] && y >= box[1] && y < box[3]);
