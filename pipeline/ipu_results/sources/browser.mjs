@@ -264,7 +264,8 @@ function collect({ absent, isMoved, texts, elsewhere, unprinted }) {
     const range = document.createRange();
     for (let node = walker.nextNode(); node; node = walker.nextNode()) {
       const parent = node.parentElement;
-      if (!node.data.trim() || unprinted.test(parent.tagName)) continue;
+      const isNested = parent.closest("td, th") !== cell;
+      if (!node.data.trim() || unprinted.test(parent.tagName) || isNested) continue;
       const hidden = findUnseen(parent);
       why ||= findMoving(parent);
       if (!hidden) why ||= findOdd(parent) || findFont(parent);
@@ -469,16 +470,19 @@ async function judgeInk({ pictures, cells, inside, top, scale, elsewhere }) {
     Math.min(x + wide, left + width) - Math.max(x, left) > 1 &&
     Math.min(y + high, top + height) - Math.max(y, top) > 1;
   const charsOf = (cell) => cell.nodes.flatMap((node) => node.chars);
-  const moved = cells.flatMap(charsOf).filter((char) => char[5] === elsewhere);
+  const isShown = ([, , , , , fault]) => !fault || fault === elsewhere;
+  const shown = cells.flatMap((cell) => charsOf(cell).filter(isShown));
   return cells.map((cell) => {
     const box = place(...cell.inner);
-    const on = [...inside, ...moved].filter((text) => isOn(text, cell.inner));
+    const chars = new Set(charsOf(cell));
+    const isOther = (text) => !chars.has(text) && isOn(text, cell.inner);
+    const on = [...inside, ...shown].filter(isOther);
     const isArrow = ([text]) => ARROWS.test(text);
     const other = on.find((text) => !isArrow(text));
     if (other) cell.why ||= `there is another text: ${JSON.stringify(other[0])}`;
     if (list(box, isFar(foreign, none)).length > DRAWN) cell.why ||= "another text is on it";
     const arrows = cell.isHeader ? on.filter(isArrow) : [];
-    const own = [...charsOf(cell).filter((char) => !char[5]), ...arrows];
+    const own = [...[...chars].filter((char) => !char[5]), ...arrows];
     const taken = own.map(([, ...sides]) => place(...sides.slice(0, 4), SLACK));
     const isTaken = ([x, y]) =>
       taken.some((box) => x >= box[0] && x < box[2] && y >= box[1] && y < box[3]);
@@ -487,7 +491,7 @@ async function judgeInk({ pictures, cells, inside, top, scale, elsewhere }) {
     const odd = findOdd(none, box);
     const hasBar = isBar(odd, own[0]?.[4] ?? 16);
     if (cell.isStrict && odd.length > DRAWN && !hasBar) cell.why ||= "there is a drawing";
-    for (const char of charsOf(cell)) char[5] = judgeChar(char, hasBar);
+    for (const char of chars) char[5] = judgeChar(char, hasBar);
     return cell;
   });
 }
