@@ -75,6 +75,11 @@ SHOWN_OTHERWISE = {
         "<table",
         "<style>@keyframes k{50%{display:none}} tr+tr{animation:k 2s infinite}</style><table",
     ),
+    "before it moves": (
+        "1,590",
+        "<style>@keyframes k{to{display:none}}</style>"
+        "1,59<b style='animation:k 1s forwards paused'>0</b>",
+    ),
     "at times by a script": (
         "</table>",
         """</table><script>

@@ -52,17 +52,20 @@ const BARE = `${NO_LINES} ${ALL} { color: #000 !important; -webkit-text-fill-col
 
 /** Notes from now on whether a script changes a table. Runs in the page. */
 function watch(options) {
-  const note = ({ target }) => {
+  const note = ({ target, attributeName: name, oldValue }) => {
+    // DataTables writes what is so already: that a cell spans one column
+    if (name && (target.getAttribute(name) ?? "1") === (oldValue ?? "1")) return;
     const element = target.closest ? target : target.parentElement;
     window.ownMoves ||= Boolean(element?.closest("table"));
   };
   const observer = new MutationObserver((changes) => changes.forEach(note));
-  observer.observe(document, { subtree: true, ...options });
+  observer.observe(document, { subtree: true, attributeOldValue: true, ...options });
 }
 
 /** Opens what scrolls around tables, and ends what moves. Runs in the page. */
 function settle() {
   for (const animation of document.getAnimations()) {
+    if (animation.playState === "paused") continue;
     try {
       animation.finish();
     } catch {
@@ -654,7 +657,7 @@ async function show(browser, request) {
       await page.waitForTimeout(SETTLE_MS / 3);
     }
     const { texts, ...size } = await page.evaluate(settle);
-    await page.evaluate(watch, { childList: true, characterData: true, attributes: true });
+    await page.evaluate(watch, { childList: true, characterData: true });
     await page.clock.runFor(LATER_MS);
     const isMoved = await page.evaluate(() => window.ownMoves ?? false);
     size.width = Math.max(size.width, WIDTH);
