@@ -189,7 +189,7 @@ def _list_words(
     words = list_page_words(root, document)
     if shown is None:
         return words
-    written = {"", *map(clean, soup.strings), *(text for _, text in words)}
+    written = {"", *map(clean, root.xpath("//text()")), *(text for _, text in words)}
     # a script or a style sheet may print a text near a table
     added = [Words("shown", text) for text in map(clean, shown.around) if text not in written]
     return (*words, *added)
