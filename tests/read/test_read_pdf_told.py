@@ -131,6 +131,7 @@ def test_plain_figure_is_read_once(draw_cell: DrawCell) -> None:
         (drawn("() 0.5 w -1 0.5 m 19 6 l S"), ""),
         (drawn("() -1 2.6 20 0.7 re f"), "a part of it is hidden"),
         (drawn("() 0.5 w 0 7.5 m 6 7.5 l S"), "a line is drawn above"),
+        (drawn("(1h 36m) 0.5 w 0 7.5 m 6 7.5 l S"), "a line is drawn above"),
         (drawn("() -4 2.3 3 0.7 re f"), "something is drawn in the row"),
         (drawn("() -3 0 0.9 6.5 re f"), "something is drawn in the row"),
         (shaded, ""),

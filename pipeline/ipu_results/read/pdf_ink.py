@@ -17,9 +17,8 @@ import numpy as np
 import numpy.typing as npt
 import pypdfium2.raw as pdfium
 
-from ipu_results.ground.figures import is_figure
 from ipu_results.read.pdf_glyphs import Box, Glyph, PageGlyphs
-from ipu_results.read.pdf_lines import Cell, Line
+from ipu_results.read.pdf_lines import HAS_DIGIT, Cell, Line
 
 Array = npt.NDArray[Any]
 
@@ -128,7 +127,7 @@ class Ink:
             return "it cannot be seen"
         if (np.abs(change / contrast - text / text.max()) > MAX_DEVIATION).any():
             return "a part of it is hidden, or something is drawn over it"
-        if is_figure(cell.text) and self._has_overline(box, baseline, size):
+        if HAS_DIGIT(cell.text) and self._has_overline(box, baseline, size):
             return "a line is drawn above it, or above a part of it"
         columns = text.max(axis=0)
         foot = box._replace(top=baseline - FOOT * size, bottom=baseline + FOOT * size)
