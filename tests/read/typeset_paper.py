@@ -6,12 +6,11 @@ from __future__ import annotations
 
 import io
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Literal
 
 from reportlab.lib.pagesizes import letter
 from reportlab.pdfbase import pdfmetrics
-from reportlab.pdfbase.ttfonts import TTFont
 from reportlab.pdfgen.canvas import Canvas
 
 PAGE_WIDTH, PAGE_HEIGHT = float(letter[0]), float(letter[1])
@@ -20,8 +19,8 @@ COLUMN_PAD = 12.0
 GAP_BEFORE_CAPTION = 10.0
 GAP_AROUND_TABLE = 20.0
 GAP_AROUND_PARAGRAPH = 4.0
-MARK_SIZE = 0.7
-MARK_RISE = 0.36
+MARK_SIZE, MARK_RISE = 0.7, 0.36
+FONT, SIZE, CAPTION_SIZE = "Times-Roman", 10.0, 9.0
 PAGE_NUMBER_HEIGHT = 30.0
 
 
@@ -52,15 +51,10 @@ GEOMETRIES = {
 
 @dataclass(frozen=True, slots=True)
 class Style:
-    """Layout of the whole paper; sizes in points."""
+    """Layout of the whole paper."""
 
     geometry: str = "cvpr"
     caption: Literal["above", "below"] = "below"
-    rules: bool = True
-    ligatures: bool = False
-    font: str = "Times-Roman"
-    size: float = 10.0
-    caption_size: float = 9.0
     page_numbers: bool = True
 
 
@@ -94,10 +88,7 @@ class Break:
 
 @dataclass(frozen=True, slots=True)
 class PaperTable:
-    """Rows of cells under a header.
-
-    `1.36^*` sets the asterisk raised and small; an empty cell prints nothing.
-    """
+    """Rows of cells under a header; an empty cell prints nothing."""
 
     caption: str
     columns: tuple[str, ...]
@@ -117,19 +108,14 @@ class Press:
     column: int = 0
     canvas: Canvas = field(init=False)
     geometry: Geometry = field(init=False)
-    font: str = field(init=False)
     ceiling: float = field(init=False)
     y: float = field(init=False)
 
     def __post_init__(self) -> None:
         self.canvas = Canvas(self.out, pagesize=letter, invariant=1)
         self.geometry = GEOMETRIES[self.style.geometry]
-        self.font = register_vera() if self.style.ligatures else self.style.font
         self.ceiling = PAGE_HEIGHT - self.geometry.top
         self.y = self.ceiling
-
-    def text(self, raw: str) -> str:
-        return raw.replace("fi", "\ufb01").replace("fl", "\ufb02") if self.style.ligatures else raw
 
     def next_column(self) -> None:
         self.column += 1
@@ -139,7 +125,7 @@ class Press:
 
     def next_page(self) -> None:
         if self.style.page_numbers:
-            self.canvas.setFont(self.font, self.style.size)
+            self.canvas.setFont(FONT, SIZE)
             self.canvas.drawCentredString(
                 PAGE_WIDTH / 2, self.geometry.bottom - PAGE_NUMBER_HEIGHT, str(self.page)
             )
@@ -166,103 +152,89 @@ class Press:
         return self.out.getvalue()
 
 
-def register_vera() -> str:
-    """Register a font that has ligatures, and return its name."""
-    if "Vera" not in pdfmetrics.getRegisteredFontNames():
-        pdfmetrics.registerFont(TTFont("Vera", "Vera.ttf"))
-    return "Vera"
+def measure(text: str, size: float = SIZE) -> float:
+    return float(pdfmetrics.stringWidth(text, FONT, size))
 
 
-def wrap(text: str, font: str, size: float, width: float) -> Iterator[tuple[str, float]]:
+def wrap(text: str, size: float, width: float) -> Iterator[tuple[str, float]]:
     """Yield the lines of a paragraph, each with the width that is left over."""
     line = ""
     for word in text.split():
         longer = f"{line} {word}".lstrip()
-        if line and pdfmetrics.stringWidth(longer, font, size) > width:
-            yield line, width - pdfmetrics.stringWidth(line, font, size)
+        if line and measure(longer, size) > width:
+            yield line, width - measure(line, size)
             longer = word
         line = longer
     yield line, 0.0
 
 
 def set_title(press: Press, block: Title) -> None:
-    press.canvas.setFont(press.font, press.style.size * 1.4)
-    press.canvas.drawCentredString(
-        PAGE_WIDTH / 2, press.down(press.style.size * 1.4), press.text(block.text)
-    )
+    press.canvas.setFont(FONT, SIZE * 1.4)
+    press.canvas.drawCentredString(PAGE_WIDTH / 2, press.down(SIZE * 1.4), block.text)
     press.ceiling = press.y = press.y - GAP_AROUND_TABLE
 
 
 def set_paragraph(press: Press, block: Paragraph) -> None:
-    size = press.style.size
     press.skip(GAP_AROUND_PARAGRAPH)
-    for line, spare in wrap(press.text(block.text), press.font, size, press.geometry.width):
-        y = press.down(size * LEADING)
+    for line, spare in wrap(block.text, SIZE, press.geometry.width):
+        y = press.down(SIZE * LEADING)
         x = press.geometry.left(press.column)
         step = spare / max(line.count(" "), 1)
         for word in line.split():
-            press.canvas.setFont(press.font, size)
+            press.canvas.setFont(FONT, SIZE)
             press.canvas.drawString(x, y, word)
-            x += pdfmetrics.stringWidth(f"{word} ", press.font, size) + step
+            x += measure(f"{word} ") + step
     press.skip(GAP_AROUND_PARAGRAPH)
 
 
 def set_lines(press: Press, block: Lines) -> None:
     press.skip(GAP_AROUND_PARAGRAPH)
     for text in block.texts:
-        y = press.down(press.style.size * LEADING)
-        press.canvas.setFont(press.font, press.style.size)
-        press.canvas.drawString(press.geometry.left(press.column), y, press.text(text))
+        y = press.down(SIZE * LEADING)
+        press.canvas.setFont(FONT, SIZE)
+        press.canvas.drawString(press.geometry.left(press.column), y, text)
     press.skip(GAP_AROUND_PARAGRAPH)
 
 
 def set_caption(press: Press, caption: str) -> None:
-    size = press.style.caption_size
-    for line, _ in wrap(press.text(caption), press.font, size, press.geometry.width):
-        y = press.down(size * LEADING)
-        press.canvas.setFont(press.font, size)
+    for line, _ in wrap(caption, CAPTION_SIZE, press.geometry.width):
+        y = press.down(CAPTION_SIZE * LEADING)
+        press.canvas.setFont(FONT, CAPTION_SIZE)
         press.canvas.drawCentredString(
             press.geometry.left(press.column) + press.geometry.width / 2, y, line
         )
 
 
-def measure_columns(press: Press, table: PaperTable) -> list[float]:
-    texts = zip(*(map(press.text, row) for row in (table.columns, *table.rows)), strict=True)
-    return [
-        max(pdfmetrics.stringWidth(text, press.font, press.style.size) for text in column)
-        + COLUMN_PAD
-        for column in texts
-    ]
+def measure_columns(table: PaperTable) -> list[float]:
+    columns = zip(table.columns, *table.rows, strict=True)
+    return [max(map(measure, column)) + COLUMN_PAD for column in columns]
 
 
 def set_cells(press: Press, cells: Sequence[str], widths: Sequence[float]) -> None:
     """Set one row, each cell centred in its column, the table centred in the column of the page."""
-    y, size = press.down(press.style.size * LEADING), press.style.size
+    y = press.down(SIZE * LEADING)
     x = press.geometry.left(press.column) + (press.geometry.width - sum(widths)) / 2
-    for cell, width in zip(cells, widths, strict=True):
-        text, _, mark = press.text(cell).partition("^")
-        start = x + (width - pdfmetrics.stringWidth(text, press.font, size)) / 2
-        press.canvas.setFont(press.font, size)
+    for text, width in zip(cells, widths, strict=True):
+        start = x + (width - measure(text)) / 2
+        press.canvas.setFont(FONT, SIZE)
         press.canvas.drawString(start, y, text)
-        press.canvas.setFont(press.font, size * MARK_SIZE)
-        press.canvas.drawString(
-            start + pdfmetrics.stringWidth(text, press.font, size), y + size * MARK_RISE, mark
-        )
+        # the committed paper has room for a mark after each cell
+        press.canvas.setFont(FONT, SIZE * MARK_SIZE)
+        press.canvas.drawString(start + measure(text), y + SIZE * MARK_RISE, "")
         x += width
 
 
 def set_rule(press: Press, widths: Sequence[float]) -> None:
-    if press.style.rules:
-        x = press.geometry.left(press.column) + (press.geometry.width - sum(widths)) / 2
-        press.canvas.line(x, press.y - 3, x + sum(widths), press.y - 3)
-        press.skip(2)
+    x = press.geometry.left(press.column) + (press.geometry.width - sum(widths)) / 2
+    press.canvas.line(x, press.y - 3, x + sum(widths), press.y - 3)
+    press.skip(2)
 
 
 def set_table(press: Press, table: PaperTable) -> None:
     """Set caption, header and rows in one column."""
-    widths = measure_columns(press, table)
+    widths = measure_columns(table)
     press.skip(GAP_AROUND_TABLE)
-    height = press.style.size * LEADING * (len(table.rows) + 5) + GAP_BEFORE_CAPTION
+    height = SIZE * LEADING * (len(table.rows) + 5) + GAP_BEFORE_CAPTION
     if press.y - height < press.geometry.bottom:
         press.next_column()
     if press.style.caption == "above":
@@ -293,34 +265,12 @@ SETTERS = {
 }
 
 
-def set_blocks(press: Press, blocks: Iterable[Block]) -> None:
-    for block in blocks:
-        SETTERS[type(block)](press, block)
-
-
 def build(blocks: Iterable[Block], style: Style | None = None, *, title: str = "") -> bytes:
     """Return the PDF with `blocks` set one after another: the same bytes for the same blocks and
     style.
     """
     press = Press(style or Style())
     press.canvas.setTitle(title)
-    set_blocks(press, blocks)
+    for block in blocks:
+        SETTERS[type(block)](press, block)
     return press.finish()
-
-
-def without_cell(table: PaperTable, row: int, column: int) -> PaperTable:
-    """Return the table with one cell of a row (both counted from 0) left blank."""
-    cells = tuple("" if place == column else cell for place, cell in enumerate(table.rows[row]))
-    return replace(table, rows=(*table.rows[:row], cells, *table.rows[row + 1 :]))
-
-
-def without_column(table: PaperTable, column: int) -> PaperTable:
-    return replace(
-        table,
-        columns=(*table.columns[:column], *table.columns[column + 1 :]),
-        rows=tuple((*row[:column], *row[column + 1 :]) for row in table.rows),
-    )
-
-
-def with_header(table: PaperTable, column: int, name: str) -> PaperTable:
-    return replace(table, columns=(*table.columns[:column], name, *table.columns[column + 1 :]))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import io
 import re
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from contextlib import closing
 from dataclasses import dataclass
 from functools import cached_property
@@ -31,14 +31,12 @@ from ipu_results.read.pdf_glyphs import Box, FontManager, PageGlyphs, measure_pa
 from ipu_results.read.pdf_ink import Ink
 from ipu_results.read.pdf_limits import open_pdf, translate_errors
 from ipu_results.read.pdf_lines import (
-    HAS_DIGIT,
-    Cell,
     Line,
     Strip,
     build_lines,
     enclose,
     find_gutter,
-    make_line,
+    select_cells,
     split_columns,
 )
 from ipu_results.read.pdf_tables import (
@@ -52,7 +50,6 @@ from ipu_results.read.pdf_tables import (
     join_columns,
 )
 from ipu_results.read.text import (
-    CAPTION_NUMBER,
     METADATA_LABELS,
     assign_captions,
     is_caption,
@@ -72,13 +69,12 @@ from ipu_results.schema.vocabulary import (
 )
 
 CAPTION_ANYWHERE = re.compile(r"\btable\s*(?:\d|[ivxl]+\b)")
+PROSE_WIDTH = 0.8  # a line of prose is at least this share as wide as its column
 CAPTION_SIZE = 0.5  # the lines of a caption differ in size by at most this, in points
 MAX_CAPTION_LINES = 8  # what follows is prose
-PROSE_WIDTH = 0.8  # a line of prose is at least this share as wide as its column
 # A caption that does not name what its table measures is at most this far away, in points.
 NEAR_CAPTION = 40.0
 BLOCK_LINES = 4  # figures of an unknown table are on one of so many lines below its names
-TRAILING_FIGURES = re.compile(r"(?:\s+[\d.,]+)+$")
 
 # Headers that are drafted
 MIN_COLUMNS = 2  # of a table; a single figure on a line may be a page number
@@ -104,19 +100,7 @@ class PrintedPage:
     @cached_property
     def ink(self) -> Ink:
         with closing(self.pictures[self.number - 1]) as picture:
-            return Ink(picture, self.number, self.glyphs)
-
-
-@dataclass(frozen=True, slots=True)
-class Caption:
-    """Text and lines of one caption."""
-
-    text: str
-    lines: Strip
-
-    @property
-    def box(self) -> Box:
-        return enclose(line.box for line in self.lines)
+            return Ink(picture, self.glyphs)
 
 
 def read_pdf(data: bytes, headers: Sequence[TableHeader]) -> ParsedDocument:
@@ -159,8 +143,7 @@ def _select_pages(texts: Sequence[str], headers: Sequence[TableHeader]) -> set[i
     pages: set[int] = set()
     for number, text in enumerate(texts, 1):
         words = normalise_text(text)
-        letters = _join_letters(text)
-        if any(_has_names(letters, header) for header in headers):
+        if _find_names(text, headers):
             pages |= {number, number + 1}
         elif CAPTION_ANYWHERE.search(words) or any(
             f"{label.casefold()}:" in words for label in METADATA_LABELS
@@ -172,14 +155,13 @@ def _select_pages(texts: Sequence[str], headers: Sequence[TableHeader]) -> set[i
 def _read_pages(data: bytes, pictures: Any, numbers: Collection[int]) -> list[PrintedPage]:
     fonts = FontManager()
     pages = []
-    with translate_errors():
-        found = PDFPage.create_pages(PDFDocument(PDFParser(io.BytesIO(data))))
-        for number, page in enumerate(found, 1):
-            if number in numbers:
-                glyphs = read_glyphs(fonts, number, page)
-                lines = build_lines(glyphs.upright)
-                gutter = find_gutter(lines, measure_page(page)[0])
-                pages.append(PrintedPage(number, glyphs, lines, gutter, pictures))
+    found = PDFPage.create_pages(PDFDocument(PDFParser(io.BytesIO(data))))
+    for number, page in enumerate(found, 1):
+        if number in numbers:
+            glyphs = read_glyphs(fonts, number, page)
+            lines = build_lines(glyphs.upright)
+            gutter = find_gutter(lines, measure_page(page)[0])
+            pages.append(PrintedPage(number, glyphs, lines, gutter, pictures))
     return pages
 
 
@@ -190,10 +172,10 @@ def _make_document(pages: Sequence[PrintedPage], headers: Sequence[TableHeader])
     printed: list[PrintedTable] = []
     for page in pages:
         captions = [caption for strip in page.columns for caption in _find_captions(strip, headers)]
-        on_page = list(_find_page_tables(page, captions, headers))
+        on_page = _find_page_tables(page, captions, headers)
         assigned = _assign_captions(on_page, captions, headers)
         for number, table in enumerate(on_page):
-            caption = captions[assigned[number]] if number in assigned else None
+            caption = captions[assigned[number]] if number in assigned else ()
             read = _read_table(page, table, caption, problems)
             if read and read.name in tables:
                 message = "a table with this header was already read"
@@ -202,12 +184,9 @@ def _make_document(pages: Sequence[PrintedPage], headers: Sequence[TableHeader])
                 tables[read.name] = read
         printed += on_page
         metadata += _find_metadata(page, headers, problems)
-    found = {table.header.table for table in printed}
-    missing = [header for header in headers if header.table not in found]
-    taken = {cell.box for table in printed for line in table.lines for cell in line.cells}
+    taken = _list_boxes(printed)
     for page in pages:
-        problems += _find_unread(page, taken, missing or headers)
-    problems += _find_rows_elsewhere(pages, printed, taken)
+        problems += _find_unread(page, printed, taken, headers)
     return ParsedDocument(
         tuple(tables.values()),
         tuple(problems),
@@ -219,8 +198,8 @@ def _make_document(pages: Sequence[PrintedPage], headers: Sequence[TableHeader])
 def _list_words(
     pages: Sequence[PrintedPage], printed: Sequence[PrintedTable], taken: Collection[Box]
 ) -> Iterator[Words]:
-    """Yield what is outside of tables and set-up on the pages of tables."""
-    with_tables = {table.box.page for table in printed}
+    """Yield what is outside of tables and set-up on the pages of tables and those after them."""
+    with_tables = {table.box.page + after for table in printed for after in (0, 1)}
     for page in pages:
         if page.number not in with_tables:
             continue
@@ -231,39 +210,36 @@ def _list_words(
 
 
 def _find_page_tables(
-    page: PrintedPage, captions: Sequence[Caption], headers: Sequence[TableHeader]
-) -> Iterator[PrintedTable]:
-    """Yield the tables of a page: first those over the gutter, then those of its columns."""
-    lines_of_captions = {line.box for caption in captions for line in caption.lines}
-    taken: set[Box] = set()
+    page: PrintedPage, captions: Sequence[Strip], headers: Sequence[TableHeader]
+) -> list[PrintedTable]:
+    """Return the tables of a page: first those over the gutter, then those of its columns."""
+    lines_of_captions = {line.box for line in chain(*captions)}
+    wide: list[PrintedTable] = []
     if page.gutter is not None:
         for table in find_tables(page.lines, headers, lines_of_captions):
             if table.columns[0].box.x0 < page.gutter < table.columns[-1].box.x1:
-                taken |= {cell.box for line in table.lines for cell in line.cells}
-                yield table
-    in_columns = [
-        table
-        for strip in page.columns
-        for table in find_tables(_take_away(strip, taken), headers, lines_of_captions)
-    ]
-    taken |= {cell.box for table in in_columns for line in table.lines for cell in line.cells}
-    for table in in_columns if page.gutter is not None else ():
+                wide.append(table)
+    taken = _list_boxes(wide)
+    narrow: list[PrintedTable] = []
+    for strip in page.columns:
+        free = select_cells(strip, lambda cell: cell.box not in taken)
+        narrow += find_tables(free, headers, lines_of_captions)
+    taken |= _list_boxes(narrow)
+    figures = select_cells(page.lines, lambda cell: cell.box not in taken and is_figure(cell.text))
+    for table in narrow:
         level = table.box._replace(x0=float("-inf"), x1=float("inf"))
-        for line in _take_away(page.lines, taken):
-            beside = [cell.text for cell in line.cells if is_figure(cell.text)]
-            if beside and line.box.meets(level):
-                table.doubt = table.doubt or f"the figure {beside[0]!r} is beside the table"
-    yield from in_columns
+        beside = [line.text for line in figures if line.box.meets(level)]
+        if beside and not table.doubt:
+            table.doubt = f"the figure {beside[0]!r} is beside the table"
+    return [*wide, *narrow]
 
 
-def _take_away(strip: Strip, taken: Collection[Box]) -> Strip:
-    """Return lines without the cells that are read."""
-    lines = ([cell for cell in line.cells if cell.box not in taken] for line in strip)
-    return tuple(make_line(cells) for cells in lines if cells)
+def _list_boxes(tables: Iterable[PrintedTable]) -> set[Box]:
+    return {cell.box for table in tables for line in table.lines for cell in line.cells}
 
 
 def _read_table(
-    page: PrintedPage, table: PrintedTable, caption: Caption | None, problems: list[ReadProblem]
+    page: PrintedPage, table: PrintedTable, caption: Strip, problems: list[ReadProblem]
 ) -> SourceTable | None:
     """Return the rows of a table that are plain, and add the others to the problems."""
     doubts = (page.ink.find_doubt(line, table.head, table.box) for line in table.head)
@@ -277,13 +253,13 @@ def _read_table(
     for number, row in enumerate(table.rows, 1):
         locator = str(row.line.box)
         if doubt := row.doubt or page.ink.find_doubt(row.line, (row.line,), table.box):
-            raw = tuple(cell.text if cell else "" for cell in row.cells)
+            raw = row.line.texts
             problem = ReadProblem(table.header.table, number, locator, "row-width", doubt, raw)
             problems.append(problem)
         else:
             rows.append(_make_row(number, row))
-    text = caption.text if caption else ""
-    for line in caption.lines if caption else ():
+    text = _join_caption(caption)
+    for line in caption:
         if doubt := page.ink.find_doubt(line, (line,)):
             text = ""
             problems.append(_report_text(table.header.table, line, doubt))
@@ -316,12 +292,13 @@ def _report_text(name: str, line: Line, doubt: str) -> ReadProblem:
 # Captions and metadata
 
 
-def _find_captions(strip: Strip, headers: Sequence[TableHeader]) -> Iterator[Caption]:
+def _find_captions(strip: Strip, headers: Sequence[TableHeader]) -> Iterator[Strip]:
+    """Yield the lines of each caption."""
     names = known_names(headers)
     for place, line in enumerate(strip):
-        above = strip[place - 1] if place else None
         # a sentence of prose may name a table
-        in_prose = above and is_close(above, line) and _is_long(above, strip)
+        above = strip[place - 1] if place else line
+        in_prose = above is not line and is_close(above, line) and _is_prose(above, strip)
         if not is_caption(line.text) or in_prose:
             continue
         lines = [line]
@@ -329,37 +306,39 @@ def _find_captions(strip: Strip, headers: Sequence[TableHeader]) -> Iterator[Cap
             if not _continues(lines[-1], following, names):
                 break
             lines.append(following)
-        yield Caption(join_lines(line.text for line in lines), tuple(lines))
+        yield tuple(lines)
 
 
-def _is_long(line: Line, strip: Strip) -> bool:
+def _is_prose(line: Line, strip: Strip) -> bool:
     """Check whether a line is as long as those of a paragraph, and no row of a table."""
     whole = enclose(other.box for other in strip)
-    is_row = any(is_figure(cell.text) for cell in line.cells)
-    return line.box.x1 - line.box.x0 >= PROSE_WIDTH * (whole.x1 - whole.x0) and not is_row
+    return len(line.cells) == 1 and line.box.width >= PROSE_WIDTH * whole.width
 
 
-def _continues(last: Line, line: Line, names: frozenset[str]) -> bool:
+def _join_caption(caption: Strip) -> str:
+    return join_lines(line.text for line in caption)
+
+
+def _continues(last: Line, line: Line, names: Collection[str]) -> bool:
     """Check whether a line goes on with a caption, and is neither a table nor metadata."""
     is_alike = abs(last.largest.size - line.largest.size) <= CAPTION_SIZE
-    if not is_close(last, line) or not (is_alike or CAPTION_NUMBER.fullmatch(last.text)):
-        return False
-    texts = [normalise_text(cell.text) for cell in line.cells]
-    begins = any(name.startswith(text) for text in texts for name in names)
-    is_header = not names.isdisjoint(texts) or (len(texts) > 1 and begins)
-    return not (is_header or split_metadata(line.text) or any(map(is_figure, texts)))
+    text = normalise_text(line.cells[0].text)
+    is_header = any(name.startswith(text) for name in names)
+    is_other = is_header or is_figure(text) or split_metadata(line.text)
+    return is_alike and is_close(last, line) and not is_other
 
 
 def _assign_captions(
-    tables: Sequence[PrintedTable], captions: Sequence[Caption], headers: Sequence[TableHeader]
+    tables: Sequence[PrintedTable], captions: Sequence[Strip], headers: Sequence[TableHeader]
 ) -> dict[int, int]:
     """Return the caption of each table by their numbers: one close by, best if it names its measure."""
     offers = []
     for place, table in enumerate(tables):
         for number, caption in enumerate(captions):
-            gap = max(table.box.top - caption.box.bottom, caption.box.top - table.box.bottom, 0.0)
-            named = mentions_measure(caption.text, table.header, headers)
-            if named or (gap <= NEAR_CAPTION and table.box.overlaps(caption.box)):
+            box = enclose(line.box for line in caption)
+            gap = max(table.box.top - box.bottom, box.top - table.box.bottom, 0.0)
+            named = mentions_measure(_join_caption(caption), table.header, headers)
+            if named or (gap <= NEAR_CAPTION and table.box.overlaps(box)):
                 offers.append((not named, gap, place, number))
     return assign_captions(offers)
 
@@ -370,9 +349,8 @@ def _find_metadata(
     """Yield the lines `Label: value`, also if a wide gap follows the colon."""
     for line in chain(*page.columns):
         for place, cell in enumerate(line.cells):
-            parts = line.cells[place : place + 2] if cell.text.endswith(":") else (cell,)
-            item = split_metadata(" ".join(part.text for part in parts))
-            printed = make_line(parts)
+            printed = Line(line.cells[place : place + 2] if cell.text.endswith(":") else (cell,))
+            item = split_metadata(printed.text)
             if item and (doubt := page.ink.find_doubt(printed, (printed,))):
                 problems.append(_report_text(headers[0].table, printed, doubt))
             elif item:
@@ -383,81 +361,50 @@ def _find_metadata(
 
 
 def _find_unread(
-    page: PrintedPage, taken: Collection[Box], headers: Sequence[TableHeader]
+    page: PrintedPage,
+    printed: Sequence[PrintedTable],
+    taken: Collection[Box],
+    headers: Sequence[TableHeader],
 ) -> Iterator[ReadProblem]:
-    """Yield a problem for each line outside of tables with the names of a known one, and figures
-    next to them or below, and for such names in text that is turned.
+    """Yield a problem for each line outside of tables that has the shape of a row of one, or the
+    names of a known one and figures in it or below, and for such names in text that is turned.
     """
     turned = "".join(glyph.text for glyph in page.glyphs.turned)
-    for owner in _find_owners((turned,), headers) if HAS_DIGIT(turned) else ():
+    for table in _find_names(turned, headers):
         message = "the table is turned or mirrored: only upright text is read"
-        yield ReadProblem(owner.table, None, f"page {page.number}", "unknown-header", message)
-    lines = _take_away(page.lines, taken)
-    for place, line in enumerate(lines):
-        following = lines[place : place + BLOCK_LINES + 1]
-        if not any(_has_figure(cell) for other in following for cell in other.cells):
-            continue
-        raw = tuple(cell.text for cell in line.cells)
-        message = explain_mismatch(raw, headers) or "the header is not known, or not whole"
-        for owner in _find_owners(raw, headers):
-            yield ReadProblem(owner.table, None, str(line.box), "unknown-header", message, raw)
-
-
-def _has_figure(cell: Cell) -> bool:
-    return is_figure(cell.text.rpartition(" ")[2])
-
-
-def _find_owners(texts: Sequence[str], headers: Sequence[TableHeader]) -> list[TableHeader]:
-    """Return the headers that have all their names in a line, or else the first with a measure."""
-    letters = _join_letters("".join(texts))
-    whole = [header for header in headers if _has_names(letters, header)]
-    names = {normalise_text(TRAILING_FIGURES.sub("", text)) for text in texts}
-    measured = [
-        header
+        yield ReadProblem(table, None, f"page {page.number}", "unknown-header", message)
+    measures = {
+        normalise_header(name)
         for header in headers
         for name, field in header.fields
-        if field in NUMERIC_FIELDS and normalise_header(name) in names
-    ]
-    return whole or measured[:1]
+        if field in NUMERIC_FIELDS
+    }
+    for strip in dict.fromkeys((page.lines, *page.columns)):
+        lines = select_cells(strip, lambda cell: cell.box not in taken)
+        for place, line in enumerate(lines):
+            where, raw = str(line.box), line.texts
+            owners = [table.header.table for table in printed if has_shape_of_row(line, table)]
+            if owners:
+                message = "a line outside of the tables has the shape of a row: not read"
+                yield ReadProblem(owners[0], None, where, "rows-below", message, raw)
+                continue
+            block = chain(*(other.texts for other in lines[place : place + BLOCK_LINES + 1]))
+            names = measures & set(map(normalise_text, raw))
+            if any(map(is_figure, block)) and (names or _find_names(line.text, headers)):
+                message = explain_mismatch(raw, headers) or "the header is not known, or not whole"
+                yield ReadProblem("", None, where, "unknown-header", message, raw)
 
 
-def _join_letters(text: str) -> str:
-    """Return a text without blanks, which may be anywhere in text that is turned or set too close."""
-    return "".join(normalise_text(text).split())
-
-
-def _has_names(letters: str, header: TableHeader) -> bool:
-    return all("".join(key.split()) in letters for key in header.keys)
-
-
-def _find_rows_elsewhere(
-    pages: Sequence[PrintedPage], printed: Sequence[PrintedTable], taken: Collection[Box]
-) -> Iterator[ReadProblem]:
-    """Yield a problem for each table with lines in the shape of its rows after it.
-
-    They may continue it: below a note, in the next column, on the next page.
+def _find_names(text: str, headers: Sequence[TableHeader]) -> list[str]:
+    """Return the tables all of whose names are in a text: blanks may be anywhere in text that is
+    turned or set too close.
     """
-    strips = [page.lines for page in pages if page.gutter is not None]
-    strips += [strip for page in pages for strip in page.columns]
-    free = [line for strip in strips for line in _take_away(strip, taken)]
-    for table in printed:
-        rows = [
-            line
-            for line in free
-            if has_shape_of_row(line, table) and _comes_after(line.box, table.box)
-        ]
-        if rows:
-            message = "lines after the table have the shape of its rows: not read"
-            raw = tuple(cell.text for cell in rows[0].cells)
-            yield ReadProblem(
-                table.header.table, None, str(rows[0].box), "rows-below", message, raw
-            )
-
-
-def _comes_after(box: Box, table: Box) -> bool:
-    """Check whether a line is below a table, in the column right of it, or on a later page."""
-    is_below_or_right = box.top > table.top or box.x0 >= table.x1
-    return box.page > table.page or (box.page == table.page and is_below_or_right)
+    letters = "".join(normalise_text(text).split())
+    return [
+        header.table
+        for header in headers
+        if all("".join(key.split()) in letters for key in header.keys)
+    ]
 
 
 # Drafts
@@ -485,15 +432,14 @@ def find_pdf_headers(data: bytes) -> list[FirstRow]:
 
 def _draft_headers(strip: Strip) -> Iterator[FirstRow]:
     """Yield place and names of the lines close above each first row of figures."""
-    for above, line in pairwise(strip):
+    for place, (above, line) in enumerate(pairwise(strip)):
         if not _looks_like_row(line) or _looks_like_row(above):
             continue
-        place = strip.index(line)
-        block = strip[place - 1 : place]
-        for other in reversed(strip[max(place - MAX_HEADER_LINES, 0) : place - 1]):
+        block = [above]
+        for other in reversed(strip[max(place - MAX_HEADER_LINES + 1, 0) : place]):
             if not is_close(other, block[0], HEADER_LEADING) or is_caption(other.text):
                 break
-            block = (other, *block)
+            block.insert(0, other)
         columns = join_columns(block)
         names = tuple(cell.text for cell in columns)
         if len(names) >= MIN_COLUMNS and max(map(len, names)) <= MAX_NAME:
@@ -501,5 +447,5 @@ def _draft_headers(strip: Strip) -> Iterator[FirstRow]:
 
 
 def _looks_like_row(line: Line) -> bool:
-    figures = sum(map(_has_figure, line.cells))
+    figures = sum(is_figure(text.rpartition(" ")[2]) for text in line.texts)
     return len(line.cells) >= MIN_COLUMNS and figures >= MIN_SHARE_OF_FIGURES * len(line.cells)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 from unicodedata import category
@@ -29,6 +30,7 @@ MIN_WIDTH = 0.15  # neither can a digit narrower than this, in ems
 # fonts of pictures: without an encoding their codes are no letters
 PICTURE_FONTS = ("symbol", "dingbats", "wingdings", "webdings")
 FONT_FILES = ("FontFile", "FontFile2", "FontFile3")
+IN_FIGURE = re.compile(r"[\d.,+\-\u2212]")
 # categories of characters that are not printed, or are printed over another one
 UNPRINTED = ("C", "M", "Zl", "Zp")
 
@@ -41,6 +43,10 @@ class Box(NamedTuple):
     top: float
     x1: float
     bottom: float
+
+    @property
+    def width(self) -> float:
+        return self.x1 - self.x0
 
     @property
     def height(self) -> float:
@@ -71,8 +77,6 @@ class Glyph(NamedTuple):
     box: Box
     baseline: float
     doubt: str
-    is_proven: bool
-    """Whether its font proves which character it is."""
 
 
 class PageGlyphs(NamedTuple):
@@ -130,8 +134,8 @@ class GlyphDevice(PDFTextDevice):
         top, bottom = self.height - item.y1, self.height - item.y0
         box = Box(self.number, item.x0, top, item.x1, bottom)
         baseline = self.height - matrix[3] * rise - matrix[5]
-        doubt = _find_doubt(text, item.size, box)
-        glyph = Glyph(text, item.size, box, baseline, doubt, self.proofs[key])
+        doubt = _find_doubt(text, item.size, box, self.proofs[key])
+        glyph = Glyph(text, item.size, box, baseline, doubt)
         a, b, _, d, *_ = matrix
         sign = -1 if item.adv < 0 else 1
         is_upright = sign * a > 0 and sign * d > 0 and abs(b) <= MAX_SLOPE * abs(a)
@@ -140,14 +144,16 @@ class GlyphDevice(PDFTextDevice):
         return item.adv
 
 
-def _find_doubt(text: str, size: float, box: Box) -> str:
+def _find_doubt(text: str, size: float, box: Box, is_proven: bool) -> str:
     """Return why a glyph may not be what it seems; `""` if it is."""
     if not text or any(category(letter).startswith(UNPRINTED) for letter in text):
         return "a character of it is not printed"
     if len(text) > 1 and not text.isalpha():
         return "a glyph of it has no known character"
-    if size < MIN_SIZE or (text.isdigit() and box.x1 - box.x0 < MIN_WIDTH * size):
+    if size < MIN_SIZE or (text.isdigit() and box.width < MIN_WIDTH * size):
         return "a part of it is too small to be seen"
+    if IN_FIGURE.fullmatch(text) and not is_proven:
+        return "its font does not prove its digits"
     return ""
 
 
@@ -197,27 +203,23 @@ def _find_encoded(font: Any, code: int, is_embedded: bool) -> str | None:
     base = encoding
     if isinstance(encoding, dict):
         base = encoding.get("BaseEncoding", LITERAL_STANDARD_ENCODING if has_letters else None)
-        names = _list_differences(encoding)
-        if code in names:
-            return _name_character(names[code])
+        differences = _read_differences(encoding)
+        if code in differences:
+            return differences[code]
     return EncodingDB.encodings.get(literal_name(base), {}).get(code)
 
 
-def _list_differences(encoding: Mapping[str, Any]) -> dict[int, str]:
-    """Return the names of glyphs that an encoding sets, by their codes."""
-    names: dict[int, str] = {}
+def _read_differences(encoding: Mapping[str, Any]) -> dict[int, str | None]:
+    """Return the characters that an encoding sets by their names, None for an unknown name."""
+    characters: dict[int, str | None] = {}
     code = 0
     for entry in list_value(encoding.get("Differences", [])):
         if isinstance(entry, int):
             code = entry
-        else:
-            names[code] = str(literal_name(entry))
-            code += 1
-    return names
-
-
-def _name_character(name: str) -> str | None:
-    try:
-        return name2unicode(name)
-    except (KeyError, ValueError):
-        return None
+            continue
+        try:
+            characters[code] = name2unicode(str(literal_name(entry)))
+        except (KeyError, ValueError):
+            characters[code] = None
+        code += 1
+    return characters

@@ -17,7 +17,7 @@ import numpy as np
 import numpy.typing as npt
 import pypdfium2.raw as pdfium
 
-from ipu_results.read.pdf_glyphs import Box, Glyph, PageGlyphs
+from ipu_results.read.pdf_glyphs import Box, PageGlyphs
 from ipu_results.read.pdf_lines import HAS_DIGIT, Cell, Line
 
 Array = npt.NDArray[Any]
@@ -34,25 +34,24 @@ MAX_DEVIATION = 0.4
 TEXT_RISE, TEXT_DROP = 0.76, 0.04
 # A line between the height of the text and this, in ems, is a rule, or it is a mark of the figure.
 RULE_RISE = 1.0
+RULE_DROP = 0.25  # a mark of a figure is nearer to its baseline than this, in ems
 FOOT = 0.1  # every digit reaches to within this of the baseline, in ems, or its font raises it
 MARGIN = 0.75  # nothing is drawn next to a table up to this distance, in ems
 # A glyph has ink there, where that of its neighbours is not: as a share of its width.
 INK_MARGIN = 0.2
 PAD = 0.15  # strokes leave the box of their glyph by at most this, in ems
-EVERYWHERE = Box(0, float("-inf"), float("-inf"), float("inf"), float("inf"))
 MAX_DEPTH = 20  # forms of a page are nested at most this deep
 WIDEN = 10_000.0  # what clips a text becomes so much wider, which is more than a page
 
 
 class Ink:
-    """Three pictures of a page in shades of grey, and the places of annotations and odd text."""
+    """Three pictures of a page in shades of grey, and its text that is turned or blank."""
 
-    def __init__(self, page: Any, number: int, glyphs: PageGlyphs) -> None:
+    def __init__(self, page: Any, glyphs: PageGlyphs) -> None:
         """Draw a page of pypdfium2, which is not to be used any more."""
-        self.odd = [glyph.box for glyph in glyphs.turned]
-        self.odd += _list_annotations(page, number)
-        if page.get_cropbox() != page.get_mediabox():  # a part of the sheet cannot be seen
-            self.odd.append(EVERYWHERE._replace(page=number))
+        self.glyphs = glyphs
+        is_cropped = page.get_cropbox() != page.get_mediabox()
+        self.is_odd = is_cropped or _has_notes(page)
         width, height = page.get_size()
         self.scale = min(SCALE, (MAX_PIXELS / max(width * height, 1.0)) ** 0.5)
         self.shown = self._draw(page)
@@ -68,22 +67,11 @@ class Ink:
             pdfium.FPDFPageObj_SetIsActive(item, True)
             _set_black(item)
         self.text = 255 - self._draw(page, draw_annots=False)
-        self.blanks = [blank.box for blank in glyphs.blanks if self._is_drawn(blank)]
 
     def _draw(self, page: Any, **options: Any) -> Array:
         picture = page.render(scale=self.scale, grayscale=True, **options).to_numpy()
         pixels: Array = picture[:, :, 0] if picture.ndim == 3 else picture
         return pixels.copy()
-
-    def _is_drawn(self, blank: Glyph) -> bool:
-        """Check whether a blank has ink in its middle on the line, where that of its neighbours is
-        not: it may be a point, a sign or a digit.
-        """
-        box, baseline = blank.box, blank.baseline
-        third = (box.x1 - box.x0) / 3
-        top = baseline - blank.size / 2
-        inner = Box(box.page, box.x0 + third, top, box.x1 - third, baseline)
-        return bool(self._cut(self.text, inner).max(initial=0) >= MIN_INK)
 
     def find_doubt(self, line: Line, block: Sequence[Line], table: Box | None = None) -> str:
         """Return why a line may not be seen as it is read; `""` if it is.
@@ -98,20 +86,25 @@ class Ink:
         band = Box(
             line.box.page, left, baseline - TEXT_RISE * size, right, baseline + TEXT_DROP * size
         )
-        if any(box.meets(band) for box in self.odd):
-            return "a note, a field or turned text is in the row, or the sheet is cropped"
-        if table and any(box.meets(band) for box in self.blanks):
-            return "a blank of the row has ink"
+        if self.is_odd:
+            return "the page has a note or a field, or is cropped"
+        if any(glyph.box.meets(band) for glyph in self.glyphs.turned):
+            return "turned text is in the row"
         for cell in line.cells:
             if doubt := cell.doubt or self._find_doubt_of(cell):
                 return f"{cell.text!r}: {doubt}"
         if _find_varied(self._cut(self.bare, band), axis=0).any():
             return "something is drawn in the row that is no text: a line, a sign or a picture"
-        unread = self._cut(self.text, band).copy()
+        ink = self._rows(self.text, band)
+        unread = ink.copy()
         read = [glyph for other in block for cell in other.cells for glyph in cell.glyphs]
         for glyph in read:
-            unread[:, self._place(glyph.box, band, PAD * size)] = 0
-        if (unread >= MIN_INK).any():
+            unread[:, self._columns(glyph.box, PAD * size)] = 0
+        for blank in self.glyphs.blanks if table else ():
+            middle = self._columns(blank.box, -blank.box.width / 3)
+            if blank.box.meets(band):
+                unread[:, middle] = ink[:, middle]
+        if (unread[:, self._columns(band)] >= MIN_INK).any():
             return "text is drawn in the row that has no characters"
         return ""
 
@@ -127,43 +120,48 @@ class Ink:
             return "it cannot be seen"
         if (np.abs(change / contrast - text / text.max()) > MAX_DEVIATION).any():
             return "a part of it is hidden, or something is drawn over it"
-        if HAS_DIGIT(cell.text) and self._has_overline(box, baseline, size):
-            return "a line is drawn above it, or above a part of it"
-        columns = text.max(axis=0)
+        if HAS_DIGIT(cell.text) and self._is_marked(box, baseline, size):
+            return "a mark is drawn above it, or below a part of it"
         foot = box._replace(top=baseline - FOOT * size, bottom=baseline + FOOT * size)
-        feet = self._cut(self.text, foot).max(axis=0, initial=0)
         for glyph in cell.glyphs:
-            place = self._place(glyph.box, box, -INK_MARGIN * (glyph.box.x1 - glyph.box.x0))
-            if columns[place].max(initial=0) < MIN_INK:
+            place = self._columns(glyph.box, -INK_MARGIN * glyph.box.width)
+            if self._rows(self.text, box)[:, place].max(initial=0) < MIN_INK:
                 return "a character of it is not drawn"
             is_level = abs(glyph.baseline - baseline) < FOOT * size
-            if glyph.text.isdigit() and is_level and feet[place].max(initial=0) < MIN_INK:
+            feet = self._rows(self.text, foot)[:, place]
+            if glyph.text.isdigit() and is_level and feet.max(initial=0) < MIN_INK:
                 return "its font draws a digit raised: a footnote mark or a part of the figure"
         return ""
 
-    def _has_overline(self, box: Box, baseline: float, size: float) -> bool:
-        """Check whether a line above a figure ends at both sides: a rule of a table goes on."""
+    def _is_marked(self, box: Box, baseline: float, size: float) -> bool:
+        """Check whether a line above a figure ends at both sides, for a rule of a table goes on, or
+        something is below a part of it, for a rule and an underline are below all of it.
+        """
         above = box._replace(top=baseline - RULE_RISE * size, bottom=baseline - TEXT_RISE * size)
         wider = (above._replace(x0=box.x0 - PAD * size), above._replace(x1=box.x1 + PAD * size))
         first, second = (_find_varied(self._cut(self.bare, part), axis=1) for part in wider)
-        return bool((first & second).any())
+        below = box._replace(top=baseline + TEXT_DROP * size, bottom=baseline + RULE_DROP * size)
+        pixels = self._rows(self.bare, below)[:, self._columns(box, -PAD * size)]
+        under = _find_varied(pixels, axis=0)
+        return bool((first & second).any() or (under.any() and not under.all()))
 
     def _cut(self, picture: Array, box: Box) -> Array:
         """Return the part of a picture in a box."""
-        rows = slice(*self._span(box.top, box.bottom))
-        cut: Array = picture[rows, slice(*self._span(box.x0, box.x1))]
-        return cut
+        return self._rows(picture, box)[:, self._columns(box)]
 
-    def _place(self, box: Box, around: Box, pad: float) -> slice:
-        """Return the columns of pixels that a box has in the part of a picture around it."""
-        first, _ = self._span(around.x0, around.x1)
-        start, stop = self._span(box.x0 - pad, box.x1 + pad)
-        return slice(max(0, start - first), max(0, stop - first))
+    def _rows(self, picture: Array, box: Box) -> Array:
+        """Return the part of a picture between top and bottom of a box."""
+        rows: Array = picture[self._span(box.top, box.bottom)]
+        return rows
 
-    def _span(self, start: float, stop: float) -> tuple[int, int]:
+    def _columns(self, box: Box, pad: float = 0.0) -> slice:
+        """Return the columns of pixels that a box has, with a pad at both sides."""
+        return self._span(box.x0 - pad, box.x1 + pad)
+
+    def _span(self, start: float, stop: float) -> slice:
         """Return the pixels between two places in points: at least one."""
         first = max(0, int(start * self.scale))
-        return first, max(first + 1, round(stop * self.scale))
+        return slice(first, max(first + 1, round(stop * self.scale)))
 
 
 def _find_varied(pixels: Array, axis: int) -> Array:
@@ -197,18 +195,12 @@ def _set_black(item: Any) -> None:
     pdfium.FPDFPageObj_TransformClipPath(item, WIDEN, 0, 0, WIDEN, x, y)
 
 
-def _list_annotations(page: Any, number: int) -> Iterator[Box]:
-    """Yield where notes and fields are: anywhere, if the page is turned."""
-    x0, _, _, y1 = page.get_mediabox()
+def _has_notes(page: Any) -> bool:
+    """Check whether a page has a note or a field: anything on top of it but links."""
     for place in range(pdfium.FPDFPage_GetAnnotCount(page.raw)):
         note = pdfium.FPDFPage_GetAnnot(page.raw, place)
-        edges = pdfium.FS_RECTF()
-        pdfium.FPDFAnnot_GetRect(note, byref(edges))
-        if pdfium.FPDFAnnot_GetSubtype(note) == pdfium.FPDF_ANNOT_LINK:
-            pass
-        elif page.get_rotation():
-            yield EVERYWHERE._replace(page=number)
-        else:
-            top, bottom = y1 - edges.top, y1 - edges.bottom
-            yield Box(number, edges.left - x0, top, edges.right - x0, bottom)
+        kind = pdfium.FPDFAnnot_GetSubtype(note)
         pdfium.FPDFPage_CloseAnnot(note)
+        if kind != pdfium.FPDF_ANNOT_LINK:
+            return True
+    return False

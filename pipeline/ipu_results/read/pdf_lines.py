@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 import re
-from collections import defaultdict
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
-from ipu_results.read.pdf_glyphs import Box, Glyph
+from ipu_results.read.pdf_glyphs import IN_FIGURE, Box, Glyph
 from ipu_results.read.text import spell_out
 
-# Glyphs are on one line if their middles differ by less than this share of their height.
+# Glyphs are on one line if their middles follow within this share of their height.
 SAME_LINE = 0.35
 WORD_GAP = 0.15  # a wider gap is a blank between two words, in ems
 CELL_GAP = 0.75  # a wider gap divides text into two cells, in ems
@@ -26,7 +25,6 @@ GUTTER_STEPS = 200  # places across the page width at which a gutter is searched
 GUTTER_CROSSINGS = 0.25  # share of the lines (titles, wide captions) that may cross a gutter
 
 HAS_DIGIT = re.compile(r"\d").search
-IN_FIGURE = re.compile(r"[\d.,+\-\u2212]")
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,11 +46,18 @@ class Line:
     """Cells on one baseline, from left to right."""
 
     cells: tuple[Cell, ...]
-    box: Box
+
+    @property
+    def box(self) -> Box:
+        return enclose(cell.box for cell in self.cells)
+
+    @property
+    def texts(self) -> tuple[str, ...]:
+        return tuple(cell.text for cell in self.cells)
 
     @property
     def text(self) -> str:
-        return " ".join(cell.text for cell in self.cells)
+        return " ".join(self.texts)
 
     @property
     def largest(self) -> Cell:
@@ -69,30 +74,21 @@ def enclose(boxes: Iterable[Box]) -> Box:
     return Box(pages[0], min(lefts), min(tops), max(rights), max(bottoms))
 
 
-def make_line(cells: Sequence[Cell]) -> Line:
-    return Line(tuple(cells), enclose(cell.box for cell in cells))
-
-
 def build_lines(glyphs: Sequence[Glyph]) -> Strip:
     """Build the lines of a page across all its columns."""
-    return tuple(make_line([*_split_cells(row)]) for row in _group_rows(glyphs))
+    return tuple(Line(tuple(_split_cells(row))) for row in _group_rows(glyphs))
 
 
 def _group_rows(glyphs: Sequence[Glyph]) -> list[list[Glyph]]:
-    """Group glyphs on one line, left to right; the largest open a row, smaller ones join it."""
-    runs: dict[tuple[float, float], list[Glyph]] = defaultdict(list)
-    for glyph in glyphs:
-        runs[-round(glyph.size, 1), round(glyph.baseline, 1)].append(glyph)
+    """Group glyphs on one line, left to right, from the top."""
     rows: list[list[Glyph]] = []
-    for _, run in sorted(runs.items()):
-        box = run[0].box
-        nearest = min(rows, key=lambda row: abs(row[0].box.middle - box.middle), default=[])
-        height = nearest[0].box.height if nearest else 0.0
-        if nearest and abs(nearest[0].box.middle - box.middle) < SAME_LINE * height:
-            nearest += run
-        else:
-            rows.append(run)
-    rows.sort(key=lambda row: row[0].box.middle)
+    last: Glyph | None = None
+    for glyph in sorted(glyphs, key=lambda glyph: glyph.box.middle):
+        height = max(glyph.box.height, last.box.height) if last else 0.0
+        if last is None or glyph.box.middle - last.box.middle > SAME_LINE * height:
+            rows.append([])
+        rows[-1].append(glyph)
+        last = glyph
     return [sorted(row, key=lambda glyph: glyph.box.x0) for row in rows]
 
 
@@ -128,25 +124,28 @@ def make_cell(glyphs: Sequence[Glyph]) -> Cell:
             is_apart = last and glyph.box.x0 - last.box.x1 >= WORD_GAP * main.size
             text += f" {glyph.text}" if is_apart else glyph.text
         last = glyph
-    if HAS_DIGIT(text) and not all(glyph.is_proven for glyph in glyphs):
-        doubts.append("its font does not prove its digits")
     box = enclose(glyph.box for glyph in glyphs)
     doubt = doubts[0] if doubts else ""
     return Cell(spell_out(text), marks, main.size, box, main.baseline, tuple(glyphs), doubt)
 
 
 def _is_over(last: Glyph, glyph: Glyph) -> bool:
-    narrow = min(last.box.x1 - last.box.x0, glyph.box.x1 - glyph.box.x0)
+    narrow = min(last.box.width, glyph.box.width)
     return last.box.x1 - glyph.box.x0 > OVERLAP * narrow
 
 
-def split_columns(lines: Strip, gutter: float) -> tuple[Strip, ...]:
+def split_columns(lines: Strip, gutter: float) -> tuple[Strip, Strip]:
     """Return the columns of a page in reading order; what crosses the gutter goes with the first."""
-    sides = (
-        [[cell for cell in line.cells if (cell.box.x0 >= gutter) == right] for line in lines]
-        for right in (False, True)
+    return (
+        select_cells(lines, lambda cell: cell.box.x0 < gutter),
+        select_cells(lines, lambda cell: cell.box.x0 >= gutter),
     )
-    return tuple(tuple(make_line(cells) for cells in side if cells) for side in sides)
+
+
+def select_cells(lines: Strip, is_chosen: Callable[[Cell], bool]) -> Strip:
+    """Return the lines with some of their cells."""
+    chosen = (tuple(filter(is_chosen, line.cells)) for line in lines)
+    return tuple(Line(cells) for cells in chosen if cells)
 
 
 def find_gutter(lines: Strip, width: float) -> float | None:

@@ -26,6 +26,9 @@ HEADER_LEADING = 1.8
 LEADING = 1.4
 # Rows whose baselines are nearer than this, in ems, may be one row, with raised or lowered text.
 ROW_LEADING = 0.9
+MAX_LEADING = 5.0  # the first row is at most this far below the header, in ems
+MORE_LEADING = 2.0  # another one is at most so many times as far below the row above it
+EVEN = 0.9  # rows of even distances are at least this share of the largest apart
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,8 +49,6 @@ class PrintedTable:
     head: Strip
     rows: list[PrintedRow] = field(default_factory=list)
     doubt: str = ""
-    others: Sequence[TableHeader] = ()
-    """Other known headers of the same names."""
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -145,8 +146,13 @@ def _join_cells(cells: Sequence[Cell]) -> Cell:
 
 def is_close(above: Line, below: Line, leading: float = LEADING) -> bool:
     """Check whether two lines are so close that one may continue the other."""
+    return _measure_leading(above, below) < leading
+
+
+def _measure_leading(above: Line, below: Line) -> float:
+    """Return how far a line is below another one, in ems."""
     first, second = above.largest, below.largest
-    return second.baseline - first.baseline < leading * max(first.size, second.size)
+    return (second.baseline - first.baseline) / max(first.size, second.size)
 
 
 def _read_rows(table: PrintedTable, lines: Strip, headers: Sequence[TableHeader]) -> None:
@@ -158,9 +164,13 @@ def _read_rows(table: PrintedTable, lines: Strip, headers: Sequence[TableHeader]
     figures = [place for place, name in enumerate(table.fields) if name in NUMERIC_FIELDS]
     zones = [cell.box for cell in table.columns]
     taken: list[Line] = []
+    above, leading = table.head[-1], MAX_LEADING
     for line in lines:
-        if not _is_row(line, zones, figures) or _read_header((line,), 0, headers):
+        is_far = _measure_leading(above, line) > leading  # it may be the number of the page
+        if is_far or not _is_row(line, zones, figures) or _read_header((line,), 0, headers):
             break
+        leading = MORE_LEADING * _measure_leading(above, line)
+        above = line
         taken.append(line)
         if len(line.cells) == len(zones):
             pairs = zip(zones, line.cells, strict=True)
@@ -169,22 +179,18 @@ def _read_rows(table: PrintedTable, lines: Strip, headers: Sequence[TableHeader]
         table.doubt = table.doubt or "its columns are not apart"
     table.rows = [_align(line, zones, table) for line in taken]
     texts = [[cell.text if cell else "" for cell in row.cells] for row in table.rows]
-    candidates = find_headers(table.names, headers)
-    table.header = choose_header(table.names, texts, candidates)
-    table.others = [header for header in candidates if header is not table.header]
-    labelled = {
-        (place, _find_model(row, table))
-        for row in table.rows
-        for place, cell in enumerate(row.cells)
-        if cell and _find_model(row, table)
-    }
+    table.header = choose_header(table.names, texts, find_headers(table.names, headers))
+    gaps = [_measure_leading(above.line, row.line) for above, row in pairwise(table.rows)]
     for number, row in enumerate(table.rows):
-        above = table.rows[number - 1] if number else None
-        doubt = row.doubt or _doubt_row(row, table, labelled)
-        if above and is_close(above.line, row.line, ROW_LEADING):
+        if doubt := _doubt_blank(texts, number, table.fields):
+            table.rows[number] = replace(row, doubt=row.doubt or doubt)
+    for number, gap in enumerate(gaps, 1):
+        # a figure may go on in the next line, which then seems to be a row without its label
+        is_blank = "" in texts[number] and gap < EVEN * max(gaps)
+        if gap < ROW_LEADING or is_blank:
             doubt = "raised or lowered text is next to it: a mark or a part of the figure"
-            table.rows[number - 1] = replace(above, doubt=doubt)
-        table.rows[number] = replace(row, doubt=doubt)
+            for place in (number - 1, number):
+                table.rows[place] = replace(table.rows[place], doubt=doubt)
 
 
 def _widen(zone: Box, box: Box) -> Box:
@@ -211,7 +217,8 @@ def _align(line: Line, zones: Sequence[Box], table: PrintedTable) -> PrintedRow:
         places = [number] if is_full else _find_zones(cell.box, zones)
         own = places[0] if len(places) == 1 else None
         if own is None or cells[own] or not _is_nearest(cell.box, own, table.columns):
-            return PrintedRow(line, line.cells, "the cells are not under the names of the columns")
+            doubt = "the cells are not under the names of the columns"
+            return PrintedRow(line, tuple(cells), doubt)
         cells[own] = cell
     has_words = any(name not in NUMERIC_FIELDS for name in table.fields)
     may_be_blank = BLANK_FIELDS if has_words else LABEL_FIELDS
@@ -239,25 +246,17 @@ def _measure_gap(first: Box, second: Box) -> float:
     return max(first.x0 - second.x1, second.x0 - first.x1, 0.0)
 
 
-def _doubt_row(row: PrintedRow, table: PrintedTable, labelled: Collection[tuple[int, str]]) -> str:
-    """Return why a row is not read: its machine belongs to another table of the same names, or a
-    blank may stand for the label of another row of its model, which `labelled` has by column.
+def _doubt_blank(texts: Sequence[Sequence[str]], number: int, fields: Sequence[str]) -> str:
+    """Return why a row is not read: another row of its model has a label where it has a blank,
+    which may stand for that label.
     """
-    texts = [cell.text if cell else "" for cell in row.cells]
-    for text in texts if not any(map(table.header.lists, texts)) else ():
-        for header in table.others:
-            if header.lists(text):
-                return f"{text!r} is in the table {header.table}"
-    model = _find_model(row, table)
-    if any(cell is None and (place, model) in labelled for place, cell in enumerate(row.cells)):
-        return "a blank may stand for the label of another row"
+    row = texts[number]
+    for other in texts if "model" in fields else ():
+        model = fields.index("model")
+        pairs = zip(row, other, strict=True)
+        if other[model] == row[model] and any(label and not text for text, label in pairs):
+            return "a blank may stand for the label of another row"
     return ""
-
-
-def _find_model(row: PrintedRow, table: PrintedTable) -> str:
-    place = table.fields.index("model") if "model" in table.fields else len(row.cells)
-    cell = row.cells[place] if place < len(row.cells) else None
-    return cell.text if cell else ""
 
 
 def has_shape_of_row(line: Line, table: PrintedTable) -> bool:
