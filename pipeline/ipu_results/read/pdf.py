@@ -68,7 +68,8 @@ from ipu_results.schema.vocabulary import (
     normalise_header,
 )
 
-CAPTION_ANYWHERE = re.compile(r"\btable\s*(?:\d|[ivxl]+\b)")
+LABELS = "|".join(METADATA_LABELS).casefold()
+CAPTION_OR_METADATA = re.compile(rf"\btable\s*(?:\d|[ivxl]+\b)|(?:{LABELS}):")
 PROSE_WIDTH = 0.8  # a line of prose is at least this share as wide as its column
 CAPTION_SIZE = 0.5  # the lines of a caption differ in size by at most this, in points
 MAX_CAPTION_LINES = 8  # what follows is prose
@@ -142,12 +143,9 @@ def _select_pages(texts: Sequence[str], headers: Sequence[TableHeader]) -> set[i
     """Return the pages with a header, and those after them, a caption or metadata."""
     pages: set[int] = set()
     for number, text in enumerate(texts, 1):
-        words = normalise_text(text)
         if _find_names(text, headers):
             pages |= {number, number + 1}
-        elif CAPTION_ANYWHERE.search(words) or any(
-            f"{label.casefold()}:" in words for label in METADATA_LABELS
-        ):
+        elif CAPTION_OR_METADATA.search(normalise_text(text)):
             pages.add(number)
     return pages
 

@@ -19,9 +19,8 @@ BASELINE_SLACK = 0.05  # and their baselines by at most this, in ems
 MIN_RISE = 0.15  # a footnote mark is raised by at least this, in ems
 # Glyphs are printed on one another if they share more than this part of the narrower one.
 OVERLAP = 0.5
-# where the gutter of a page in two columns may be, as shares of the page width
-GUTTER_ZONE = (0.4, 0.6)
-GUTTER_STEPS = 200  # places across the page width at which a gutter is searched
+# where the gutter of a page in two columns may be, as shares of the page width, best first
+GUTTER_PLACES = sorted((step / 200 for step in range(80, 121)), key=lambda place: abs(place - 0.5))
 GUTTER_CROSSINGS = 0.25  # share of the lines (titles, wide captions) that may cross a gutter
 
 HAS_DIGIT = re.compile(r"\d").search
@@ -155,8 +154,8 @@ def find_gutter(lines: Strip, width: float) -> float | None:
     middle of the page.
     """
     boxes = [cell.box for line in lines for cell in line.cells]
-    first, last = (int(GUTTER_STEPS * share) for share in GUTTER_ZONE)
-    places = [width * step / GUTTER_STEPS for step in range(first, last + 1)]
-    crossings = {x: sum(box.x0 < x < box.x1 for box in boxes) for x in places}
-    gutter = min(places, key=lambda x: (crossings[x], abs(x - width / 2)))
-    return gutter if crossings[gutter] <= GUTTER_CROSSINGS * len(lines) else None
+    crossings = {
+        place: sum(box.x0 < place * width < box.x1 for box in boxes) for place in GUTTER_PLACES
+    }
+    gutter = min(crossings, key=crossings.__getitem__)
+    return gutter * width if crossings[gutter] <= GUTTER_CROSSINGS * len(lines) else None

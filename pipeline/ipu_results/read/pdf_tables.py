@@ -28,7 +28,7 @@ LEADING = 1.4
 ROW_LEADING = 0.9
 MAX_LEADING = 5.0  # the first row is at most this far below the header, in ems
 MORE_LEADING = 2.0  # another one is at most so many times as far below the row above it
-EVEN = 0.9  # rows of even distances are at least this share of the largest apart
+EVEN = 0.9  # the distances of even rows are at least this share of the largest
 
 
 @dataclass(frozen=True, slots=True)
@@ -180,15 +180,15 @@ def _read_rows(table: PrintedTable, lines: Strip, headers: Sequence[TableHeader]
     table.rows = [_align(line, zones, table) for line in taken]
     texts = [[cell.text if cell else "" for cell in row.cells] for row in table.rows]
     table.header = choose_header(table.names, texts, find_headers(table.names, headers))
-    gaps = [_measure_leading(above.line, row.line) for above, row in pairwise(table.rows)]
     for number, row in enumerate(table.rows):
         if doubt := _doubt_blank(texts, number, table.fields):
             table.rows[number] = replace(row, doubt=row.doubt or doubt)
+    gaps = [_measure_leading(above.line, row.line) for above, row in pairwise(table.rows)]
     for number, gap in enumerate(gaps, 1):
-        # a figure may go on in the next line, which then seems to be a row without its label
-        is_blank = "" in texts[number] and gap < EVEN * max(gaps)
-        if gap < ROW_LEADING or is_blank:
-            doubt = "raised or lowered text is next to it: a mark or a part of the figure"
+        # the rest of a figure, or the number of the page, may seem to be a row without its label
+        is_uneven = len(figures) == len(zones) and min(gaps) < EVEN * max(gaps)
+        if gap < ROW_LEADING or (is_uneven and "" in texts[number]):
+            doubt = "the line next to it may be a part of it: a mark, or the rest of a figure"
             for place in (number - 1, number):
                 table.rows[place] = replace(table.rows[place], doubt=doubt)
 
@@ -214,7 +214,9 @@ def _align(line: Line, zones: Sequence[Box], table: PrintedTable) -> PrintedRow:
     cells: list[Cell | None] = [None] * len(zones)
     is_full = len(line.cells) == len(zones)
     for number, cell in enumerate(line.cells):
-        places = [number] if is_full else _find_zones(cell.box, zones)
+        places = [place for place, zone in enumerate(zones) if zone.overlaps(cell.box)]
+        if is_full:
+            places = [number]
         own = places[0] if len(places) == 1 else None
         if own is None or cells[own] or not _is_nearest(cell.box, own, table.columns):
             doubt = "the cells are not under the names of the columns"
@@ -226,10 +228,6 @@ def _align(line: Line, zones: Sequence[Box], table: PrintedTable) -> PrintedRow:
         if filled is None and name not in may_be_blank:
             return PrintedRow(line, tuple(cells), "a figure or a label is missing in the row")
     return PrintedRow(line, tuple(cells))
-
-
-def _find_zones(box: Box, zones: Sequence[Box]) -> list[int]:
-    return [place for place, zone in enumerate(zones) if zone.overlaps(box)]
 
 
 def _is_nearest(box: Box, own: int, columns: Sequence[Cell]) -> bool:
