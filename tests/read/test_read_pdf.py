@@ -235,6 +235,15 @@ def test_row_without_a_label_nearer_than_others_may_go_on_with_a_figure(
     assert [number for _, number, _ in problems(document)] == [1, 2]
 
 
+def test_mixed_words_of_a_header_on_a_later_page_are_found() -> None:
+    header = [("Batch", "Energy"), ("size", "efficiency")]
+    pages = [
+        place_rows(700, rows, (100, 200)) for rows in ([HEADER, *ROWS[1]], [*header, *ROWS[3]])
+    ]
+    document = read_paper(set_texts(pages[0], [], [], pages[1]))
+    assert (document.problems, tables(document)) == ((), name_tables(1, 3))
+
+
 def test_numbers_of_lines_in_the_margin_are_no_batch_sizes() -> None:
     blank = [("", figure) for _, figure in ROWS[1]]
     rows = place_rows(700, [HEADER, *blank], (100, 200))

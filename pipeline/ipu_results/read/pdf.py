@@ -394,14 +394,14 @@ def _find_unread(
 
 
 def _find_names(text: str, headers: Sequence[TableHeader]) -> list[str]:
-    """Return the tables all of whose names are in a text: blanks may be anywhere in text that is
-    turned or set too close.
+    """Return the tables all of whose names have their words in a text: names on several lines may
+    be mixed, and blanks may be anywhere in text that is turned or set too close.
     """
     letters = "".join(normalise_text(text).split())
     return [
         header.table
         for header in headers
-        if all("".join(key.split()) in letters for key in header.keys)
+        if all(word in letters for key in header.keys for word in key.split())
     ]
 
 
