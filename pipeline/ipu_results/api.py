@@ -199,7 +199,8 @@ def provenance(result_id: str, *, warehouse: str | Path | None = None) -> pd.Dat
     """
     if not isinstance(result_id, str):
         raise QueryError(f"a result_id is a text, not {result_id!r}")
-    with open_warehouse(DATASET if warehouse is None else Path(warehouse)) as connection:
+    reads = "SELECT 1 FROM provenance, results, microbenchmarks"
+    with open_warehouse(DATASET if warehouse is None else Path(warehouse), reads) as connection:
         where = f"result_id = {quote(result_id)}"
         known = (
             "SELECT result_id FROM results UNION ALL SELECT microbenchmark_id FROM microbenchmarks"

@@ -48,7 +48,7 @@ from ipu_results.ground.files import SCHEMA
 from ipu_results.ground.limits import pause_garbage_collection
 from ipu_results.ground.sql import create_table, get_first_line, open_engine
 from ipu_results.ground.statements import MACROS
-from ipu_results.link import link, stage
+from ipu_results.link.statements import link, stage
 from ipu_results.normalise import NormalisedDocument, normalise
 from ipu_results.normalise.values import UnknownWord, describe_unknown_words
 from ipu_results.read import ParsedDocument

@@ -67,6 +67,20 @@ def test_help_imports_no_heavy_library() -> None:
     assert done.stdout == "[]\n"
 
 
+def test_comparison_imports_no_pandas(warehouse: Path) -> None:
+    figures = "model='resnet50', platform='ipu-m2000', batch_size=4, throughput=7800"
+    code = f"""if True:
+        import sys
+        from ipu_results.comparison.verdict import compare
+        [answer] = compare({figures}, warehouse={str(warehouse)!r})
+        print(answer.status, "pandas" in sys.modules)
+    """
+    done = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, cwd=ROOT, check=True
+    )
+    assert done.stdout == "plausible False\n"
+
+
 def test_console_script_is_the_module() -> None:
     script = Path(sys.executable).parent / "ipu-results"
     if not script.exists():

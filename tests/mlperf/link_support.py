@@ -10,7 +10,7 @@ from typing import Any
 import duckdb
 import pyarrow as pa
 from ipu_results.ground.sql import create_table, open_engine
-from ipu_results.link import link, stage
+from ipu_results.link.statements import link, stage
 from ipu_results.mlperf.rules import load_rules
 from ipu_results.schema import DETAIL, LINKS, table
 from ipu_results.schema.frames import arrow_schema

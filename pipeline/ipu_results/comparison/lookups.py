@@ -7,28 +7,23 @@ from collections.abc import Iterable, Mapping
 from functools import cache
 from typing import Any
 
-import pyarrow as pa
-
 from ipu_results.schema.accelerators import find_accelerator, load_accelerators
 from ipu_results.schema.usable import REASONS
 from ipu_results.schema.vocabulary import load_vocabulary, normalise_name
 
 COLUMN_OF_PEAK = re.compile("peak_(.+)_t(?:fl)?ops")
 WATTS = re.compile(r"(\d{2,4}) ?W\b")  # of a chip's name, such as `A100-PCIE-40GB (250W)`
-CHIPS = pa.schema(
-    [("chip", pa.string()), ("rated_power_w", pa.float64()), ("is_accelerator", pa.bool_())]
-)
-PEAKS = pa.schema(
-    [
-        ("chip", pa.string()),
-        ("type", pa.string()),
-        ("tflops", pa.float64()),
-        ("position", pa.int64()),
-    ]
-)
+LOOKUPS = {
+    "chips": "chip VARCHAR, rated_power_w DOUBLE, is_accelerator BOOLEAN",
+    "peaks": "chip VARCHAR, type VARCHAR, tflops DOUBLE, position BIGINT",
+    "types": "word VARCHAR, type VARCHAR",
+    "ratings": "lowest DOUBLE, highest DOUBLE",
+    "reasons": "position BIGINT, unusable VARCHAR, words VARCHAR",
+}
+"""The columns of each relation."""
 
 
-def build_lookups(chips: Iterable[str]) -> dict[str, pa.Table]:
+def build_lookups(chips: Iterable[str]) -> dict[str, list[dict[str, Any]]]:
     """Return the relations `chips` and `peaks` of these chips, `types` of precisions, `ratings`, the
     lowest and the highest rated power of one chip, and `reasons` why a row is not usable.
     """
@@ -54,11 +49,11 @@ def build_lookups(chips: Iterable[str]) -> dict[str, pa.Table]:
     ]
     lowest, highest = get_range_of_ratings()
     return {
-        "chips": pa.Table.from_pylist(rated, schema=CHIPS),
-        "peaks": pa.Table.from_pylist(peaks, schema=PEAKS),
-        "types": pa.Table.from_pylist(types),
-        "ratings": pa.table({"lowest": [lowest], "highest": [highest]}),
-        "reasons": pa.Table.from_pylist(reasons),
+        "chips": rated,
+        "peaks": peaks,
+        "types": types,
+        "ratings": [{"lowest": lowest, "highest": highest}],
+        "reasons": reasons,
     }
 
 

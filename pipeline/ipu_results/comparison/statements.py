@@ -12,9 +12,8 @@ from types import MappingProxyType
 from typing import Any
 
 import duckdb
-import pyarrow as pa
 
-from ipu_results.comparison.lookups import build_lookups
+from ipu_results.comparison.lookups import LOOKUPS, build_lookups
 from ipu_results.ground.files import load_schema_file
 from ipu_results.ground.statements import define_macros, execute_text, read_statement, run_text
 from ipu_results.schema import fill_placeholders
@@ -27,6 +26,11 @@ PUBLISHED = """
     CREATE TEMP VIEW machines AS SELECT platform, family, rated_power_w FROM platforms;
     CREATE TEMP VIEW operations AS SELECT model, variant, macs, training FROM detail.operation_counts
 """
+READS = """
+    SELECT 1
+    FROM results, figures, flags, platforms, replications, mlperf_entries, detail.operation_counts
+"""
+"""Names what a comparison reads of the record: the other files need not be opened."""
 CHIPS = "SELECT chip FROM candidates UNION SELECT chip FROM mine"
 
 
@@ -57,12 +61,19 @@ def open_session(
 
 def load_runs(session: duckdb.DuckDBPyConnection, runs: Sequence[Mapping[str, Any]]) -> None:
     """Fill `mine` with runs by their columns; what a run does not state is null."""
-    stated = dict.fromkeys(name for run in runs for name, value in run.items() if value is not None)
-    session.register(
-        "incoming", pa.table({name: [run.get(name) for run in runs] for name in stated})
-    )
-    session.execute("INSERT INTO mine BY NAME FROM incoming")
-    session.unregister("incoming")
+    _insert(session, "mine", runs)
+
+
+def _insert(
+    session: duckdb.DuckDBPyConnection, name: str, records: Sequence[Mapping[str, Any]]
+) -> None:
+    """Insert records into a table by the names of its columns.
+
+    pyarrow would import pandas to make arrays of their values: a third of the time of a command.
+    """
+    if records:
+        listed = "SELECT unnest(record) FROM (SELECT unnest($records) AS record)"
+        session.execute(f"INSERT INTO {name} BY NAME {listed}", {"records": list(records)})
 
 
 def load_results(session: duckdb.DuckDBPyConnection, ids: Sequence[str]) -> None:
@@ -79,8 +90,9 @@ def load_results(session: duckdb.DuckDBPyConnection, ids: Sequence[str]) -> None
 def run_statements(session: duckdb.DuckDBPyConnection, last: str = STATEMENTS[-1]) -> None:
     """Run the statements in their order up to `last`, each to a table of its name."""
     chips = session.execute(f"SELECT chip FROM ({CHIPS}) WHERE chip IS NOT NULL").fetchall()
-    for name, rows in build_lookups(chip for (chip,) in chips).items():
-        session.register(name, rows)
+    for name, records in build_lookups(chip for (chip,) in chips).items():
+        session.execute(f"CREATE OR REPLACE TEMP TABLE {name} ({LOOKUPS[name]})")
+        _insert(session, name, records)
     for name in STATEMENTS[: STATEMENTS.index(last) + 1]:
         run_one(session, name)
 

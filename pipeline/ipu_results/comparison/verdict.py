@@ -20,7 +20,7 @@ from ipu_results.comparison.measurement import (
     check_columns,
     read_source,
 )
-from ipu_results.comparison.statements import load_runs, open_session, run_statements
+from ipu_results.comparison.statements import READS, load_runs, open_session, run_statements
 from ipu_results.comparison.words import KnownWords, load_known_words
 from ipu_results.errors import ComparisonError
 from ipu_results.ground.files import DATASET
@@ -224,7 +224,8 @@ def compare(
     """
     if (source is None) == (not figures):
         raise ComparisonError("compare either a file or figures: state one of the two")
-    with open_warehouse(DATASET if warehouse is None else Path(warehouse)) as connection:
+    folder = DATASET if warehouse is None else Path(warehouse)
+    with open_warehouse(folder, READS) as connection:
         words = load_known_words(connection)
         if source is None:
             measurements = [build_stated(figures, words)]

@@ -10,9 +10,8 @@ import duckdb
 
 from ipu_results.ground.sql import run_query
 from ipu_results.ground.text import find_nearest_words
-from ipu_results.normalise.fields import POWER_SCOPES
 from ipu_results.schema import table
-from ipu_results.schema.vocabulary import load_vocabulary, normalise_name
+from ipu_results.schema.vocabulary import POWER_SCOPES, load_vocabulary, normalise_name
 
 MAX_LISTED, COMMA = 12, ", "
 # The rounds of MLPerf Training that the record has, and those that its lists of comparable rounds

@@ -38,6 +38,7 @@ from ipu_results.schema import Column, table
 from ipu_results.schema.vocabulary import (
     KEPT_FIGURES,
     KINDS,
+    POWER_SCOPES,
     Vocabulary,
     normalise_header,
     normalise_name,
@@ -55,7 +56,6 @@ LATENCIES = (
     "latency_p99_ms",
 )
 STATISTICS = ("latency_min_ms", "latency_median_ms", "latency_max_ms", "latency_std_ms")
-POWER_SCOPES = {"chip": "device", "card": "board"}  # printed words for what power was measured of
 ENTRY_COLUMNS = [
     table("mlperf_entries").column(name)
     for name in """

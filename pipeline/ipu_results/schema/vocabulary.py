@@ -19,6 +19,7 @@ from ipu_results.ground.files import SCHEMA, load_schema_file
 from ipu_results.ground.physics import GIGA, SECONDS_PER_MINUTE, convert_unit
 from ipu_results.schema import table
 
+POWER_SCOPES = {"chip": "device", "card": "board"}  # printed words for what power was measured of
 KEPT_FIGURES = ("images", "chips", "n_runs", "n_success", "nodes")
 """Figures that fill no column of `results`."""
 NUMERIC_FIELDS = frozenset(("value", *KEPT_FIGURES)) | {

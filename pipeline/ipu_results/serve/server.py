@@ -46,6 +46,7 @@ from ipu_results.serve.facts import FIGURES as PRINTED
 from ipu_results.serve.pairs import check_claimed_figure, compare_run, compare_two
 from ipu_results.serve.ranking import DIVISIBLE, PER_CHIP, SAME, get_share, rank_rows
 from ipu_results.serve.sql import SqlWorker, is_damage, run_sql
+from ipu_results.store.query import read_build_id
 
 NAME = "ipu-results"
 DEFAULT_RESULTS = 10
@@ -226,13 +227,46 @@ TOOLS: Mapping[str, Callable[..., dict[str, Any]]] = {
 }
 
 
+class RecordOpener:
+    """Opens the record at the first call of a tool: a client that starts all its servers calls few."""
+
+    def __init__(self, warehouse: Path) -> None:
+        self._warehouse = warehouse
+        self._lock = threading.Lock()  # a client may call two tools at once
+        self._opened: tuple[Record, SqlWorker] | None = None
+
+    def open(self) -> tuple[Record, SqlWorker]:
+        """Return the record, and what runs SQL on it. Raises WarehouseError."""
+        with self._lock:
+            if self._opened is None:
+                record = open_record(self._warehouse)
+                self._opened = (record, SqlWorker(record))
+            return self._opened
+
+    def cancel(self, cancelled: threading.Event) -> None:
+        """Give up the statement of this event."""
+        cancelled.set()
+        if self._opened is not None:
+            self._opened[1].cancel(cancelled)
+
+    def kill(self) -> None:
+        """End the process that runs SQL, at once."""
+        if self._opened is not None:
+            self._opened[1].kill()
+
+    def close(self) -> None:
+        """End the process that runs SQL."""
+        if self._opened is not None:
+            self._opened[1].stop()
+
+
 def serve(warehouse: Path) -> None:
     """Serve until stdin ends. Raises WarehouseError for a folder without a dataset."""
-    record = open_record(warehouse)
-    worker = SqlWorker(record)
+    read_build_id(warehouse)
+    opener = RecordOpener(warehouse)
 
     def end(*_: Any) -> None:
-        worker.kill()
+        opener.kill()
         os.write(sys.stderr.fileno(), b"error: interrupted\n")
         # there is nothing to clean up, and the thread that reads stdin cannot be stopped
         os._exit(1)
@@ -240,9 +274,9 @@ def serve(warehouse: Path) -> None:
     for number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(number, end)
     try:
-        anyio.run(_serve, _build_server(record, worker))
+        anyio.run(_serve, _build_server(opener))
     finally:
-        worker.stop()
+        opener.close()
 
 
 async def _serve(server: Server[Any]) -> None:
@@ -284,7 +318,7 @@ def build_output_schema(name: str) -> dict[str, Any]:
     }
 
 
-def _build_server(record: Record, worker: SqlWorker) -> Server[Any]:
+def _build_server(opener: RecordOpener) -> Server[Any]:
     hints = types.ToolAnnotations(
         read_only_hint=True, destructive_hint=False, open_world_hint=False
     )
@@ -304,11 +338,11 @@ def _build_server(record: Record, worker: SqlWorker) -> Server[Any]:
 
     async def call_tool(_: Any, params: types.CallToolRequestParams) -> types.CallToolResult:
         cancelled = threading.Event()
-        task = partial(answer, record, worker, params.name, params.arguments or {}, cancelled)
+        task = partial(_open_and_answer, opener, params.name, params.arguments or {}, cancelled)
         try:
             result = await anyio.to_thread.run_sync(task, abandon_on_cancel=True)
         except anyio.get_cancelled_exc_class():
-            worker.cancel(cancelled)
+            opener.cancel(cancelled)
             raise
         text = json.dumps(result, ensure_ascii=False, separators=(",", ":"))
         content: list[Any] = [types.TextContent(type="text", text=text)]
@@ -322,6 +356,16 @@ def _build_server(record: Record, worker: SqlWorker) -> Server[Any]:
         on_list_tools=list_tools,
         on_call_tool=call_tool,
     )
+
+
+def _open_and_answer(
+    opener: RecordOpener, name: str, arguments: Mapping[str, Any], cancelled: threading.Event
+) -> dict[str, Any]:
+    try:
+        record, worker = opener.open()
+    except IpuResultsError as error:
+        return {"status": "refused", **RefusalError("rebuilt", str(error)).to_record()}
+    return answer(record, worker, name, arguments, cancelled)
 
 
 def answer(

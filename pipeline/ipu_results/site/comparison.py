@@ -49,7 +49,8 @@ def build_comparison(connection: duckdb.DuckDBPyConnection) -> bytes:
             tables[name] = run_statement(session, f"side_by_side/{name}.sql")
             session.register(name, tables[name])
     chips = {chip for chip in tables["candidates"]["chip"].to_pylist() if chip}
-    tables |= build_lookups(chips | set(list_accelerators()))
+    for name, records in build_lookups(chips | set(list_accelerators())).items():
+        tables[name] = pa.Table.from_pylist(records)
     tables["statements"] = pa.Table.from_pylist(list(list_statements()))
     with TemporaryDirectory() as folder:
         path = Path(folder) / DATABASE

@@ -127,6 +127,9 @@ LISTING = re.compile(
     r"duckdb_|pragma_|sqlite_|pg_|information_schema|(?<!^)\b(?:show|describe)\b", re.IGNORECASE
 )
 """What lists the relations that there are."""
+NAMES_ALONE = re.compile(r"\s*show\s+tables\s*;?\s*", re.IGNORECASE)
+MACROS = {view.sql_name for view in VIEWS if view.parameters}
+BUILD = "build"  # the table of the build's id
 STORED = "stored"  # schema of the tables that are read from Parquet files
 MAX_TRIES = 5
 RETRY_S = 0.1  # while another process replaces the files
@@ -277,7 +280,8 @@ def _load_parquet(
     connection = duckdb.connect(config={**ENGINE, **LOCKDOWN, **limits})
     with connection.cursor() as loading:  # where no progress bar gets into the answer on stdout
         define_macros(loading)
-        names = _list_relations(loading, statement)
+        is_listing = NAMES_ALONE.fullmatch(statement) is not None
+        names = {BUILD} if is_listing else _list_relations(loading, statement)
         loading.begin()  # one transaction for all: each of its own takes as long as the statement
         for schema in (STORED, DETAIL, RULES_SCHEMA):
             loading.execute(f"CREATE SCHEMA {schema}")
@@ -289,6 +293,10 @@ def _load_parquet(
         for view in (view for view in (*VIEWS, *SHARED) if view.sql_name in names):
             # the comments after it are for those who get the DuckDB file
             loading.execute(sql_view(view)[0])
+        # the statement reads none of them, and to define them takes longer than all else
+        listed = {table.sql_name for table in TABLES} | {view.sql_name for view in VIEWS}
+        for name in sorted(listed - names - MACROS) if is_listing else ():
+            loading.execute(f"CREATE VIEW {name} AS SELECT NULL AS unread")
         loading.commit()
     return connection
 
@@ -299,7 +307,7 @@ def _list_relations(connection: duckdb.DuckDBPyConnection, statement: str) -> se
     """
     views = {view.sql_name: view.sql for view in (*VIEWS, *SHARED)}
     known = {table.sql_name for table in TABLES} | views.keys()
-    read = {"build"}  # its id is compared with that of the files
+    read = {BUILD}  # its id is compared with that of the files
     statements = [statement]
     try:
         while statements:
@@ -311,7 +319,7 @@ def _list_relations(connection: duckdb.DuckDBPyConnection, statement: str) -> se
             statements += [views[name] for name in names & views.keys()]
     except (duckdb.Error, TypeError):  # the latter for a text in another encoding
         return known
-    return read if {"build"} < read <= known and not LISTING.search(statement) else known
+    return read if {BUILD} < read <= known and not LISTING.search(statement) else known
 
 
 def read_parquet(
