@@ -61,10 +61,9 @@ FILLED = {
 
 
 def fill_results(connection: duckdb.DuckDBPyConnection, rows: int) -> None:
-    """Create the table without its foreign keys and fill it with generated rows."""
+    """Create the table and fill it with generated rows."""
     create, *_ = sql_table(RESULTS)
-    lines = (line for line in create.splitlines() if "FOREIGN KEY" not in line)
-    connection.execute("\n".join(lines).replace(",\n)", "\n)"))
+    connection.execute(create)
     connection.execute(
         "CREATE TEMP MACRO pick(i, salt, n) AS CAST(hash(16 * i + salt) % n AS INTEGER)"
     )

@@ -27,7 +27,7 @@ MISSING = re.compile(
 ONCE_WRONG = [
     "graphcore/data-loading.csv",  # R46 ended with KeyError
     "independent/trackr.csv",
-    "claims/qwant-c2-report-2020-02-28.csv",  # broke a foreign key of the DuckDB file
+    "claims/qwant-c2-report-2020-02-28.csv",  # refers to a document that is not there
 ]
 REFUSED = {
     "claims/contradictions.csv": "unknown claim 'sdk14-mcmc-speedup-17'",

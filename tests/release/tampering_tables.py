@@ -59,7 +59,6 @@ def store_again(folder: Path) -> None:
     os.replace(new, old)
 
 
-FOREIGN_KEY = "FOREIGN KEY (result_id) REFERENCES results (result_id)"
 DOUBLED = "SELECT * REPLACE (2 * throughput AS throughput) FROM results"
 DATABASE_KINDS: list[Kind] = [
     (
@@ -74,13 +73,7 @@ DATABASE_KINDS: list[Kind] = [
     ),
     ("row deleted", run_sql("DELETE FROM flags WHERE rule = 'R35'"), "rows of flags differ"),
     ("order of rows", recreate("(", "(", "FROM copied ORDER BY ALL DESC"), "rows of flags differ"),
-    ("no primary key", recreate("PRIMARY KEY (", "UNIQUE ("), "table flags is not as publish"),
     ("no NOT NULL", recreate("message VARCHAR NOT NULL", "message VARCHAR"), "table flags is not"),
-    (
-        "no foreign key",
-        recreate(f",\n  {FOREIGN_KEY}", "", name="mlperf_entries"),
-        "table mlperf_entries is not",
-    ),
     ("default", run_sql("ALTER TABLE flags ALTER suggested SET DEFAULT 'x'"), "flags.suggested is"),
     ("column added", run_sql("ALTER TABLE build ADD COLUMN more INTEGER"), "build.more is not"),
     ("schema", run_sql("CREATE SCHEMA s"), "schema s is not"),

@@ -17,7 +17,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from ipu_results.check.gate import GOOD, find_failures
 from ipu_results.errors import GateError
-from ipu_results.schema import MAIN, TABLES, VIEWS, list_dictionary_rows, table
+from ipu_results.ground.sql import ATTACHED, open_engine
+from ipu_results.schema import TABLES, VIEWS, list_dictionary_rows, table
 from ipu_results.schema.frames import (
     arrow_schema,
     build_frame,
@@ -29,6 +30,7 @@ from ipu_results.schema.frames import (
 from ipu_results.schema.pandera_schemas import build_gate_schema
 from ipu_results.store import files
 from ipu_results.store.files import DATABASE, digest_rows
+from ipu_results.store.query import check_keys
 
 from tests.conftest import PAGE, ROOT, Query, copy_documents, run_process
 from tests.release.release_support import locate_table
@@ -119,19 +121,37 @@ def read_rows(name: str, warehouse: Path) -> list[dict[str, Any]]:
     return rows
 
 
-def test_duckdb_has_keys_and_checks(database: Any) -> None:
-    """DuckDB has no foreign keys from one schema to another: detail tables have none there."""
-    keys = database.sql("SELECT table_name, constraint_type FROM duckdb_constraints()").fetchall()
-    assert {name for name, kind in keys if kind == "PRIMARY KEY"} == set(NAMES)
-    foreign = [
-        column
-        for each in TABLES
-        for column in each.columns
-        if column.references and each.schema == MAIN
-    ]
-    assert sum(kind == "FOREIGN KEY" for _, kind in keys) == len(foreign) == 19
-    checks = [name for name, kind in keys if kind == "CHECK"]
+def test_duckdb_has_checks_and_no_indexes(database: Any) -> None:
+    kinds = database.sql("SELECT table_name, constraint_type FROM duckdb_constraints()").fetchall()
+    checks = [name for name, kind in kinds if kind == "CHECK"]
     assert sorted(checks) == ["results", "results", "results", "runs"]
+    assert {kind for _, kind in kinds} == {"CHECK", "NOT NULL"}
+    assert database.sql("FROM duckdb_indexes()").fetchall() == []
+
+
+@pytest.mark.parametrize(
+    ("change", "fault"),
+    [
+        ("INSERT INTO models SELECT * FROM models LIMIT 1", "models: model is repeated: "),
+        (
+            "UPDATE claims SET document_id = 'absent' WHERE starts_with(claim_id, 'sdk14')",
+            "claims: document_id is not in documents: absent",
+        ),
+        (
+            "DELETE FROM platforms WHERE platform = 'C2'",
+            "results: platform is not in platforms: C2",
+        ),
+    ],
+)
+def test_broken_key_is_an_error(change: str, fault: str, warehouse: Path) -> None:
+    tables = {own.sql_name: pq.read_table(locate_table(warehouse, own.name)) for own in TABLES}
+    with open_engine(tables) as engine:
+        check_keys(engine)
+        with engine.cursor() as cursor:
+            cursor.execute(f"USE {ATTACHED}")
+            cursor.execute(change)
+        with pytest.raises(GateError, match=f"a key does not hold: {fault}"):
+            check_keys(engine)
 
 
 def test_main_relations_are_those_to_begin_with(query: Query) -> None:

@@ -65,7 +65,7 @@ CROISSANT_HEAD: Record = {
     "creator": {"@type": "sc:Organization", "name": AUTHORS},
     "keywords": KEYWORDS,
 }
-DATABASE_TEXT = "The same tables with keys, and the views and macros. Its sha256 is in SHA256SUMS."
+DATABASE_TEXT = "The same tables, and the views and macros. Its sha256 is in SHA256SUMS."
 FILE_TABLES = [*TABLES, *(view.file_table for view in FILE_VIEWS)]
 
 

@@ -456,29 +456,44 @@ def _load_placeholders() -> dict[str, str]:
 
 
 def sql_table(table: Table) -> list[str]:
-    """Return the DuckDB statements that create the table with its keys and comments.
+    """Return the DuckDB statements that create the table with its comments.
 
-    DuckDB has no foreign keys from one schema to another: those of detail tables are in
-    datapackage.json alone, and the gates hold them.
+    The file has no keys: DuckDB would keep an index of each, which no query uses and a build pays
+    for. `sql_faults` proves them instead, and datapackage.json has them.
     """
     lines = [
         f"{column.name} {SQL[column.kind]}{' NOT NULL' if column.required else ''}"
         for column in table.columns
     ]
-    lines.append(f"PRIMARY KEY ({', '.join(table.key)})")
     lines += [f"CHECK ({check.sql})" for check in table.row_checks]
-    lines += [
-        f"FOREIGN KEY ({column.name}) REFERENCES {target} ({key})"
-        for column in table.columns
-        if column.references and table.schema == MAIN
-        for target, key in [column.references.split(".")]
-    ]
     comments = [f"COMMENT ON TABLE {table.sql_name} IS {quote(table.description)}"]
     comments += [
         f"COMMENT ON COLUMN {table.sql_name}.{column.name} IS {quote(describe_column(column))}"
         for column in table.columns
     ]
     return [f"CREATE TABLE {table.sql_name} (\n  " + ",\n  ".join(lines) + "\n)", *comments]
+
+
+def sql_faults(table: Table) -> list[str]:
+    """Return SELECT statements for what may not be in a table: a row for each repeated key, and for
+    each value that the column lacks which it refers to, with a text that describes it.
+    """
+    key = ", ".join(table.key)
+    name = quote(f"{table.sql_name}: {key} is repeated: ")
+    faults = [
+        f"SELECT concat({name}, {key}) AS fault FROM {table.sql_name} GROUP BY {key}"
+        " HAVING count(*) > 1"
+    ]
+    for column in table.columns:
+        if column.references:
+            other, its = column.references.split(".")
+            name = quote(f"{table.sql_name}: {column.name} is not in {other}: ")
+            faults.append(
+                f"SELECT concat({name}, own.{column.name}) AS fault FROM {table.sql_name} AS own"
+                f" ANTI JOIN {other} AS theirs ON own.{column.name} = theirs.{its}"
+                f" WHERE own.{column.name} IS NOT NULL"
+            )
+    return faults
 
 
 def sql_view(view: View) -> list[str]:

@@ -1,6 +1,6 @@
 """Open the warehouse for reading: the DuckDB file if it is built, else the committed Parquet files.
 
-The DuckDB file is written here, too: tables with keys, in a release with comments, and the views.
+The DuckDB file is written here, too: tables, in a release with comments, and the views.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ import duckdb
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from ipu_results.errors import WarehouseError
+from ipu_results.errors import GateError, WarehouseError
 from ipu_results.ground.files import open_regular_file
 from ipu_results.ground.sql import (
     ATTACHED,
@@ -35,6 +35,7 @@ from ipu_results.schema import (
     TABLES,
     VIEWS,
     View,
+    sql_faults,
     sql_table,
     sql_view,
 )
@@ -108,6 +109,19 @@ def insert_tables(engine: duckdb.DuckDBPyConnection, tables: Mapping[str, pa.Tab
                 connection.register("incoming", tables[table.sql_name])
                 connection.execute(f"INSERT INTO {table.sql_name} BY NAME SELECT * FROM incoming")
                 connection.unregister("incoming")
+
+
+def check_keys(engine: duckdb.DuckDBPyConnection) -> None:
+    """Prove the keys of the attached tables, and that what they refer to is there.
+
+    Raises GateError that names the first row that breaks one.
+    """
+    faults = [fault for table in TABLES for fault in sql_faults(table)]
+    with engine.cursor() as connection:
+        connection.execute(f"USE {ATTACHED}")
+        found = connection.execute(" UNION ALL ".join(faults) + " LIMIT 1").fetchone()
+    if found is not None:
+        raise GateError(f"a key does not hold: {found[0]}")
 
 
 @contextmanager

@@ -37,7 +37,12 @@ from ipu_results.store.files import (
     get_parquet_name,
     join_fields,
 )
-from ipu_results.store.query import create_database, define_database, insert_tables
+from ipu_results.store.query import (
+    check_keys,
+    create_database,
+    define_database,
+    insert_tables,
+)
 from ipu_results.store.transaction import stage_files
 
 MAX_BLOCK = 2**31 - 1  # bytes; pyarrow reads no row that is longer than a block
@@ -212,10 +217,12 @@ class WarehouseWriter:
     def finish(self, frames: Mapping[str, pd.DataFrame | pa.Table], inputs_digest: str) -> str:
         """Write everything, put it in place of the old build and return the id of this one.
 
-        Raises WarehouseError if the disk is full or the folder is not writable.
+        Raises WarehouseError if the disk is full or the folder is not writable, GateError for a
+        broken key.
         """
         with self._name_errors():
             self.add(frames)
+            check_keys(self.engine)
             files = {sql_name: file.result() for sql_name, file in self._files.items()}
             build_id = hash_build(self.engine, inputs_digest)
             build = describe_build(files, build_id)
