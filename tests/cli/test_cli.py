@@ -8,6 +8,7 @@ import json
 import os
 import re
 import shlex
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -67,12 +68,13 @@ def test_help_imports_no_heavy_library() -> None:
     assert done.stdout == "[]\n"
 
 
-def test_comparison_imports_no_pandas(warehouse: Path) -> None:
+def test_comparison_opens_what_it_reads_without_pandas(warehouse: Path, tmp_path: Path) -> None:
+    shutil.copytree(warehouse, tmp_path / "parquet", ignore=shutil.ignore_patterns("*.duckdb"))
     figures = "model='resnet50', platform='ipu-m2000', batch_size=4, throughput=7800"
     code = f"""if True:
         import sys
         from ipu_results.comparison.verdict import compare
-        [answer] = compare({figures}, warehouse={str(warehouse)!r})
+        [answer] = compare({figures}, warehouse={str(tmp_path / "parquet")!r})
         print(answer.status, "pandas" in sys.modules)
     """
     done = subprocess.run(
