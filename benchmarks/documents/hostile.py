@@ -25,6 +25,7 @@ CONSTRUCTS: dict[str, dict[str, Any]] = tomllib.loads(
 UNKNOWABLE = frozenset(name for name, entry in CONSTRUCTS.items() if "unknowable" in entry)
 """Constructs of which a written page does not say what they show."""
 MAX_ROWS = 4
+STRIDE = 11  # has no common divisor with the number of constructs
 DECOY = re.compile(r'<tr class="q">.*?</tr>', re.S)
 """A row that a browser hides: that before it with other figures."""
 FIRST_DIGIT = re.compile(r"(?<=<td>)\d(?=[\d,.]*</td>)")
@@ -59,11 +60,11 @@ def build_page(construct: str, seed: int) -> tuple[bytes, list[Table]]:
 
 
 def run_hostile(count: int) -> Iterator[Trial]:
-    """Read and judge this many pages, each construct in turn; by what a browser shows, too, if
-    there is one.
+    """Read and judge this many pages, each construct in turn, of all kinds also if they are few; by
+    what a browser shows, too, if there is one.
     """
     names = [name for name in CONSTRUCTS if name not in UNKNOWABLE]
-    jobs = [(names[number % len(names)], number) for number in range(count)]
+    jobs = [(names[STRIDE * number % len(names)], number) for number in range(count)]
     pages = (build_page(*job)[0].decode() for job in jobs)
     shown = browser.render(pages) if browser.is_installed() else repeat(None)
     for (name, number), seen in zip(jobs, shown, strict=False):

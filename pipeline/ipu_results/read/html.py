@@ -56,6 +56,7 @@ SECTIONS = ("thead", "tbody", "tfoot", "table")
 
 # Where a page declares its language
 LANGUAGES = "//@*[name()='lang' or name()='xml:lang']"
+PRINTED = "//text()[not(ancestor::script or ancestor::style or ancestor::template)]"
 AROUND_TABLES = "self::table or ancestor::table or descendant::table"
 LANGUAGE_PROPERTIES = {"content-language", "og:locale"}
 
@@ -189,7 +190,7 @@ def _list_words(
     words = list_page_words(root, document)
     if shown is None:
         return words
-    written = {"", *map(clean, root.xpath("//text()")), *(text for _, text in words)}
+    written = {"", *map(clean, root.xpath(PRINTED)), *(text for _, text in words)}
     # a script or a style sheet may print a text near a table
     added = [Words("shown", text) for text in map(clean, shown.around) if text not in written]
     return (*words, *added)

@@ -260,12 +260,13 @@ def _doubt_blank(texts: Sequence[Sequence[str]], number: int, fields: Sequence[s
 def has_shape_of_row(line: Line, table: PrintedTable) -> bool:
     """Check whether a line elsewhere may be a row of a table: about as many cells, and its figures.
 
-    A narrow table has no words: only two figures look like a row of it.
+    A narrow table has no words: only two figures look like a row of it, also such as are not read.
     """
     count = len(table.columns)
     measures = sum(name in NUMERIC_FIELDS for name in table.fields)
     if measures == count:
-        return len(line.cells) == count and all(is_figure(cell.text) for cell in line.cells)
+        is_wordless = not any(map(str.isalpha, line.text))
+        return len(line.cells) == count and is_wordless and all(map(HAS_DIGIT, line.texts))
     blanks = sum(name in BLANK_FIELDS for name in table.fields)
     figures = sum(HAS_DIGIT(cell.text) is not None for cell in line.cells)
     return count - blanks <= len(line.cells) <= count and figures >= measures

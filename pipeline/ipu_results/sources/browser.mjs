@@ -292,7 +292,9 @@ function collect({ absent, isMoved, texts, elsewhere, unprinted }) {
       nodes.push({ text: node.data, chars, hidden });
     }
     const text = cell.textContent;
-    const isStrict = isHeader || !/\p{L}/u.test(text);
+    // a figure, also one with letters, as `31h 40m` or `0.46 MAE`
+    const isFigure = ({ text }) => /^[^\p{L}\p{N}]*\p{N}/u.test(text);
+    const isStrict = isHeader || !/\p{L}/u.test(text) || nodes.some(isFigure);
     if (isStrict) why ||= findAbsent(cell);
     // it is drawn where the lines between cells are, of which nothing is said
     if (style.borderImageSource !== "none") why ||= "its border is a picture";
