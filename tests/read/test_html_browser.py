@@ -47,6 +47,10 @@ SHOWN_OTHERWISE = {
         "1,590",
         "<b style='outline:1px solid;display:inline-block;height:9px'></b>1,590",
     ),
+    "next to a drawing": (
+        "GPT2-Medium",
+        "GPT2-Medium<svg width=9 height=12><path d='M4 0V12' stroke=black></svg>",
+    ),
     "with a point of a shadow tree": (
         "1,590",
         "<span><template shadowrootmode=closed><b style='position:absolute'>.</b><slot></slot>"
@@ -217,7 +221,7 @@ def test_figure_that_is_shown_otherwise_is_told(
 def test_words_that_only_a_browser_shows_are_signed(
     markup: str, chromium: Browser, tmp_path: Path
 ) -> None:
-    near = f"<p>in thousands of nodes</p>{markup}"
+    near = f"<p>in thousands of nodes</p><template><p>in thousands</p></template>{markup}"
     page = training_page(GPT2).decode().replace("<table", f"{near}<table")
     document = show(page.encode(), tmp_path, chromium)
     assert grids(document) == {"bow_training": [GPT2]}

@@ -20,7 +20,7 @@ from ipu_results.errors import (
     UnrecognisedDocumentError,
 )
 from ipu_results.ground.limits import MAX_PARENTS_OF_A_ROW, MAX_TABLE_DEPTH
-from ipu_results.read.context import list_page_words
+from ipu_results.read.context import NO_TEXT, list_page_words
 from ipu_results.read.document import Assembler, ParsedDocument, Words, contains_row
 from ipu_results.read.html_cells import NOT_DISPLAYED, HtmlRow, expand_rows, list_nodes
 from ipu_results.read.html_shown import ShownCell, ShownPage, refuse_if_not_plain
@@ -56,7 +56,7 @@ SECTIONS = ("thead", "tbody", "tfoot", "table")
 
 # Where a page declares its language
 LANGUAGES = "//@*[name()='lang' or name()='xml:lang']"
-PRINTED = "//text()[not(ancestor::script or ancestor::style or ancestor::template)]"
+PRINTED = f"//text()[not({' or '.join(f'ancestor::{name}' for name in sorted(NO_TEXT))})]"
 AROUND_TABLES = "self::table or ancestor::table or descendant::table"
 LANGUAGE_PROPERTIES = {"content-language", "og:locale"}
 

@@ -292,9 +292,8 @@ function collect({ absent, isMoved, texts, elsewhere, unprinted }) {
       nodes.push({ text: node.data, chars, hidden });
     }
     const text = cell.textContent;
-    // a figure, also one with letters, as `31h 40m` or `0.46 MAE`
-    const isFigure = ({ text }) => /^[^\p{L}\p{N}]*\p{N}/u.test(text);
-    const isStrict = isHeader || !/\p{L}/u.test(text) || nodes.some(isFigure);
+    const isName = /\p{L}/u.test(text) && !/\p{N}/u.test(text); // it may have a picture
+    const isStrict = isHeader || !isName;
     if (isStrict) why ||= findAbsent(cell);
     // it is drawn where the lines between cells are, of which nothing is said
     if (style.borderImageSource !== "none") why ||= "its border is a picture";
