@@ -7,6 +7,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 
+import pyarrow.compute as pc
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -107,6 +108,20 @@ def test_setup_holds_for_every_result_and_is_cited() -> None:
             ("framework", "PopART", "line 2"),
             ("batch_per_chip", "half of the batch size", "line 3"),
         ]
+
+
+def test_cells_of_a_large_table_stay_with_their_rows() -> None:
+    """The square of the number of rows exceeds 32 bits."""
+    batches = [str(number) for number in range(1, 46_500)]
+    rows = [[batch, batch] for batch in batches]
+    normalised = normalise_paper(make_table("qwant_table_1", ["Batch size", "Latency (ms)"], rows))
+    results = normalised.results.select(["result_id", "latency_ms"])
+    cells = normalised.cells.filter(pc.field("column_name") == "latency_ms")
+    of_result = dict(
+        zip(results["result_id"].to_pylist(), results["latency_ms"].to_pylist(), strict=True)
+    )
+    of_cell = dict(zip(cells["result_id"].to_pylist(), cells["value"].to_pylist(), strict=True))
+    assert of_cell == of_result
 
 
 def test_odd_batch_has_no_micro_batch() -> None:

@@ -65,10 +65,11 @@ def build_cells(
     """
     last = 1 + max((int(part.ranks.max()) for part in parts if len(part.ranks)), default=0)
     pieces = [_build_part(document, part) for part in parts]
-    keys = [
-        np.repeat(part.owners * (last + 1) + part.ranks, len(part.rows.table.columns))
-        for part in parts
-    ]
+    keys = []
+    for part in parts:
+        # Arrow gives 32 bits: too few for the product from 46,341 rows on
+        rows = part.owners.astype(np.int64) * (last + 1) + part.ranks
+        keys.append(np.repeat(rows, len(part.rows.table.columns)))
     if shared:
         records = [{**cell, "document_id": document.document_id} for cell in shared]
         once = encode_texts(pa.Table.from_pylist(records, decode_schema(STAGED))).cast(STAGED)
