@@ -22,11 +22,11 @@ from typing import Any
 
 import pandas as pd
 import pyarrow.parquet as pq
-from ipu_results.check.rules import RULES, find_flags, list_read, open_tables
-from ipu_results.derive import build_figure_frame
+from ipu_results.check.rules import RULES, Rule, find_flags, list_read, open_staged
+from ipu_results.derive import derive_figures
 from ipu_results.ground.files import DATASET
 from ipu_results.schema import table
-from ipu_results.schema.frames import frame_dtypes
+from ipu_results.schema.frames import frame_dtypes, to_pandas
 from ipu_results.store.files import get_parquet_name
 
 from benchmarks.report import Options, Report, ReportTable, ReportTarget, Value
@@ -322,8 +322,7 @@ def narrow(
                 _print_like(text, value) for text in cells.loc[own, "raw_text"]
             ]
             cells.loc[own, "value"] = value if name in FIGURES else cells.loc[own, "value"]
-    figures = build_figure_frame(kept)
-    return tables | {"results": kept, "cells": cells, "figures": figures}
+    return tables | {"results": kept, "cells": cells}
 
 
 def _print_like(printed: str, value: Any) -> str:
@@ -344,10 +343,18 @@ def select_published_cells(tables: Tables) -> pd.DataFrame:
     return cells[cells["result_id"].isin(published)]
 
 
+def flag(tables: Tables, rules: Sequence[Rule]) -> pd.DataFrame:
+    """Return the flags of rules over the tables of one build, whose figures are derived first."""
+    frames = {name: frame for name, frame in tables.items() if name != "figures"}
+    with open_staged(frames) as connection:
+        derive_figures(connection)
+        find_flags(connection, rules)
+        return to_pandas(connection.table("flags").to_arrow_table())
+
+
 def find_severities(tables: Tables) -> Flags:
     """Return the severity of every flag."""
-    with open_tables(tables) as connection:
-        flags = find_flags(connection, CHECKED)
+    flags = flag(tables, CHECKED)
     names = ["rule", "result_id", "column_name", "severity"]
     return {(rule, own, column): level for rule, own, column, level in flags[names].to_numpy()}
 

@@ -30,7 +30,7 @@ from ipu_results.schema import (
 )
 from ipu_results.schema.frames import arrow_schema, build_frame, to_arrow
 from ipu_results.store.files import get_parquet_name
-from ipu_results.store.tables import TableFile, describe_build
+from ipu_results.store.tables import describe_build, write_table_file
 
 from benchmarks.processes import Step, run_steps
 from benchmarks.report import Options, Report, ReportTable
@@ -155,12 +155,13 @@ def _write_warehouse(target: Path, rows: int) -> Path:
         name: rows.cast(to_arrow(table(name), build_frame(table(name), [])).schema)
         for name, rows in tables.items()
     }
-    files = {table(name).sql_name: TableFile(rows) for name, rows in tables.items()}
+    rows_of = {table(name).sql_name: rows for name, rows in tables.items()}
     build_id = hashlib.sha256(b"generated").hexdigest()
-    files["build"] = TableFile(describe_build(files, build_id))
+    counts = {name: len(own) for name, own in rows_of.items()}
+    rows_of["build"] = describe_build(counts, build_id)
     (target / "detail").mkdir(parents=True)
-    for name, file in files.items():
-        file.write(build_id, target / get_parquet_name(name))
+    for name, own in rows_of.items():
+        write_table_file(target / get_parquet_name(name), own, build_id)
     return target
 
 

@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import Any
 
 import duckdb
+import pandas as pd
 import pytest
 import tomli_w
 from click.testing import CliRunner
@@ -25,23 +26,26 @@ from filelock import FileLock
 from hypothesis import settings
 from ipu_results import build, store
 from ipu_results.build import (
-    CheckedTables,
     check_documents,
     load_document,
     parse_document,
 )
-from ipu_results.check.gate import check_gate, check_tables
+from ipu_results.check.gate import check_gate
+from ipu_results.check.rules import open_staged
 from ipu_results.cli import main
+from ipu_results.derive import collect_inputs, derive_results
 from ipu_results.errors import IpuResultsError
 from ipu_results.ground.sql import ENGINE, LOCKDOWN, run_query
 from ipu_results.ground.text import escape_line
 from ipu_results.normalise import NormalisedDocument
 from ipu_results.read.context import digest_context
-from ipu_results.schema import FILE_VIEWS, table
+from ipu_results.schema import FILE_VIEWS, Table, table
+from ipu_results.schema.frames import to_pandas
 from ipu_results.schema.vocabulary import load_vocabulary
 from ipu_results.sources.catalogue import Document, load_catalogue, read_entry
 from ipu_results.store.files import DATABASE, STAGING
 from ipu_results.store.query import STORED, open_warehouse
+from ipu_results.store.tables import open_memory_store
 
 from tests.release.release_support import publish_release, shrink_warehouse
 
@@ -107,13 +111,25 @@ def get_error(raw: Path) -> str:
     return line
 
 
-def check_raw(raw: Path) -> CheckedTables:
+def check_raw(raw: Path) -> dict[str, pd.DataFrame]:
     """Check the documents of `raw` as a build does before it writes; what is unchanged is read once
     in a process.
     """
-    checked = check_documents(load_catalogue(raw), load_once, load_vocabulary())
-    check_tables(checked.frames)
-    return checked
+    with open_memory_store() as store:
+        checked = check_documents(load_catalogue(raw), load_once, load_vocabulary(), store)
+        return {name: to_pandas(store.fetch(name)) for name in checked.tables}
+
+
+def derive_frame(
+    frames: Mapping[str, pd.DataFrame], definition: Table | None = None, sql: str | None = None
+) -> pd.DataFrame:
+    """Return `results` of some tables with its derived columns."""
+    read = {
+        name: frames[name][list(names)] for name, names in collect_inputs(table("results")).items()
+    }
+    with open_staged({**read, "results": frames["results"]}) as connection:
+        derive_results(connection, definition, sql)
+        return to_pandas(connection.table("complete").to_arrow_table())
 
 
 def find_error(raw: Path) -> str:

@@ -395,6 +395,8 @@ def preview_source(config: AddConfig) -> SourcePreview:
     """
     # `extract` and a draft need no pipeline, which is slow to import.
     from ipu_results.build import check_documents, load_document  # noqa: PLC0415
+    from ipu_results.schema.frames import to_pandas  # noqa: PLC0415
+    from ipu_results.store.tables import open_memory_store  # noqa: PLC0415
 
     sidecar = _get_sidecar(config)
     evidence = None
@@ -420,14 +422,17 @@ def preview_source(config: AddConfig) -> SourcePreview:
         )
         for other in documents
     }
-    checked = check_documents(documents, lambda other: loaded[other.document_id], vocabulary)
-    mine = {name: checked.frames[name] for name in ("results", "quarantine")}
-    mine = {
-        name: frame[frame["document_id"] == document.document_id] for name, frame in mine.items()
-    }
+    with open_memory_store() as store:
+        checked = check_documents(
+            documents, lambda other: loaded[other.document_id], vocabulary, store
+        )
+        names = ("results", "quarantine", "flags", "figures")
+        mine = {name: to_pandas(store.fetch(name)) for name in names}
+    for name in ("results", "quarantine"):
+        mine[name] = mine[name][mine[name]["document_id"] == document.document_id]
     places = mine["results"][["result_id", "table_name", "row_number"]]
     for name in ("flags", "figures"):  # of its results alone
-        mine[name] = checked.frames[name].merge(places, on="result_id")
+        mine[name] = mine[name].merge(places, on="result_id")
     words = _describe_words(document, loaded[document.document_id].parsed, vocabulary)
     context = _list_unsigned(document, loaded[document.document_id].parsed)
     return SourcePreview(

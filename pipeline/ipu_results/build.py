@@ -8,10 +8,8 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
 
 import duckdb
-import pandas as pd
 import pyarrow as pa
 
 from ipu_results.check.conservation import (
@@ -35,7 +33,7 @@ from ipu_results.check.gate import (
     gate_results,
 )
 from ipu_results.check.rules import add_table, build_rule_frame, find_flags
-from ipu_results.derive import build_figure_frame, derive_results
+from ipu_results.derive import derive_figures, derive_results
 from ipu_results.errors import (
     CatalogueError,
     DamagedDocumentError,
@@ -46,7 +44,14 @@ from ipu_results.errors import (
 )
 from ipu_results.ground.files import SCHEMA
 from ipu_results.ground.limits import pause_garbage_collection
-from ipu_results.ground.sql import create_table, get_first_line, open_engine
+from ipu_results.ground.sql import (
+    ATTACHED,
+    STAGED,
+    get_first_line,
+    insert_rows,
+    open_database,
+    read_pieces,
+)
 from ipu_results.ground.statements import MACROS
 from ipu_results.link.statements import link, stage
 from ipu_results.normalise import NormalisedDocument, normalise
@@ -56,13 +61,17 @@ from ipu_results.read.dispatch import read_document
 from ipu_results.read.html_shown import parse_shown
 from ipu_results.recompute.evaluate import evaluate_claims
 from ipu_results.recompute.verdict import NO_ROW
-from ipu_results.schema import DETAIL, TABLES, VIEWS, fill_placeholders, sql_table, sql_view, table
-from ipu_results.schema.frames import (
-    build_frame,
-    build_frame_from_columns,
-    concat_frames,
-    to_arrow,
+from ipu_results.schema import (
+    DETAIL,
+    RULES_SCHEMA,
+    TABLES,
+    VIEWS,
+    fill_placeholders,
+    sql_table,
+    sql_view,
+    table,
 )
+from ipu_results.schema.frames import build_frame, build_frame_from_columns, to_arrow
 from ipu_results.schema.vocabulary import Vocabulary, load_vocabulary, read_vocabulary_files
 from ipu_results.sources.catalogue import (
     Document,
@@ -73,13 +82,28 @@ from ipu_results.sources.catalogue import (
     load_catalogue,
     read_register,
 )
-from ipu_results.store.tables import WarehouseWriter
+from ipu_results.store.tables import TableStore, WarehouseWriter
 from ipu_results.store.transaction import lock_folder
 
 Progress = Callable[[str, str], None]
-Tables = Mapping[str, pd.DataFrame | pa.Table]
 SEVERITIES = ("error", "warn", "info")
 CELLS = "cells"
+COMPLETE = "complete"  # the results with their derived columns
+STAGED_ROWS = ("results", "microbenchmarks", "source_tables")
+"""The tables of which each batch of documents has rows, and which links or rules change or read."""
+AT_ONCE = (CELLS, "source_rows", "quarantine")
+"""The tables whose rows leave the memory with their batch of documents."""
+FLAGGED = ("figures", "contradicted", "flags")
+RESULTS_OF = f"SELECT document_id, count(*) FROM {ATTACHED}.results GROUP BY ALL"
+FLAGS_OF = f"""
+    SELECT document_id, severity, count(*)
+    FROM {ATTACHED}.flags JOIN {ATTACHED}.results USING (result_id)
+    GROUP BY ALL
+"""
+QUARANTINED = f"SELECT document_id, locator, message, reason FROM {ATTACHED}.quarantine"
+WITHOUT_ROW = f"""
+    SELECT ledger_id, claim_id, recomputation FROM {ATTACHED}.claims WHERE not_recomputable = $1
+"""
 RUN_FOLDERS = ("claims", "derived", "links", "rules")  # of schema/, whose statements a build runs
 # bounds the Python objects in memory at once: `python -m benchmarks stages` shows the peak
 BATCH_RESULTS = 50_000
@@ -90,11 +114,13 @@ class IngestConfig:
     """Where documents are read and the warehouse is written.
 
     `wait_s` is how long to wait while another process builds the same warehouse, in seconds.
+    `memory_limit` is what DuckDB may take; the rest of the rows waits on the disk.
     """
 
     raw: Path = Path("raw")
     warehouse: Path = Path("warehouse")
     wait_s: float = 60.0
+    memory_limit: str = "2GB"
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,16 +155,15 @@ class IngestSummary:
 
 
 @dataclass(slots=True)
-class CheckedTables:
-    """The tables of a build, and what became of the rows of each document."""
+class CheckedDocuments:
+    """What became of the documents of a build, whose tables are in its store."""
 
-    frames: dict[str, pd.DataFrame] = field(default_factory=dict)
-    """By name, but for `cells`."""
-    cells: pa.Table = None
-    """The largest table, in Arrow."""
     documents: list[NormalisedDocument] = field(default_factory=list)
     """Without their results, since a million of them would fill the memory."""
     counts: dict[str, RowCounts] = field(default_factory=dict)
+    """What became of the rows of each."""
+    tables: Sequence[str] = ()
+    """The names of the tables that are complete."""
 
     @property
     def words(self) -> list[UnknownWord]:
@@ -157,7 +182,11 @@ def ingest(
     with a step and what it works on. Raises an IpuResultsError that names document and place, also
     if all documents are refused.
     """
-    with lock_folder(config.warehouse, config.wait_s), WarehouseWriter(config.warehouse) as writer:
+    limits = {"memory_limit": config.memory_limit}
+    with (
+        lock_folder(config.warehouse, config.wait_s),
+        WarehouseWriter(config.warehouse, limits) as writer,
+    ):
         writer.start()
         documents = load_catalogue(config.raw)
         check_claims_of(documents)
@@ -179,27 +208,24 @@ def ingest(
             return normalised
 
         try:
-            checked = check_documents(documents, load, vocabulary, writer.add)
+            checked = check_documents(documents, load, vocabulary, writer)
         except (CatalogueError, DocumentError, VocabularyError) as error:
             # what refers to a refused document cannot be built: the refusal is the cause
             if refused and error is not refused[-1]:
                 raise refused[0] from error
             raise
         progress("check", "claims")
-        summaries = _summarise(checked, seconds)
-        words = describe_unknown_words(checked.words, vocabulary)
-        names = {*checked.frames, CELLS}
-        quarantine = checked.frames["quarantine"]
-        # what comes next reads the engine
-        checked = CheckedTables(documents=checked.documents, counts=checked.counts)
         register = read_register(config.raw)
         computed = {name: build_frame(table(name), rows) for name, rows in register.items()}
-        computed |= evaluate_claims(writer.engine, checked.documents, names)
+        computed |= evaluate_claims(writer.engine, checked.documents, checked.tables)
         check_tables(computed)
+        writer.add(computed)
+        summaries = _summarise(writer.engine, checked.counts, seconds)
+        words = describe_unknown_words(checked.words, vocabulary)
+        findings = _list_findings(writer.engine, config.raw, documents)
         progress("write", str(config.warehouse))
         read = [document for document in documents if document.document_id in checked.counts]
-        build_id = writer.finish(computed, digest_inputs(read, register))
-    findings = _list_findings(config.raw, documents, quarantine, computed["claims"])
+        build_id = writer.finish(digest_inputs(read, register))
     return IngestSummary(summaries, findings, build_id, words, refused)
 
 
@@ -207,67 +233,73 @@ def check_documents(
     documents: Sequence[Document],
     load: Callable[[Document], NormalisedDocument | None],
     vocabulary: Vocabulary,
-    write: Callable[[Tables], None] = lambda _: None,
-) -> CheckedTables:
+    store: TableStore,
+) -> CheckedDocuments:
     """Run the stages from reading to derived columns: read, normalise, gate, link, flag, derive.
 
-    A document that `load` returns None for is left out. `write` is called with tables as soon as
-    they are complete, most of them before the flags are searched. Raises GateError if a gate cannot
-    be trusted, ConservationError if a source row was lost.
+    A document that `load` returns None for is left out. Tables are added to `store` as soon as they
+    are complete. Raises GateError if a gate cannot be trusted, ConservationError if a source row
+    was lost.
     """
     check_gate(table("results").as_filled(), GOOD, CHANGES)
-    checked = gate_documents(filter(None, map(load, documents)), vocabulary)
-    if len(checked.counts) < len(documents):
-        documents = [other for other in documents if other.document_id in checked.counts]
-        check_claims_of(documents)
-    with pause_garbage_collection(), name_stage("check"), open_engine() as connection:
-        frames = checked.frames
-        frames["documents"] = build_document_frame(documents)
-        frames |= build_vocabulary_frames(vocabulary)
-        frames |= link_documents(connection, checked, vocabulary)
-        frames["rules"] = build_rule_frame()
-        complete = {name: it for name, it in frames.items() if not _waits_for_results(name)}
-        _publish({CELLS: checked.cells, **complete}, write)
-        frames["figures"] = build_figure_frame(frames["results"])
-        add_table(connection, "figures", frames["figures"])
-        frames |= flag_figures(connection, checked.documents)
-        frames["results"] = derive_results(frames)
-        _publish({name: it for name, it in frames.items() if name not in complete}, write)
+    with open_database(store.engine, STAGED, DETAIL, RULES_SCHEMA) as connection:
+        checked = gate_documents(filter(None, map(load, documents)), vocabulary, connection, store)
+        if len(checked.counts) < len(documents):
+            documents = [other for other in documents if other.document_id in checked.counts]
+            check_claims_of(documents)
+        with pause_garbage_collection(), name_stage("check"):
+            frames = {
+                "documents": build_document_frame(documents),
+                "rules": build_rule_frame(),
+                **build_vocabulary_frames(vocabulary),
+            }
+            for name, frame in frames.items():
+                add_table(connection, name, frame)
+            linked = link_documents(connection, checked.documents, vocabulary, store)
+            complete = [*frames, "source_tables", "microbenchmarks", *linked]
+            for name in complete:
+                publish(connection, name, store)
+            derive_figures(connection)
+            contradicted = find_contradicted(connection, checked.documents)
+            for name, frame in contradicted.items():
+                add_table(connection, name, frame)
+            find_flags(connection)
+            derive_results(connection)
+            for name in (*FLAGGED, "results"):
+                publish(connection, name, store)
+        checked.tables = [*AT_ONCE, *complete, *FLAGGED, "results"]
     return checked
 
 
-def _publish(tables: Tables, write: Callable[[Tables], None]) -> None:
-    check_tables(tables)
-    write(tables)
+def publish(connection: duckdb.DuckDBPyConnection, name: str, store: TableStore) -> None:
+    """Pass the rows of a staged table through its gate, piece by piece, and add them to the store.
 
-
-def flag_figures(
-    connection: duckdb.DuckDBPyConnection, documents: Sequence[NormalisedDocument]
-) -> dict[str, pd.DataFrame]:
-    """Return the flags of the quality rules, and the figures that a contradiction is about."""
-    contradicted = find_contradicted(connection, documents)
-    for name, frame in contradicted.items():
-        add_table(connection, name, frame)
-    return {"contradicted": contradicted["contradicted"], "flags": find_flags(connection)}
-
-
-def _waits_for_results(name: str) -> bool:
-    """Return whether a table is `results`, whose derived columns need the flags, or refers to it."""
-    return name == "results" or any(
-        (column.references or "").startswith("results.") for column in table(name).columns
-    )
+    Raises GateError.
+    """
+    definition = table(name)
+    start = 0
+    for rows in read_pieces(connection, COMPLETE if name == "results" else definition.sql_name):
+        columns = dict(zip(rows.column_names, rows.columns, strict=True))
+        frame = build_frame_from_columns(definition, columns)
+        check_tables({name: frame.set_index(frame.index + start)})
+        store.add({name: frame})
+        start += len(rows)
 
 
 def gate_documents(
-    documents: Iterable[NormalisedDocument], vocabulary: Vocabulary
-) -> CheckedTables:
+    documents: Iterable[NormalisedDocument],
+    vocabulary: Vocabulary,
+    connection: duckdb.DuckDBPyConnection,
+    store: TableStore,
+) -> CheckedDocuments:
     """Pass the rows of each document through the gates, and count that none was lost; batch by
     batch.
+
+    What other documents may change is staged, the rest is added to the store and leaves the memory.
     """
-    gated = CheckedTables()
-    batches: list[dict[str, pd.DataFrame]] = []
-    cells: list[pa.Table] = []
-    source_tables: list[dict[str, Any]] = []
+    for name in STAGED_ROWS:
+        add_table(connection, name, build_frame(table(name).as_filled(), []))
+    checked = CheckedDocuments()
     for batch in _batch(documents):
         with (
             pause_garbage_collection(),
@@ -275,62 +307,60 @@ def gate_documents(
         ):
             for document in batch:
                 check_expected_tables(document.document, document.parsed)
-            results, accepted = gate_results(batch)
-            microbenchmarks, accepted = gate_results(accepted, "microbenchmarks")
+            frames = {}
+            accepted: Sequence[NormalisedDocument] = batch
+            for name in ("results", "microbenchmarks"):
+                frames[name], accepted = gate_results(accepted, name)
+            source_tables = []
             for document in accepted:
-                gated.counts[document.document_id] = check_conservation(document)
+                checked.counts[document.document_id] = check_conservation(document)
                 source_tables += list_source_tables(document, vocabulary)
-            cells += [document.cells for document in accepted]
-            batches.append(
-                {
-                    "results": results,
-                    "microbenchmarks": microbenchmarks,
-                    **build_source_frames(accepted),
-                }
-            )
-            gated.documents += [document.drop_rows() for document in accepted]
-    gated.frames = concat_frames(batches)
-    gated.frames["source_tables"] = build_frame(table("source_tables"), source_tables)
-    gated.cells = join_cells(cells)
-    return gated
+            frames["source_tables"] = build_frame(table("source_tables"), source_tables)
+            for name, frame in frames.items():
+                definition = table(name).as_filled()
+                insert_rows(connection, definition.sql_name, to_arrow(definition, frame))
+            cells = join_cells([document.cells for document in accepted])
+            done = {CELLS: cells, **build_source_frames(accepted)}
+            check_tables(done)
+            store.add(done)
+            checked.documents += [document.drop_rows() for document in accepted]
+    for name in AT_ONCE:
+        connection.execute(f"CREATE VIEW {name} AS FROM {ATTACHED}.{name}")
+    return checked
 
 
 def link_documents(
-    connection: duckdb.DuckDBPyConnection, gated: CheckedTables, vocabulary: Vocabulary
-) -> dict[str, pd.DataFrame]:
-    """Put the tables into a connection and link them there.
+    connection: duckdb.DuckDBPyConnection,
+    documents: Sequence[NormalisedDocument],
+    vocabulary: Vocabulary,
+    store: TableStore,
+) -> Sequence[str]:
+    """Link the staged tables: create those that join documents, and fill `results` and
+    `microbenchmarks` with what others add to them.
 
-    Returns the tables that join documents, and `results` and `microbenchmarks` with what others add
-    to them; its cells are added to those of `gated`. Raises GateError for a row that a link makes
+    Returns the names of the tables that it creates. Raises GateError for a row that a link makes
     invalid.
     """
-    connection.execute(f"CREATE SCHEMA {DETAIL}")
-    for name, frame in gated.frames.items():
-        definition = table(name).as_filled()
-        create_table(connection, definition.sql_name, to_arrow(definition, frame))
-    connection.register(CELLS, gated.cells)
-    stage(connection, gated.documents, vocabulary)
+    stage(connection, documents, vocabulary)
+    assert store.engine  # it has all rows that were added
     linked = link(connection)
-    changed = connection.table("added").to_arrow_table()["id"].to_pylist()
     for name in ("results", "microbenchmarks"):
-        linked[name] = fetch_frame(connection, name)
         definition = table(name).as_filled()
-        is_changed = linked[name][definition.key[0]].isin(changed)
-        rows = linked[name][is_changed].reset_index(drop=True)
-        if failures := find_failures(definition, rows):
-            row = rows[definition.key[0]][failures[0].row]
-            raise GateError(f"{row}: what other documents add: {failures[0].message}")
-    cells = connection.table("linked_cells").to_arrow_table()
-    gated.cells = join_cells([gated.cells, cells.cast(gated.cells.schema)])
-    connection.register(CELLS, gated.cells)
+        key = definition.key[0]
+        added = f"(FROM {definition.sql_name} WHERE {key} IN (SELECT id FROM added))"
+        for rows in read_pieces(connection, added):
+            columns = dict(zip(rows.column_names, rows.columns, strict=True))
+            frame = build_frame_from_columns(definition, columns)
+            if failures := find_failures(definition, frame):
+                message = f"what other documents add: {failures[0].message}"
+                raise GateError(f"{frame[key][failures[0].row]}: {message}")
+    for rows in read_pieces(connection, "linked_cells"):
+        columns = dict(zip(rows.column_names, rows.columns, strict=True))
+        cells = {CELLS: build_frame_from_columns(table(CELLS), columns)}
+        check_tables(cells)
+        store.add(cells)
+    assert store.engine
     return linked
-
-
-def fetch_frame(connection: duckdb.DuckDBPyConnection, name: str) -> pd.DataFrame:
-    """Return the rows of a staged table, as far as sources fill it."""
-    rows = connection.table(name).to_arrow_table()
-    columns = dict(zip(rows.column_names, rows.columns, strict=True))
-    return build_frame_from_columns(table(name).as_filled(), columns)
 
 
 def _batch(documents: Iterable[NormalisedDocument]) -> Iterator[list[NormalisedDocument]]:
@@ -378,11 +408,12 @@ def name_stage(stage: str, *documents: str) -> Iterator[None]:
     """
     try:
         yield
-    except (MemoryError, pa.lib.ArrowCapacityError) as error:
+    except (MemoryError, pa.lib.ArrowCapacityError, duckdb.OutOfMemoryException) as error:
         named = " and ".join(
             [*documents[:1], *([f"{len(documents) - 1} others"] if documents[1:] else [])]
         )
-        message = f"{get_first_line(error)}: free memory, or divide the document"
+        advice = "free memory, raise --memory-limit, or divide the document"
+        message = f"{get_first_line(error)}: {advice}"
         raise DocumentTooLargeError(message, document=named or None, place=stage) from error
 
 
@@ -426,38 +457,32 @@ def digest_inputs(documents: Sequence[Document], register: Mapping[str, object])
     return hashlib.sha256("\n".join(lines).encode()).hexdigest()
 
 
-def _summarise(checked: CheckedTables, seconds: Mapping[str, float]) -> list[DocumentSummary]:
-    flags = checked.frames["flags"]
-    results = checked.frames["results"]
-    flagged = flags.merge(results[["result_id", "document_id"]], on="result_id")
-    rows = results["document_id"].value_counts()
-    flag_counts = flagged.groupby(["document_id", "severity"]).size().to_dict()
+def _summarise(
+    engine: duckdb.DuckDBPyConnection,
+    counts: Mapping[str, RowCounts],
+    seconds: Mapping[str, float],
+) -> list[DocumentSummary]:
+    results = dict(engine.execute(RESULTS_OF).fetchall())
+    flags: dict[str, dict[str, int]] = {name: dict.fromkeys(SEVERITIES, 0) for name in counts}
+    for document_id, severity, count in engine.execute(FLAGS_OF).fetchall():
+        flags[document_id][severity] = count
     return [
-        DocumentSummary(
-            name,
-            counts,
-            int(rows.get(name, 0)),
-            {severity: int(flag_counts.get((name, severity), 0)) for severity in SEVERITIES},
-            seconds[name],
-        )
-        for name, counts in checked.counts.items()
+        DocumentSummary(name, rows, results.get(name, 0), flags[name], seconds[name])
+        for name, rows in counts.items()
     ]
 
 
 def _list_findings(
-    raw: Path,
-    documents: Sequence[Document],
-    quarantine: pd.DataFrame,
-    claims: pd.DataFrame,
+    engine: duckdb.DuckDBPyConnection, raw: Path, documents: Sequence[Document]
 ) -> list[str]:
     """Describe what did not stop the build and is worth a line on stderr."""
     findings = [
-        f"quarantined: {row.document_id}: {row.locator}: {row.message} ({row.reason})"
-        for row in quarantine.itertuples()
+        f"quarantined: {document_id}: {locator}: {message} ({reason})"
+        for document_id, locator, message, reason in engine.execute(QUARANTINED).fetchall()
     ]
     findings += [
-        f"not recomputed: {row.ledger_id}: {row.claim_id}: {row.recomputation}.sql returned no row"
-        for row in claims[claims["not_recomputable"] == NO_ROW].itertuples()
+        f"not recomputed: {ledger_id}: {claim_id}: {recomputation}.sql returned no row"
+        for ledger_id, claim_id, recomputation in engine.execute(WITHOUT_ROW, [NO_ROW]).fetchall()
     ]
     findings += [
         f"sweep {run_id} is unfinished: resume it with `ipu-results sweep --resume {run_id}`, or"

@@ -1,26 +1,20 @@
 """Derive the columns of `results` that follow from other columns, and the rows of `figures`: one SQL
-statement each over the tables of the build.
+statement each over the staged tables of the build.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
-import pandas as pd
+import duckdb
 import pyarrow as pa
 
 from ipu_results.check.gate import find_failures
 from ipu_results.errors import GateError
-from ipu_results.ground.sql import open_engine
-from ipu_results.ground.statements import define_macros, read_statement, run_statement, run_text
+from ipu_results.ground.sql import STAGED, create_table, open_database, read_pieces
+from ipu_results.ground.statements import define_macros, execute_text, read_statement
 from ipu_results.schema import DETAIL, TABLES, Column, Table, fill_placeholders, table
-from ipu_results.schema.frames import (
-    arrow_schema,
-    build_frame_from_columns,
-    frame_dtypes,
-    to_arrow,
-)
+from ipu_results.schema.frames import arrow_schema, frame_dtypes, to_pandas
 
 RESULTS = "results"
 DEFINITIONS = f"schema/tables/{RESULTS}.toml"
@@ -28,10 +22,12 @@ STATEMENT = f"derived/{RESULTS}.sql"
 STATEMENT_FILE = f"schema/{STATEMENT}"
 FIGURES = "figures"
 SCOPES = ("power_scope", "quality_metric", "conditions")  # they say what a figure covers
+DERIVED = f"{STAGED}.derived"
+ROWS = f"{STAGED}.{RESULTS}"
 
 
-def build_figure_frame(results: pd.DataFrame) -> pd.DataFrame:
-    """Build `figures` from what the sources fill of `results`.
+def derive_figures(connection: duckdb.DuckDBPyConnection) -> None:
+    """Create the table `figures` from what the sources fill of the staged `results`.
 
     Raises GateError for a statement that fails.
     """
@@ -41,51 +37,60 @@ def build_figure_frame(results: pd.DataFrame) -> pd.DataFrame:
         "metric": pa.array([column.name for column in kept]),
         "unit": pa.array([column.unit for column in kept]),
     }
-    with open_engine() as connection:
-        connection.register("known_unit", pa.table(units))
-        connection.register(RESULTS, to_arrow(_select(table(RESULTS), names), results[names]))
-        rows = run_statement(connection, f"derived/{FIGURES}.sql")
-    columns = dict(zip(rows.column_names, rows.columns, strict=True))
-    return build_frame_from_columns(table(FIGURES), columns)
+    path = f"derived/{FIGURES}.sql"
+    with open_database(connection, "narrow") as narrow:
+        create_table(narrow, "known_unit", pa.table(units))
+        narrow.execute(f"CREATE VIEW {RESULTS} AS SELECT {', '.join(names)} FROM {ROWS}")
+        sql = f"CREATE TABLE {STAGED}.{FIGURES} AS {read_statement(path)}"
+        execute_text(narrow, path, sql)
 
 
 def derive_results(
-    frames: Mapping[str, pd.DataFrame],
+    connection: duckdb.DuckDBPyConnection,
     definition: Table | None = None,
     sql: str | None = None,
-) -> pd.DataFrame:
-    """Return `results` with its derived columns; `definition` and `sql` replace those of the
+) -> None:
+    """Create the table `derived`, which has the derived columns of the staged `results` in the
+    order of its rows, and the view `complete` of both; `definition` and `sql` replace those of the
     schema.
 
     Raises GateError for an input that does not exist, a statement that fails, a row that is lost or
     repeated, a value without its inputs, and a value that its column does not accept.
     """
     definition = definition or table(RESULTS)
+    sql = fill_placeholders(sql or read_statement(STATEMENT))
+    # the order makes both halves of a row stand at the same position
+    ordered = (
+        f"SELECT d.* FROM ({sql}\n) d LEFT JOIN (SELECT result_id, rowid AS position FROM {ROWS})"
+        " USING (result_id) ORDER BY position"
+    )
     inputs = collect_inputs(definition)
-    results = frames[RESULTS]
-    sql = sql or read_statement(STATEMENT)
-    rows = _run_over_inputs(fill_placeholders(sql), frames, inputs)
-    derived = _to_frame(rows, definition)
-    ids = derived["result_id"]
-    if len(derived) != len(results) or ids.duplicated().any():
-        repeated = ids[ids.duplicated()]
-        what = (
-            f"{repeated.iloc[0]} has several rows"
-            if len(repeated)
-            else f"{len(results) - len(derived)} rows are lost"
-        )
-        raise GateError(what, place=STATEMENT_FILE)
-    complete = results.merge(derived, on="result_id", how="left", validate="1:1")[
-        list(definition.names)
-    ]
+    # what is not declared as an input cannot be read
+    with open_database(connection, "inputs", DETAIL) as declared:
+        define_macros(declared)
+        for name, columns in inputs.items():
+            sql_name = table(name).sql_name
+            declared.execute(
+                f"CREATE VIEW {sql_name} AS SELECT {', '.join(columns)} FROM {STAGED}.{sql_name}"
+            )
+        execute_text(declared, STATEMENT, f"CREATE TABLE {DERIVED} AS {ordered}")
+    _check_columns(connection, definition)
+    _check_rows(connection)
+    derived = {column.name for column in definition.derived}
+    columns = [f"{DERIVED if name in derived else ROWS}.{name}" for name in definition.names]
+    connection.execute(
+        f"CREATE VIEW {STAGED}.complete AS"
+        f" SELECT {', '.join(columns)} FROM {ROWS} POSITIONAL JOIN {DERIVED}"
+    )
     for column in definition.derived:
-        _check_inputs_of(column, complete)
-    if failures := find_failures(_select_derived(definition), derived):
-        row = ids.iloc[failures[0].row]
-        raise GateError(
-            f"{row}: {failures[0].message} ({len(failures)} failures)", place=STATEMENT_FILE
-        )
-    return complete
+        _check_inputs_of(connection, column)
+    gated = _select_derived(definition)
+    for rows in read_pieces(connection, f"(SELECT {', '.join(gated.names)} FROM {DERIVED})"):
+        frame = to_pandas(rows).astype(frame_dtypes(gated))
+        if failures := find_failures(gated, frame):
+            row = frame["result_id"].iloc[failures[0].row]
+            message = f"{row}: {failures[0].message} ({len(failures)} failures)"
+            raise GateError(message, place=STATEMENT_FILE)
 
 
 def collect_inputs(definition: Table) -> dict[str, list[str]]:
@@ -110,53 +115,43 @@ def collect_inputs(definition: Table) -> dict[str, list[str]]:
     return inputs
 
 
-def _run_over_inputs(
-    sql: str,
-    frames: Mapping[str, pd.DataFrame],
-    inputs: Mapping[str, Sequence[str]],
-) -> pa.Table:
-    """Run the statement over the inputs alone: what is not declared as one cannot be read."""
-    with open_engine() as connection:
-        connection.execute(f"CREATE SCHEMA {DETAIL}")
-        define_macros(connection)
-        for name, columns in inputs.items():
-            selected = _select(table(name), columns)
-            connection.register(name, to_arrow(selected, frames[name][list(columns)]))
-            if (sql_name := table(name).sql_name) != name:
-                connection.execute(f"CREATE VIEW {sql_name} AS FROM {name}")
-        return run_text(connection, STATEMENT, sql)
-
-
-def _select(definition: Table, names: Sequence[str]) -> Table:
-    return replace(definition, columns=tuple(definition.column(name) for name in names))
-
-
 def _select_derived(definition: Table) -> Table:
     return replace(
         definition, name="derived", columns=(definition.column("result_id"), *definition.derived)
     )
 
 
-def _to_frame(rows: pa.Table, definition: Table) -> pd.DataFrame:
-    """Return the rows with the dtypes of the table.
-
-    Raises GateError for other columns or types than it defines.
-    """
-    selected = _select_derived(definition)
-    expected = arrow_schema(selected)
-    actual = {field.name: field.type for field in rows.schema}
-    for field in expected:
+def _check_columns(connection: duckdb.DuckDBPyConnection, definition: Table) -> None:
+    """Refuse other columns or types than the table defines. Raises GateError."""
+    none = connection.sql(f"FROM {DERIVED} LIMIT 0").to_arrow_table()
+    actual = {field.name: field.type for field in none.schema}
+    for field in arrow_schema(_select_derived(definition)):
         if actual.pop(field.name, None) != field.type:
             raise GateError(f"returns no {field.name} of type {field.type}", place=STATEMENT_FILE)
     if actual:
         raise GateError(
             f"returns {', '.join(actual)}, which is not a derived column", place=STATEMENT_FILE
         )
-    frame = rows.select(expected.names).to_pandas(types_mapper=pd.ArrowDtype)
-    return frame.astype(frame_dtypes(selected))
 
 
-def _check_inputs_of(column: Column, results: pd.DataFrame) -> None:
+def _check_rows(connection: duckdb.DuckDBPyConnection) -> None:
+    """Refuse a result that was lost, repeated or made up. Raises GateError."""
+    repeated = connection.execute(
+        f"SELECT result_id FROM {DERIVED} GROUP BY result_id HAVING count(*) > 1 LIMIT 1"
+    ).fetchone()
+    if repeated:
+        raise GateError(f"{repeated[0]} has several rows", place=STATEMENT_FILE)
+    [(lost,)] = connection.execute(
+        f"SELECT count(*) FROM {ROWS} ANTI JOIN {DERIVED} USING (result_id)"
+    ).fetchall()
+    [(added,)] = connection.execute(
+        f"SELECT count(*) FROM {DERIVED} ANTI JOIN {ROWS} USING (result_id)"
+    ).fetchall()
+    if lost or added:
+        raise GateError(f"{lost} rows are lost, and {added} added", place=STATEMENT_FILE)
+
+
+def _check_inputs_of(connection: duckdb.DuckDBPyConnection, column: Column) -> None:
     """Refuse a value of a derived column in a row that lacks an input.
 
     Raises GateError that names the row.
@@ -165,8 +160,10 @@ def _check_inputs_of(column: Column, results: pd.DataFrame) -> None:
         source, _, field = name.partition(".")
         if source != RESULTS:
             continue
-        if (lacking := results[column.name].notna() & results[field].isna()).any():
-            row = results.loc[lacking, "result_id"].iloc[0]
-            raise GateError(
-                f"{row}: {column.name} has a value without its input {field}", place=STATEMENT_FILE
-            )
+        lacking = connection.execute(
+            f"SELECT result_id FROM {STAGED}.complete"
+            f" WHERE {column.name} IS NOT NULL AND {field} IS NULL LIMIT 1"
+        ).fetchone()
+        if lacking:
+            message = f"{lacking[0]}: {column.name} has a value without its input {field}"
+            raise GateError(message, place=STATEMENT_FILE)

@@ -1,7 +1,8 @@
 -- scope: record
 -- Flag a condition of a figure of four digits or more that another table prints with another one, such as the page of an
 -- earlier date. All other conditions that both state are the same, so one of the two names a condition that is not its own:
--- the one that fewer rows have, else both. What R52 flags is left to it.
+-- the one that fewer rows have, else both. What R52 flags is left to it. A figure of more than ten set-ups is one that any may
+-- have: all pairs of them would grow with the square of the rows.
 WITH figures AS (
     SELECT
         f.column_name AS figure_name, f.raw_text, f.figure, f.spot,
@@ -22,7 +23,7 @@ WITH figures AS (
     GROUP BY
         figure_name, figure, task, model_printed, variant, dataset_printed, platform, sdk_version,
         framework, precision_printed, item, batch_size
-    QUALIFY count(*) OVER (PARTITION BY figure_name, figure) > 1
+    QUALIFY count(*) OVER (PARTITION BY figure_name, figure) BETWEEN 2 AND 10
 ), pairs AS (
     SELECT
         s.ids, s.raw_text, o.spot,

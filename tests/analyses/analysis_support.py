@@ -14,12 +14,14 @@ from typing import Any
 import duckdb
 import pyarrow as pa
 from ipu_results.analyses import Answer, answer_question, build_specification, load_analysis
-from ipu_results.derive import collect_inputs, derive_results
+from ipu_results.derive import collect_inputs
 from ipu_results.ground.sql import ENGINE, create_table
 from ipu_results.ground.statements import define_macros
 from ipu_results.schema import DETAIL, TABLES, VIEWS, sql_view, table
 from ipu_results.schema.frames import ARROW, build_frame, to_arrow
 from ipu_results.store.files import get_parquet_name
+
+from tests.conftest import derive_frame
 
 Row = Mapping[str, Any]
 PLATFORMS = (
@@ -121,7 +123,7 @@ def _derive(results: Sequence[Row], others: Mapping[str, Sequence[Row]]) -> pa.T
         name: build_frame(table(name), others.get(name, [])) for name in collect_inputs(definition)
     }
     frames["results"] = build_frame(definition.as_filled(), results)
-    derived = derive_results(frames, definition)
+    derived = derive_frame(frames, definition)
     derived = derived.set_index("result_id", drop=False)
     names = {column.name for column in definition.derived}
     for row in results:

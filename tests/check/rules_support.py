@@ -13,12 +13,11 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-from ipu_results.check.rules import RULES, find_flags, open_tables
-from ipu_results.derive import build_figure_frame
+from ipu_results.check.rules import RULES
 from ipu_results.normalise.fields import CellContext, convert_cell, get_column
 from ipu_results.schema.vocabulary import load_vocabulary
 
-from benchmarks.planted_errors import Tables, load_tables
+from benchmarks.planted_errors import Tables, flag, load_tables
 from tests.conftest import ROOT
 
 Flag = tuple[str, str, str, str, str | None]
@@ -170,9 +169,7 @@ def list_doubtful(entry: dict[str, Any], hits: Sequence[Sequence[Any]]) -> list[
 def run(data: Tables, *rule_ids: str) -> pd.DataFrame:
     """Return the flags of some rules, or of all."""
     rules = [rule for rule in RULES if not rule_ids or rule.id in rule_ids]
-    figures = {"figures": build_figure_frame(data["results"])}
-    with open_tables(data | figures) as connection:
-        return find_flags(connection, rules)
+    return flag(data, rules)
 
 
 def find(rule_id: str, data: Tables) -> list[Flag]:

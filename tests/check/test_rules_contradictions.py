@@ -11,7 +11,7 @@ import pandas as pd
 import pyarrow as pa
 import pytest
 from ipu_results.check.contradicted import find_contradicted
-from ipu_results.check.rules import open_tables
+from ipu_results.check.rules import open_staged
 from ipu_results.errors import DamagedDocumentError
 from ipu_results.normalise import NormalisedDocument
 from ipu_results.normalise.rows import passthrough_schema
@@ -211,7 +211,7 @@ def test_condition_that_cannot_hold_names_its_place(changed: dict[str, str], mes
     entry = {"contradiction_id": "c", "what": "w"}
     documents = [make_ledger("contradictions", entry), make_ledger("contradicted", condition)]
     with (
-        open_tables(load_dataset()) as connection,
+        open_staged(load_dataset()) as connection,
         pytest.raises(DamagedDocumentError, match=f"(?s){message}"),
     ):
         find_contradicted(connection, documents)

@@ -11,7 +11,7 @@ import duckdb
 import numpy as np
 import pandas as pd
 import pytest
-from ipu_results.check.rules import RULES, find_flags, open_tables
+from ipu_results.check.rules import RULES, find_flags, open_staged
 from ipu_results.errors import GateError
 from ipu_results.schema import table
 from ipu_results.schema.pandera_schemas import build_gate_schema
@@ -202,7 +202,7 @@ def test_rule_that_fails_or_returns_no_flag_is_named(statement: str, message: st
     rule = replace(RULES[0], statement=statement)
     place = r"schema/rules/R01-latency-below-period\.sql"
     with (
-        open_tables(pick("bow_inference 1")) as connection,
+        open_staged(pick("bow_inference 1")) as connection,
         pytest.raises(GateError, match=f"{place}: .*{message}"),
     ):
         find_flags(connection, [rule])

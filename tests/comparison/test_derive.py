@@ -8,7 +8,7 @@ from typing import Any
 
 import pandas as pd
 import pytest
-from ipu_results.derive import collect_inputs, derive_results
+from ipu_results.derive import collect_inputs
 from ipu_results.errors import GateError
 from ipu_results.ground.files import SCHEMA
 from ipu_results.schema import Table, table
@@ -16,7 +16,7 @@ from ipu_results.schema.frames import build_frame
 from ipu_results.schema.vocabulary import load_vocabulary
 
 from tests.analyses.analysis_support import make_warehouse
-from tests.conftest import Query
+from tests.conftest import Query, derive_frame
 
 SQL = (SCHEMA / "derived" / "results.sql").read_text(encoding="utf-8")
 ROW = {
@@ -44,7 +44,7 @@ def derive(
             "kind": ["submission"],
         }
     )
-    derived = derive_results(frames, definition, sql).set_index("result_id", drop=False)
+    derived = derive_frame(frames, definition, sql).set_index("result_id", drop=False)
     values_of = (derived.loc[row["result_id"]].to_dict() for row in rows)
     return [
         {name: None if pd.isna(value) else value for name, value in own.items()}

@@ -261,7 +261,7 @@ def test_dry_run_gives_the_rows_and_flags_of_the_build_that_follows(
     add(path)
     fill_in(path)
     preview = preview_source(AddConfig(path, raw))
-    frames = check_raw(raw).frames
+    frames = check_raw(raw)
     ids = frames["results"].loc[frames["results"]["document_id"] == "somebody-page", "result_id"]
     assert sorted(ids) == sorted(preview.results["result_id"])
     flags = frames["flags"][frames["flags"]["result_id"].isin(ids)]

@@ -359,8 +359,26 @@ def test_document_too_large_for_the_memory_is_named_with_the_stage(
     monkeypatch.setattr(build, function, fail)
     assert (
         get_error(tmp_path / "raw")
-        == f"error: {place}: MemoryError: free memory, or divide the document"
+        == f"error: {place}: MemoryError: free memory, raise --memory-limit, or divide the document"
     )
+
+
+def test_too_low_a_memory_limit_is_one_line_and_leaves_the_old_build(tmp_path: Path) -> None:
+    write_document(tmp_path / "raw", LARGE_ROWS // 10)
+    assert run_ingest(tmp_path / "raw").returncode == 0
+    before = read_files(tmp_path / "warehouse")
+    done = run_ingest(tmp_path / "raw", "--memory-limit", "4MB")
+    assert done.returncode == 1
+    [line] = done.stderr.splitlines()
+    assert line.startswith("error: ")
+    assert "memory" in line.casefold()
+    assert read_files(tmp_path / "warehouse") == before
+
+
+def test_memory_limit_that_is_no_size_is_refused(tmp_path: Path) -> None:
+    done = run_ingest(tmp_path / "raw", "--memory-limit", "much")
+    assert done.returncode == 2
+    assert "'much' is not a size such as 2GB" in done.stderr
 
 
 def test_build_id_covers_the_statements_that_a_build_runs(

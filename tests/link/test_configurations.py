@@ -13,12 +13,13 @@ import pandas as pd
 import pytest
 from ipu_results import build
 from ipu_results.build import check_documents
-from ipu_results.check.gate import GateFailure, check_tables
+from ipu_results.check.gate import GateFailure
 from ipu_results.errors import DamagedDocumentError, GateError, IpuResultsError
 from ipu_results.normalise import NormalisedDocument
 from ipu_results.schema import table
-from ipu_results.schema.frames import build_frame
+from ipu_results.schema.frames import to_pandas
 from ipu_results.schema.vocabulary import load_vocabulary
+from ipu_results.store.tables import open_memory_store
 
 from tests.conftest import (
     PAGE,
@@ -225,18 +226,19 @@ def without_rules(monkeypatch: pytest.MonkeyPatch) -> None:
     """Leave out the quality rules, which take half of the time: they look at rows that are linked
     already.
     """
-    monkeypatch.setattr(build, "find_flags", lambda _: build_frame(table("flags"), []))
+    find_flags = build.find_flags
+    monkeypatch.setattr(build, "find_flags", lambda connection: find_flags(connection, []))
 
 
 def build_configurations(raw: Path, *others: NormalisedDocument) -> pd.DataFrame:
     """Check the documents of `raw` with others, as a build does before it writes."""
     loaded = {loaded.document_id: loaded for loaded in [*others, *load_documents(raw)]}
     documents = [loaded.document for loaded in loaded.values()]
-    frames = check_documents(
-        documents, lambda document: loaded[document.document_id], load_vocabulary()
-    ).frames
-    check_tables(frames)
-    return frames["configurations"]
+    with open_memory_store() as store:
+        check_documents(
+            documents, lambda document: loaded[document.document_id], load_vocabulary(), store
+        )
+        return to_pandas(store.fetch("configurations"))
 
 
 def rewrite(raw: Path, lines: list[Line]) -> None:
@@ -364,7 +366,7 @@ def test_micro_batch_of_the_rows_own_document_is_kept(raw: Path) -> None:
     batch = {"micro_batch_size": "2", "gradient_accumulation": "1", "global_batch_from_config": "2"}
     change(*CLIP, **place, **batch, batch_agrees="True", match_confidence="exact")(raw)
     copy_documents(raw, PAGE, PAPER)
-    results = check_raw(raw).frames["results"]
+    results = check_raw(raw)["results"]
     [first] = results[(results["document_id"] == PAPER_ID) & (results["row_number"] == 1)].to_dict(
         "records"
     )
@@ -389,7 +391,7 @@ def test_configuration_of_a_refused_row_stays_without_a_result(
 ) -> None:
     copy_documents(raw, PAGE)
     edit(raw, PAGE, "<td>5,201</td>", f"<td>{text}</td>")
-    frames = check_raw(raw).frames
+    frames = check_raw(raw)
     assert frames["quarantine"]["reason"].tolist() == [reason]
     rows = frames["configurations"].loc[lambda rows: rows["result_id"].isna()]
     columns = ["result_table", "result_row", "micro_batch_size"]
@@ -397,7 +399,7 @@ def test_configuration_of_a_refused_row_stays_without_a_result(
 
 
 def test_without_configurations_the_latency_basis_is_only_suspected(page: Path) -> None:
-    flags = check_raw(page).frames["flags"].loc[lambda flags: flags["rule"].isin(["R01", "R13"])]
+    flags = check_raw(page)["flags"].loc[lambda flags: flags["rule"].isin(["R01", "R13"])]
     assert set(flags["rule"]) == {"R01"}
     assert flags["message"].str.contains("if the printed value is per item").all()
     with pytest.raises(DamagedDocumentError, match="there is no such row"):

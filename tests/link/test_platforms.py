@@ -138,7 +138,7 @@ def test_future_runs_are_named_from_their_environment(tmp_path: Path) -> None:
 
 
 def _name_platforms(raw: Path) -> dict[str, str]:
-    results = check_raw(raw).frames["results"]
+    results = check_raw(raw)["results"]
     return dict(zip(results["result_id"], results["platform"], strict=True))
 
 

@@ -56,8 +56,7 @@ def evaluate(raw: Path, frames: Frames) -> dict[str, pd.DataFrame]:
         OPENED[:] = frames, ExitStack()
         OPENED.append(OPENED[1].enter_context(open_engine(build_arrow_tables(frames))))
     engine = OPENED[2]
-    for schema in ("claims", "detail"):  # of a recomputation that failed
-        engine.execute(f"DROP SCHEMA IF EXISTS memory.{schema} CASCADE")
+    engine.execute("DETACH DATABASE IF EXISTS recomputing")  # of a recomputation that failed
     return evaluate_claims(engine, documents, frames)
 
 

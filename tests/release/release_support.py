@@ -20,7 +20,7 @@ from ipu_results.release import PublishedRelease, ReleaseRequest, publish
 from ipu_results.release.files import CHECKSUMS, write_checksums
 from ipu_results.schema import TABLES, table
 from ipu_results.store.files import digest_rows, get_parquet_name
-from ipu_results.store.tables import TableFile, describe_build
+from ipu_results.store.tables import describe_build, write_table_file
 
 PUBLISHED_ON = date(2026, 11, 21)
 FEW = (
@@ -77,15 +77,14 @@ def alter_warehouse(warehouse: Path, target: Path, **changes: Change) -> Path:
 
 def store_warehouse(tables: Mapping[str, pa.Table], target: Path) -> Path:
     """Write the tables as a build of its own, with a new table `build` and a new build id."""
-    files = {
-        table(name).sql_name: TableFile(rows) for name, rows in tables.items() if name != "build"
-    }
+    rows_of = {table(name).sql_name: rows for name, rows in tables.items() if name != "build"}
     digests = sorted(digest_rows(rows) for name, rows in tables.items() if name != "build")
     build_id = hashlib.sha256("".join(digests).encode()).hexdigest()
-    files["build"] = TableFile(describe_build(files, build_id))
+    counts = {name: len(rows) for name, rows in rows_of.items()}
+    rows_of["build"] = describe_build(counts, build_id)
     (target / "detail").mkdir(parents=True)
-    for name, file in files.items():
-        file.write(build_id, target / get_parquet_name(name))
+    for name, rows in rows_of.items():
+        write_table_file(target / get_parquet_name(name), rows, build_id)
     return target
 
 

@@ -17,6 +17,7 @@ import pyarrow.compute as pc
 from pandera.errors import SchemaErrors
 
 from ipu_results.errors import GateError
+from ipu_results.ground.sql import PIECE_ROWS
 from ipu_results.normalise import NormalisedDocument
 from ipu_results.normalise.join import filled_schema
 from ipu_results.normalise.rows import reject_row
@@ -51,9 +52,6 @@ CHANGES: dict[str, dict[str, Any]] = {
     "task-not-a-choice": {"task": "Training"},
     "precision-bits": {"weight_bits": 32},
 }
-
-
-PIECE_ROWS = 20_000  # checked at once: 10 MB of `cells` as pandas has them
 
 
 UNIQUE = ("field_uniqueness", "multiple_fields_uniqueness")

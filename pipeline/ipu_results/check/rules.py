@@ -17,11 +17,10 @@ import pandas as pd
 import pyarrow as pa
 
 from ipu_results.ground.files import SCHEMA
-from ipu_results.ground.sql import create_table, open_engine
+from ipu_results.ground.sql import STAGED, create_table, open_database, open_engine
 from ipu_results.ground.statements import define_macros, execute_text
 from ipu_results.schema import (
     DETAIL,
-    MAIN,
     READ,
     RULES_SCHEMA,
     SHARED,
@@ -30,7 +29,7 @@ from ipu_results.schema import (
     sql_table,
     table,
 )
-from ipu_results.schema.frames import build_frame, to_arrow, to_pandas
+from ipu_results.schema.frames import build_frame, to_arrow
 
 FLAGS = table("flags")
 FOLDER = "rules"
@@ -84,40 +83,36 @@ def build_rule_frame() -> pd.DataFrame:
     return build_frame(table("rules"), rows)
 
 
-def find_flags(
-    connection: duckdb.DuckDBPyConnection, rules: Sequence[Rule] = RULES
-) -> pd.DataFrame:
-    """Return the flags of rules over the tables of a connection, sorted by rule, result and column.
+def find_flags(connection: duckdb.DuckDBPyConnection, rules: Sequence[Rule] = RULES) -> None:
+    """Create the table `flags` of rules over the staged tables, sorted by rule, result and column.
 
     Raises GateError for a statement that fails or returns what no flag has; it names the file.
     """
     define_macros(connection)
-    connection.execute(f"CREATE SCHEMA {RULES_SCHEMA}")
     for view in SHARED:
         execute_text(connection, view.path, f"CREATE TABLE {view.sql_name} AS {view.sql}")
-    flags = replace(FLAGS, schema=RULES_SCHEMA)
-    connection.execute(sql_table(flags)[0])
+    found = replace(FLAGS, schema=RULES_SCHEMA)
+    connection.execute(sql_table(found)[0])
     for rule in rules:
-        found = f"SELECT '{rule.id}' AS rule, * FROM ({rule.statement})"
-        execute_text(connection, rule.path, f"INSERT INTO {flags.sql_name} BY NAME {found}")
-    rows = connection.sql(f"FROM {flags.sql_name} ORDER BY {', '.join(FLAGS.key)}")
-    return to_pandas(rows.to_arrow_table())
+        flags = f"SELECT '{rule.id}' AS rule, * FROM ({rule.statement})"
+        execute_text(connection, rule.path, f"INSERT INTO {found.sql_name} BY NAME {flags}")
+    ordered = f"FROM {found.sql_name} ORDER BY {', '.join(FLAGS.key)}"
+    connection.execute(f"CREATE TABLE {FLAGS.sql_name} AS {ordered}")
 
 
 @contextmanager
-def open_tables(
+def open_staged(
     frames: Mapping[str, pd.DataFrame | pa.Table],
 ) -> Iterator[duckdb.DuckDBPyConnection]:
-    """Give a connection to a database in memory with the tables of one build that rules read.
+    """Give a connection to a database in memory with the tables of one build, staged for what reads
+    them: links, rules, derived columns.
 
     A table may lack columns that nothing has filled yet.
     """
-    with open_engine() as connection:
-        connection.execute(f"CREATE SCHEMA {DETAIL}")
-        for name in list_read():
-            if name in frames:
-                add_table(connection, name, frames[name])
-        yield connection
+    with open_engine() as engine, open_database(engine, STAGED, DETAIL, RULES_SCHEMA) as staged:
+        for name, frame in frames.items():
+            add_table(staged, name, frame)
+        yield staged
 
 
 @cache
@@ -137,7 +132,4 @@ def add_table(
     if isinstance(frame, pd.DataFrame):
         filled = tuple(column for column in definition.columns if column.name in frame)
         rows = to_arrow(replace(definition, columns=filled), frame)
-    if definition.schema == MAIN:
-        connection.register(name, rows)
-    else:
-        create_table(connection, definition.sql_name, rows)
+    create_table(connection, definition.sql_name, rows)

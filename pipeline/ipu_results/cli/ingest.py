@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import shlex
 from collections.abc import Callable, Sequence
 from contextlib import ExitStack
@@ -36,6 +37,15 @@ def kind_option(kinds: list[str]) -> Callable[[Callable[..., Any]], Callable[...
     return click.option("--kind", type=click.Choice([*kinds, *ALIASES]), metavar="KIND", help=text)
 
 
+SIZE = re.compile(r"[1-9][0-9]{0,6}(\.[0-9]+)?\s*[KMGT]i?B", re.IGNORECASE)
+
+
+def _check_size(_: click.Context, param: click.Parameter, value: str) -> str:
+    if not SIZE.fullmatch(value):
+        raise click.BadParameter(f"{value!r} is not a size such as 2GB", param=param)
+    return value
+
+
 @click.command(cls=common.Command, extra="ingest")
 @common.raw_option("Documents and their sidecars.")
 @click.option(
@@ -47,9 +57,16 @@ def kind_option(kinds: list[str]) -> Callable[[Callable[..., Any]], Callable[...
 )
 @common.wait_option("builds it")
 @click.option(
+    "--memory-limit",
+    callback=_check_size,
+    default="2GB",
+    show_default=True,
+    help="What DuckDB may take; the rest of the rows waits on the disk, beside the warehouse.",
+)
+@click.option(
     "--strict", is_flag=True, help="Exit 1 if there is a finding, such as a quarantined row."
 )
-def ingest(raw: Path, warehouse: Path, wait: float, strict: bool) -> None:
+def ingest(raw: Path, warehouse: Path, wait: float, memory_limit: str, strict: bool) -> None:
     """Build the whole warehouse from the documents in RAW, without network.
 
     The old build stays until the new one is complete, and after any failure. Quarantined rows are
@@ -69,7 +86,7 @@ def ingest(raw: Path, warehouse: Path, wait: float, strict: bool) -> None:
     # Arrow's own allocator keeps 90 MB of what it freed
     pa.set_memory_pool(pa.system_memory_pool())
     with exempt_from_collection(), common.show_step() as progress:
-        summary = run(IngestConfig(raw, warehouse, wait), progress)
+        summary = run(IngestConfig(raw, warehouse, wait, memory_limit), progress)
     click.echo(_format_summary(summary))
     common.echo_text(f"{summary.results} results in {warehouse}, build {summary.build_id[:12]}")
     common.report_findings(summary.unknown_words, strict=False, limit=MAX_WORDS, where=WHERE)

@@ -49,8 +49,10 @@ LOCKDOWN: dict[str, str | bool | int | float | list[str]] = {
 # One thread gives sums and rows that tie in ORDER BY one order on every machine, and more make
 # small tables slower.
 ENGINE: dict[str, str | bool | int | float | list[str]] = {"threads": 1}
-# the database of the published tables; the schemas of the stages are in `memory`
+# the database of the published tables
 ATTACHED = "warehouse"
+# the database of what a build has not completed yet
+STAGED = "staged"
 
 
 class WriteRefusedError(QueryError):
@@ -89,11 +91,17 @@ def open_engine(
 
 
 @contextmanager
-def attach_tables(path: str, options: str = "") -> Iterator[duckdb.DuckDBPyConnection]:
-    """Give a connection to which a new database, `:memory:` or a file, is attached as ATTACHED."""
+def attach_tables(
+    path: str, options: str = "", limits: Mapping[str, str] = MappingProxyType({})
+) -> Iterator[duckdb.DuckDBPyConnection]:
+    """Give a connection to which a new database, `:memory:` or a file, is attached as ATTACHED.
+
+    `limits` are settings of DuckDB such as `memory_limit`.
+    """
     # DuckDB 1.2.2 cannot read a file of several checkpoints by a later version: the caller writes
     # one, at the end.
-    with duckdb.connect(config={**ENGINE, "checkpoint_threshold": "1TB"}) as engine:
+    settings = {**ENGINE, "checkpoint_threshold": "1TB", **limits}
+    with duckdb.connect(config=settings) as engine:
         quoted = path.replace("'", "''")
         engine.execute(f"ATTACH '{quoted}' AS {ATTACHED} {options}")
         for name, value in LOCKDOWN.items():  # an attached file stays open
@@ -103,17 +111,21 @@ def attach_tables(path: str, options: str = "") -> Iterator[duckdb.DuckDBPyConne
 
 
 @contextmanager
-def open_schemas(
-    engine: duckdb.DuckDBPyConnection, name: str, *others: str
+def open_database(
+    engine: duckdb.DuckDBPyConnection, name: str, *schemas: str
 ) -> Iterator[duckdb.DuckDBPyConnection]:
-    """Give a cursor with schemas of its own; names without one are made and looked up in the first."""
+    """Give a cursor with a database in memory of its own, in which names are made and looked up.
+
+    It is gone at the end.
+    """
     with engine.cursor() as cursor:
-        for schema in (name, *others):
-            cursor.execute(f"CREATE SCHEMA memory.{schema}")
-        cursor.execute(f"SET search_path = 'memory.{name}'")
+        cursor.execute(f"ATTACH ':memory:' AS {name}")
+        cursor.execute(f"USE {name}")
+        for schema in schemas:
+            cursor.execute(f"CREATE SCHEMA {schema}")
         yield cursor
-        for schema in (name, *others):
-            cursor.execute(f"DROP SCHEMA memory.{schema} CASCADE")
+        cursor.execute("USE memory")
+        cursor.execute(f"DETACH {name}")
 
 
 def create_table(connection: duckdb.DuckDBPyConnection, name: str, rows: pa.Table) -> None:
@@ -124,6 +136,23 @@ def create_table(connection: duckdb.DuckDBPyConnection, name: str, rows: pa.Tabl
     connection.register("incoming", rows)
     connection.execute(f"CREATE TABLE {name} AS FROM incoming")
     connection.unregister("incoming")
+
+
+def insert_rows(connection: duckdb.DuckDBPyConnection, name: str, rows: pa.Table) -> None:
+    """Insert rows into a table, by the names of its columns."""
+    connection.register("incoming", rows)
+    connection.execute(f"INSERT INTO {name} BY NAME FROM incoming")
+    connection.unregister("incoming")
+
+
+PIECE_ROWS = 20_480  # read at once, ten of DuckDB's vectors: 10 MB of `cells` as pandas has them
+
+
+def read_pieces(connection: duckdb.DuckDBPyConnection, relation: str) -> Iterator[pa.Table]:
+    """Yield the rows of a relation, PIECE_ROWS at a time: all of them need not fit into memory."""
+    reader = connection.sql(f"FROM {relation}").to_arrow_reader(PIECE_ROWS)
+    for batch in reader:
+        yield pa.Table.from_batches([batch])
 
 
 @contextmanager

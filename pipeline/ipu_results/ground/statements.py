@@ -51,6 +51,8 @@ def execute_text(
     """
     try:
         connection.execute(sql, dict(parameters or {}))
+    except duckdb.OutOfMemoryException:
+        raise
     except duckdb.Error as error:
         raise GateError(get_first_line(error), place=f"schema/{path}") from error
 
@@ -76,5 +78,7 @@ def run_text(
     """Run the text of a file after its placeholders are filled. Raises as `run_statement` does."""
     try:
         return connection.sql(sql, params=dict(parameters or {})).to_arrow_table()
+    except duckdb.OutOfMemoryException:
+        raise
     except duckdb.Error as error:
         raise GateError(get_first_line(error), place=f"schema/{path}") from error

@@ -10,7 +10,6 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 import duckdb
-import pandas as pd
 import pyarrow as pa
 
 from ipu_results.errors import DamagedDocumentError, VocabularyError
@@ -20,13 +19,15 @@ from ipu_results.link.functions import COMPUTED, define_functions
 from ipu_results.normalise import NormalisedDocument
 from ipu_results.normalise.rows import PLACE, passthrough_schema
 from ipu_results.schema import LINKS, SQL, TABLES, fill_placeholders, table
-from ipu_results.schema.frames import arrow_schema, build_frame_from_columns
+from ipu_results.schema.frames import arrow_schema
 from ipu_results.schema.vocabulary import KINDS, Vocabulary, normalise_header
 
 WRONG = "wrong/"
 """The folder of statements that return what may not be: a row stops the build."""
 FILLING = ("added", "measurers")
 """The statements that fill columns of `results` and `microbenchmarks`."""
+READ_SCHEMA = "read"
+"""The schema of the rows of documents."""
 VOCABULARY = "schema/vocabulary/"
 PUBLISHED = {published.name for published in TABLES}
 AS_READ = (
@@ -55,7 +56,7 @@ def stage(
     """Define what the statements read and call besides the tables of the build."""
     define_macros(connection)
     define_functions(connection, vocabulary)
-    connection.execute("CREATE SCHEMA read")
+    connection.execute(f"CREATE SCHEMA {READ_SCHEMA}")
     cells: list[dict[str, Any]] = []
     for name in AS_READ:
         parts = [passthrough_schema(name).empty_table()]
@@ -65,8 +66,8 @@ def stage(
                 if name == "configurations":
                     cells += _list_cells(document)
         rows = pa.concat_tables(parts).select(_list_read(name, vocabulary))
-        create_table(connection, f"read.{name}", rows)
-    create_table(connection, "read.cells", pa.Table.from_pylist(cells, CELLS))
+        create_table(connection, f"{READ_SCHEMA}.{name}", rows)
+    create_table(connection, f"{READ_SCHEMA}.cells", pa.Table.from_pylist(cells, CELLS))
     text = pa.string()
     platforms = arrow_schema(table("platforms"))
     known = {
@@ -112,15 +113,14 @@ def _list_cells(document: NormalisedDocument) -> Iterator[dict[str, Any]]:
                 }
 
 
-def link(
-    connection: duckdb.DuckDBPyConnection, names: Sequence[str] = LINKS
-) -> dict[str, pd.DataFrame]:
+def link(connection: duckdb.DuckDBPyConnection, names: Sequence[str] = LINKS) -> list[str]:
     """Run statements of `schema/links` in their order, each of which can read those before it.
 
-    Returns the published tables among them, and fills `results` and `microbenchmarks`. Raises
-    DamagedDocumentError or VocabularyError for what contradicts another document.
+    Returns the names of the published tables among them, each sorted by its key, and fills
+    `results` and `microbenchmarks`. Raises DamagedDocumentError or VocabularyError for what
+    contradicts another document.
     """
-    frames = {}
+    published = []
     for name in names:
         if name in COMPUTED:
             create_table(connection, name, pa.table(COMPUTED[name](connection)))
@@ -131,16 +131,14 @@ def link(
             _raise_first(run_text(connection, path, sql))
         elif name in PUBLISHED:
             definition = table(name)
-            execute_text(connection, path, f"CREATE TABLE {definition.sql_name} AS {sql}")
-            ordered = f"FROM {definition.sql_name} ORDER BY {', '.join(definition.key)}"
-            rows = connection.sql(ordered).to_arrow_table()
-            columns = dict(zip(rows.column_names, rows.columns, strict=True))
-            frames[name] = build_frame_from_columns(definition, columns)
+            ordered = f"FROM ({sql}\n) ORDER BY {', '.join(definition.key)}"
+            execute_text(connection, path, f"CREATE TABLE {definition.sql_name} AS {ordered}")
+            published.append(name)
         else:
             execute_text(connection, path, f"CREATE TABLE {name} AS {sql}")
         if name in FILLING:
             _fill_columns(connection, name)
-    return frames
+    return published
 
 
 def _raise_first(rows: pa.Table) -> None:

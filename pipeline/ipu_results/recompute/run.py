@@ -37,7 +37,7 @@ import pyarrow as pa
 
 from ipu_results.errors import DamagedDocumentError, QueryError
 from ipu_results.ground.physics import round_derived
-from ipu_results.ground.sql import ATTACHED, begin_reading, create_table, fetch_rows, open_schemas
+from ipu_results.ground.sql import ATTACHED, begin_reading, create_table, fetch_rows, open_database
 from ipu_results.ground.statements import define_macros, run_statement
 from ipu_results.recompute.verdict import AXES, HOLDS, Axes
 from ipu_results.schema import DETAIL, VIEWS, View, quote, table
@@ -216,7 +216,7 @@ def open_recomputer(
     each is judged by.
     """
     sql_names = {name: table(name).sql_name for name in names}
-    with open_schemas(engine, "claims", DETAIL) as connection:
+    with open_database(engine, "recomputing", DETAIL) as connection:
         for name, sql_name in sql_names.items():
             rows = f"{ATTACHED}.{sql_name}{RECORD if name == 'results' else ''}"
             connection.execute(f"CREATE VIEW {sql_name} AS FROM {rows}")

@@ -45,7 +45,7 @@ from ipu_results.store.query import (
     read_view,
     write_duckdb,
 )
-from ipu_results.store.tables import TableFile, write_csv
+from ipu_results.store.tables import write_csv, write_table_file
 
 MAX_NAMES = 8  # in a sentence
 COUNTED = ("results", "documents", "claims", "quarantine")
@@ -134,7 +134,7 @@ def publish(
             "view_files": {name: counts[name] for name in views},
         }
         for name, rows in views.items():
-            TableFile(rows).write(build_id, new / get_parquet_name(name))
+            write_table_file(new / get_parquet_name(name), rows, build_id)
         _write_files(new, {**tables, **views}, release)
         if problems := verify_release(new, progress):
             raise ReleaseError(

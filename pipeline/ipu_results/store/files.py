@@ -123,12 +123,21 @@ MARK = b"crc32"
 Pages have one of their own, headers and footer have none.
 """
 LENGTH_AND_MAGIC = 8  # bytes at the end of a Parquet file
+PIECE_BYTES = 2**24  # read at once for a checksum
 
 
-def add_checksum(data: bytes) -> bytes:
+def add_checksum(path: Path) -> None:
     """Put the mark and a checksum before the footer, where readers of Parquet look for nothing."""
-    footer = _find_footer(data)
-    return b"".join((data[:footer], MARK, zlib.crc32(data).to_bytes(4), data[footer:]))
+    checksum = 0
+    with path.open("r+b") as file:
+        while piece := file.read(PIECE_BYTES):
+            checksum = zlib.crc32(piece, checksum)
+        file.seek(-LENGTH_AND_MAGIC, os.SEEK_END)
+        footer = LENGTH_AND_MAGIC + int.from_bytes(file.read(4), "little")
+        start = file.seek(-footer, os.SEEK_END)
+        data = file.read()
+        file.seek(start)
+        file.write(MARK + checksum.to_bytes(4) + data)
 
 
 def is_damaged(data: bytes) -> bool:

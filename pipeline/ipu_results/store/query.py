@@ -26,6 +26,7 @@ from ipu_results.ground.sql import (
     attach_tables,
     create_table,
     get_first_line,
+    insert_rows,
 )
 from ipu_results.ground.statements import define_macros, execute_text
 from ipu_results.schema import (
@@ -64,8 +65,12 @@ def write_duckdb(path: Path, tables: Mapping[str, pa.Table]) -> None:
 
 
 @contextmanager
-def create_database(path: Path) -> Iterator[duckdb.DuckDBPyConnection]:
+def create_database(
+    path: Path, limits: Mapping[str, str] = MappingProxyType({})
+) -> Iterator[duckdb.DuckDBPyConnection]:
     """Give an engine whose tables are those of a new database file, for DuckDB 1.2.2 and later.
+
+    `limits` are settings of DuckDB such as `memory_limit`.
 
     At the end the file is complete. It has no write-ahead log, since a build deletes the file of
     one that died.
@@ -75,9 +80,17 @@ def create_database(path: Path) -> Iterator[duckdb.DuckDBPyConnection]:
         f"(STORAGE_VERSION '{STORAGE_VERSION}', BLOCK_SIZE {BLOCK_SIZE}, RECOVERY_MODE"
         " no_wal_writes)"
     )
-    with attach_tables(str(path), options) as engine:
+    with attach_tables(str(path), options, limits) as engine:
         yield engine
         engine.execute(f"CHECKPOINT {ATTACHED}")
+
+
+def define_tables(engine: duckdb.DuckDBPyConnection) -> None:
+    """Create the published tables in the attached database, in their schemas."""
+    with _begin_writing(engine) as connection:
+        connection.execute(f"CREATE SCHEMA {DETAIL}")
+        for table in TABLES:
+            connection.execute(sql_table(table)[0])
 
 
 def define_database(engine: duckdb.DuckDBPyConnection, with_comments: bool = False) -> None:
@@ -86,29 +99,31 @@ def define_database(engine: duckdb.DuckDBPyConnection, with_comments: bool = Fal
     Comments are for those who get a release: they take twice as long as all else here, and
     `columns` has them too.
     """
+    define_tables(engine)
+    relations = (*VIEWS, *SHARED)
     with _begin_writing(engine) as connection:
-        connection.execute(f"CREATE SCHEMA {DETAIL}; CREATE SCHEMA {RULES_SCHEMA}")
+        connection.execute(f"CREATE SCHEMA {RULES_SCHEMA}")
         define_macros(connection)  # for quality rules, which a reader may paste
-    created = [(f"tables/{table.name}.toml", sql_table(table)) for table in TABLES]
-    created += [(view.path, sql_view(view)) for view in (*VIEWS, *SHARED)]
-    for path, (create, *comments) in created:
+        for view in relations:
+            execute_text(connection, view.path, sql_view(view)[0])
+    comments = [sql_table(table)[1:] for table in TABLES] + [
+        sql_view(view)[1:] for view in relations
+    ]
+    for own in comments if with_comments else ():
         # each comment copies its table until the transaction ends
         with _begin_writing(engine) as connection:
-            statements = [create, *(comments if with_comments else ())]
-            execute_text(connection, path, ";\n".join(statements))
+            for comment in own:
+                connection.execute(comment)
 
 
 def insert_tables(engine: duckdb.DuckDBPyConnection, tables: Mapping[str, pa.Table]) -> None:
-    """Insert rows into the attached file, all or none, table by table: what others refer to first.
+    """Insert rows into the attached database, all or none.
 
     `tables` has them by the name that statements use.
     """
     with _begin_writing(engine) as connection:
-        for table in TABLES:
-            if table.sql_name in tables:
-                connection.register("incoming", tables[table.sql_name])
-                connection.execute(f"INSERT INTO {table.sql_name} BY NAME SELECT * FROM incoming")
-                connection.unregister("incoming")
+        for sql_name, rows in tables.items():
+            insert_rows(connection, sql_name, rows)
 
 
 def check_keys(engine: duckdb.DuckDBPyConnection) -> None:

@@ -8,10 +8,11 @@ from __future__ import annotations
 import base64
 import hashlib
 from collections.abc import Callable, Iterator, Mapping
-from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
-from typing import Any, BinaryIO
+from types import MappingProxyType
+from typing import Any, BinaryIO, Protocol
 
 import duckdb
 import pandas as pd
@@ -21,12 +22,13 @@ import pyarrow.parquet as pq
 from pyarrow import csv
 
 from ipu_results.errors import WarehouseError
-from ipu_results.ground.sql import ATTACHED
+from ipu_results.ground.sql import ATTACHED, open_engine
 from ipu_results.ground.text import FORMULA, mark_formula, unmark_formula
-from ipu_results.schema import DETAIL, TABLES, table
+from ipu_results.schema import DETAIL, TABLES, Table, table
 from ipu_results.schema.frames import (
     build_frame,
     decode_schema,
+    file_schema,
     round_derived_columns,
     to_arrow,
 )
@@ -41,6 +43,7 @@ from ipu_results.store.query import (
     check_keys,
     create_database,
     define_database,
+    define_tables,
     insert_tables,
 )
 from ipu_results.store.transaction import stage_files
@@ -165,7 +168,41 @@ def _map_formulas(texts: pa.Array, function: Callable[[str], str]) -> pa.Array:
 
 
 BUILD_TABLE = "build"
-FILE_THREADS = 2  # they write Parquet without Python's lock, while another one fills the database
+
+Frames = Mapping[str, pd.DataFrame | pa.Table]
+
+
+class TableStore(Protocol):
+    """Where a build puts the rows of its published tables as soon as they are complete."""
+
+    @property
+    def engine(self) -> duckdb.DuckDBPyConnection:
+        """A database engine that has all rows that were added."""
+
+    def add(self, frames: Frames) -> None:
+        """Add rows to tables."""
+
+
+class MemoryStore:
+    """Keeps the tables in memory, for a build that is looked at and not written."""
+
+    def __init__(self, engine: duckdb.DuckDBPyConnection) -> None:
+        self.engine = engine
+        define_tables(engine)
+
+    def add(self, frames: Frames) -> None:
+        insert_tables(self.engine, build_arrow_tables(frames))
+
+    def fetch(self, name: str) -> pa.Table:
+        """Return the rows of a table."""
+        rows = self.engine.sql(f"FROM {ATTACHED}.{table(name).sql_name}").to_arrow_table()
+        return to_arrow(table(name), rows)
+
+
+@contextmanager
+def open_memory_store() -> Iterator[MemoryStore]:
+    with open_engine() as engine:
+        yield MemoryStore(engine)
 
 
 class WarehouseWriter:
@@ -173,14 +210,16 @@ class WarehouseWriter:
 
     The caller holds the lock.
 
-    The DuckDB file is the database that the stages share. Threads fill it and write Parquet files
-    meanwhile: all this needs little Python. A build that ends before `finish` leaves the old one.
+    The DuckDB file is the database that the stages share. A thread fills it and writes the Parquet
+    files meanwhile: all this needs little Python. A build that ends before `finish` leaves the old
+    one.
     """
 
-    def __init__(self, warehouse: Path) -> None:
+    def __init__(self, warehouse: Path, limits: Mapping[str, str] = MappingProxyType({})) -> None:
         self._warehouse = warehouse
+        self._limits = limits
         self._stack = ExitStack()
-        self._files: dict[str, Future[TableFile]] = {}
+        self._files: dict[str, TableFile] = {}
 
     def __enter__(self) -> WarehouseWriter:
         return self
@@ -189,48 +228,58 @@ class WarehouseWriter:
         self._stack.__exit__(*error)
 
     def start(self) -> None:
-        """Begin a database without rows."""
+        """Begin tables without rows."""
         with self._name_errors():
             self._staging = self._stack.enter_context(stage_files(self._warehouse))
-            self._engine = self._stack.enter_context(create_database(self._staging / DATABASE))
+            (self._staging / DETAIL).mkdir()
+            # what does not fit into memory; gone with the staging folder if the process dies
+            spill = {"temp_directory": str(self._staging / "spill")}
+            database = create_database(self._staging / DATABASE, {**spill, **self._limits})
+            self._engine = self._stack.enter_context(database)
+            # one thread: what is added comes after what it refers to, in the same order each time
             self._pool = self._stack.enter_context(ThreadPoolExecutor(max_workers=1))
-            self._workers = self._stack.enter_context(ThreadPoolExecutor(max_workers=FILE_THREADS))
+            for each in TABLES:
+                self._open_file(each)
         self._filled = self._pool.submit(define_database, self._engine)
+
+    def _open_file(self, definition: Table) -> None:
+        path = self._staging / get_parquet_name(definition.sql_name)
+        self._files[definition.sql_name] = TableFile(path, file_schema(definition))
 
     @property
     def engine(self) -> duckdb.DuckDBPyConnection:
-        """The database, with all tables that were added."""
+        """The database, with all rows that were added."""
         with self._name_errors():
             self._filled.result()
         return self._engine
 
-    def add(self, frames: Mapping[str, pd.DataFrame | pa.Table]) -> None:
-        """Begin to write tables that are complete, after those that they refer to."""
+    def add(self, frames: Frames) -> None:
+        """Begin to write rows; those that were added before are written first."""
         tables = build_arrow_tables(frames)
         before = self._filled
-        self._filled = self._pool.submit(insert_tables, self._engine, tables)
+        self._filled = self._pool.submit(self._write, tables)
         with self._name_errors():
-            before.result()
-        for sql_name, rows in tables.items():
-            self._files[sql_name] = self._workers.submit(TableFile, rows)
+            before.result()  # else rows that wait would fill the memory
 
-    def finish(self, frames: Mapping[str, pd.DataFrame | pa.Table], inputs_digest: str) -> str:
-        """Write everything, put it in place of the old build and return the id of this one.
+    def _write(self, tables: Mapping[str, pa.Table]) -> None:
+        insert_tables(self._engine, tables)
+        for sql_name, rows in tables.items():
+            self._files[sql_name].append(rows)
+
+    def finish(self, inputs_digest: str) -> str:
+        """Put the new build in place of the old one and return its id.
 
         Raises WarehouseError if the disk is full or the folder is not writable, GateError for a
         broken key.
         """
         with self._name_errors():
-            self.add(frames)
             check_keys(self.engine)
-            files = {sql_name: file.result() for sql_name, file in self._files.items()}
-            build_id = hash_build(self.engine, inputs_digest)
-            build = describe_build(files, build_id)
-            files[BUILD_TABLE] = TableFile(build)
-            (self._staging / DETAIL).mkdir()
-            for sql_name, file in files.items():
-                file.write(build_id, self._staging / get_parquet_name(sql_name))
-            insert_tables(self.engine, {BUILD_TABLE: build})
+            build_id = hash_build(self._engine, inputs_digest)
+            counts = {sql_name: file.rows for sql_name, file in self._files.items()}
+            build = describe_build(counts, build_id)
+            self._write({BUILD_TABLE: build})
+            for file in self._files.values():
+                file.close(build_id)
             self._stack.close()
         return build_id
 
@@ -243,7 +292,7 @@ class WarehouseWriter:
             raise WarehouseError(message, place=str(self._warehouse)) from error
 
 
-def build_arrow_tables(frames: Mapping[str, pd.DataFrame | pa.Table]) -> dict[str, pa.Table]:
+def build_arrow_tables(frames: Frames) -> dict[str, pa.Table]:
     """Return tables as Arrow, by the name that statements use; computed doubles are rounded.
 
     Raises GateError if another value would have to change.
@@ -256,26 +305,26 @@ def build_arrow_tables(frames: Mapping[str, pd.DataFrame | pa.Table]) -> dict[st
 
 
 class TableFile:
-    """The rows of a table or view as a Parquet file that lacks only the id of its build.
+    """The Parquet file of a table or view, filled piece by piece.
 
-    The same bytes for the same rows within one environment.
+    The same bytes for the same pieces within one environment.
     """
 
-    def __init__(self, rows: pa.Table) -> None:
-        self.rows = rows.num_rows
-        self._data = pa.BufferOutputStream()
-        self._schema = decode_schema(rows.schema)
+    def __init__(self, path: Path, schema: pa.Schema) -> None:
+        self.rows = 0
+        self._path = path
+        self._schema = decode_schema(schema)
         self._writer = pq.ParquetWriter(
-            self._data,
-            rows.schema,
-            compression="zstd",
-            write_page_checksum=True,
-            store_schema=False,
+            path, self._schema, compression="zstd", write_page_checksum=True, store_schema=False
         )
-        self._writer.write_table(rows)
 
-    def write(self, build_id: str, path: Path) -> None:
-        """Write the file with the id of its build."""
+    def append(self, rows: pa.Table) -> None:
+        """Write rows, whose texts may be encoded."""
+        self.rows += len(rows)
+        self._writer.write_table(rows.cast(self._schema))
+
+    def close(self, build_id: str) -> None:
+        """Complete the file with the id of its build."""
         schema = self._schema.with_metadata(
             {**self._schema.metadata, BUILD_ID.encode(): build_id.encode()}
         )
@@ -283,7 +332,14 @@ class TableFile:
         stored = base64.b64encode(schema.serialize())
         self._writer.add_key_value_metadata({"ARROW:schema": stored, **schema.metadata})
         self._writer.close()
-        path.write_bytes(add_checksum(self._data.getvalue()))
+        add_checksum(self._path)
+
+
+def write_table_file(path: Path, rows: pa.Table, build_id: str) -> None:
+    """Write the Parquet file of a table or view of one build."""
+    file = TableFile(path, rows.schema)
+    file.append(rows)
+    file.close(build_id)
 
 
 def hash_build(engine: duckdb.DuckDBPyConnection, inputs_digest: str) -> str:
@@ -302,11 +358,13 @@ def hash_build(engine: duckdb.DuckDBPyConnection, inputs_digest: str) -> str:
     return hashlib.sha256("\n".join(lines).encode()).hexdigest()
 
 
-def describe_build(files: Mapping[str, TableFile], build_id: str) -> pa.Table:
-    """Return the table `build`: the other tables with their number of rows and the id."""
+def describe_build(counts: Mapping[str, int], build_id: str) -> pa.Table:
+    """Return the table `build`: the other tables with their number of rows, which `counts` has by
+    the name that statements use, and the id.
+    """
     records: list[dict[str, Any]] = []
     for each in sorted(TABLES, key=lambda published: published.name):
         if each.name != BUILD_TABLE:
-            rows = files[each.sql_name].rows
+            rows = counts[each.sql_name]
             records.append({"table_name": each.name, "row_count": rows, "build_id": build_id})
     return to_arrow(table(BUILD_TABLE), build_frame(table(BUILD_TABLE), records))

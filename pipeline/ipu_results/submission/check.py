@@ -138,18 +138,18 @@ def check_files(
         problems += check_owner(bundle, request.raw, record, request.account, place)
         problems += check_words(bundle, words)
         try:
-            document, own = read_bundle(bundle)
+            own = read_bundle(bundle)
         except SubmissionError:
             raise
         except IpuResultsError as error:
             problems.append(Fault("schema", str(error)))
             return CheckedBundle(name, problems, bundle=bundle)
-        problems += list_rejected(document, own)
+        problems += list_rejected(own.rejected, own.unreadable)
         with open_hand_in(record, bundle, own) as session:
             problems += list_faults(session)
             flags = [doubt["text"] for doubt in fetch_rows(session, "doubts")]
             rows = fetch_rows(session, "answers")
-    filled = {row["result_id"]: row for row in document.results.to_pylist()}
+    filled = {row["result_id"]: row for row in own.results.to_pylist()}
     for row in rows:
         published = filled[row["row"]["result_id"]]
         published |= {column: row["row"][column] for column in table("results").names}

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass
 from datetime import date
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -13,15 +14,15 @@ import duckdb
 import msgspec
 import pyarrow as pa
 
-from ipu_results.build import CheckedTables, check_documents, load_document
+from ipu_results.build import check_documents, load_document
 from ipu_results.comparison.statements import open_session, run_statements
 from ipu_results.ground.files import SCHEMA, load_schema_file
 from ipu_results.ground.statements import define_macros, execute_text, read_statement, run_text
-from ipu_results.normalise import NormalisedDocument
+from ipu_results.normalise import RejectedRow
 from ipu_results.schema import fill_placeholders, table
-from ipu_results.schema.frames import to_arrow
 from ipu_results.schema.vocabulary import load_vocabulary
 from ipu_results.sources.catalogue import load_catalogue
+from ipu_results.store.tables import open_memory_store
 from ipu_results.submission.bundle import Bundle, lay_bundle
 from ipu_results.submission.refusals import Fault
 
@@ -30,10 +31,24 @@ RELATIONS: Sequence[str] = load_schema_file("order.toml")[FOLDER]
 RULES = tuple(path.stem for path in sorted((SCHEMA / FOLDER).glob("S*.sql")))
 # the rows that a bundle is held against: not its own, and each measurement once
 OTHERS = "document_id <> $document_id AND same_as IS NULL"
+COMPARED = ("results", "figures", "flags")
 FIGURES = ", ".join(own.name for own in table("results").as_filled().columns if own.figure)
 
 
-def read_bundle(bundle: Bundle) -> tuple[NormalisedDocument, CheckedTables]:
+@dataclass(frozen=True, slots=True)
+class ReadBundle:
+    """A bundle as `ingest` reads it."""
+
+    results: pa.Table
+    """The rows as the reader gives them."""
+    unreadable: Sequence[RejectedRow]
+    """The rows that the reader refused."""
+    rejected: Sequence[RejectedRow]
+    """These, and the rows that a gate refused."""
+    tables: Mapping[str, pa.Table]
+
+
+def read_bundle(bundle: Bundle) -> ReadBundle:
     """Read a bundle as `ingest` would, alone, and as a published document: quality rules look at
     those alone. Raises IpuResultsError as `ingest` would.
     """
@@ -44,12 +59,16 @@ def read_bundle(bundle: Bundle) -> tuple[NormalisedDocument, CheckedTables]:
         [document] = load_catalogue(raw)
         published = msgspec.structs.replace(document, kind="transcription")
         loaded = load_document(published, vocabulary)
-    return loaded, check_documents([published], lambda _: loaded, vocabulary)
+    with open_memory_store() as store:
+        checked = check_documents([published], lambda _: loaded, vocabulary, store)
+        [accepted] = checked.documents
+        tables = {name: store.fetch(name) for name in COMPARED}
+        return ReadBundle(loaded.results, loaded.rejected, accepted.rejected, tables)
 
 
 @contextmanager
 def open_hand_in(
-    record: duckdb.DuckDBPyConnection, bundle: Bundle, own: CheckedTables
+    record: duckdb.DuckDBPyConnection, bundle: Bundle, own: ReadBundle
 ) -> Iterator[duckdb.DuckDBPyConnection]:
     """Give a connection on which the statements of `schema/submission` run: the rows of a bundle
     are compared with those of the record.
@@ -62,8 +81,8 @@ def open_hand_in(
     with open_session(record, OTHERS, {"document_id": own_id}) as session:
         session.register("description", pa.Table.from_pylist([description]))
         session.register("lines", pa.Table.from_pylist(list(bundle.rows)))
-        for name in ("results", "figures", "flags"):
-            session.register(f"own_{name}", to_arrow(table(name), own.frames[name]))
+        for name, rows in own.tables.items():
+            session.register(f"own_{name}", rows)
         define_macros(session, f"{FOLDER}/macros.sql", temporary=True)
         for name in RELATIONS:
             create_relation(session, name)

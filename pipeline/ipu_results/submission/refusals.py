@@ -12,7 +12,7 @@ import shlex
 import tomllib
 import unicodedata
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from datetime import date
 from itertools import combinations
@@ -22,7 +22,6 @@ from typing import Any, Literal, NamedTuple, get_args
 import duckdb
 import msgspec
 
-from ipu_results.build import CheckedTables
 from ipu_results.check.gate import GateFailure, find_failures
 from ipu_results.comparison.words import KnownWords, load_known_words
 from ipu_results.ground.files import load_schema_file
@@ -35,7 +34,7 @@ from ipu_results.ground.text import (
     get_skeleton,
     mark_formula,
 )
-from ipu_results.normalise import NormalisedDocument
+from ipu_results.normalise import RejectedRow
 from ipu_results.normalise.values import describe_unknown_words
 from ipu_results.schema import load_table
 from ipu_results.schema.accelerators import find_accelerator
@@ -371,15 +370,19 @@ def check_words(bundle: Bundle, words: KnownWords) -> Iterator[Fault]:
 CONTRADICTIONS = ("conflicting-rows", "item-contradicts-model", "micro-batch")
 
 
-def list_rejected(document: NormalisedDocument, own: CheckedTables) -> Iterator[Fault]:
-    """Yield a fault for each row of a bundle that the reader or the gate refuses."""
-    for rejected in own.documents[0].rejected:
+def list_rejected(
+    rows: Iterable[RejectedRow], unreadable: Sequence[RejectedRow]
+) -> Iterator[Fault]:
+    """Yield a fault for each row of a bundle that is refused, by the reader if it is `unreadable`,
+    else by a gate.
+    """
+    for rejected in rows:
         reason: Reason = "schema"
         if rejected.words:
             reason = "unknown-word"
         elif rejected.reason in CONTRADICTIONS:
             reason = "contradiction"
-        elif rejected in document.rejected:  # by the reader
+        elif rejected in unreadable:
             reason = "unreadable-figure"
         words = describe_unknown_words(rejected.words, load_vocabulary())
         # the message and the words often agree
