@@ -59,7 +59,7 @@ def measure(count: int) -> Iterator[Step]:
     with tempfile.TemporaryDirectory() as folder, WarehouseWriter(Path(folder)) as writer:
         writer.start()
         checked, step = _time_stage(
-            "check", lambda: check_documents(documents, load, vocabulary, writer)
+            "check", lambda: check_documents(documents, map(load, documents), vocabulary, writer)
         )
         yield {"stage": "normalise", "seconds": seconds, "peak": step["peak"]}
         [(rows, flagged)] = writer.engine.execute(COUNT).fetchall()

@@ -27,6 +27,7 @@ from hypothesis import settings
 from ipu_results import build, store
 from ipu_results.build import (
     check_documents,
+    load_cached,
     load_document,
     parse_document,
 )
@@ -43,6 +44,7 @@ from ipu_results.schema import FILE_VIEWS, Table, table
 from ipu_results.schema.frames import to_pandas
 from ipu_results.schema.vocabulary import load_vocabulary
 from ipu_results.sources.catalogue import Document, load_catalogue, read_entry
+from ipu_results.store.cache import Cache
 from ipu_results.store.files import DATABASE, STAGING
 from ipu_results.store.query import STORED, open_warehouse
 from ipu_results.store.tables import open_memory_store
@@ -71,7 +73,26 @@ PAGE_ID = "graphcore-performance-2023-07-04"
 PAPER = "qwant/resnext101-c2-2020-02-28.pdf"
 PAPER_ID = "qwant-c2-report-2020-02-28"
 
-LOADED: dict[bytes, NormalisedDocument] = {}
+
+class SharedCache(Cache):
+    """Documents that any test of this process reads, read once: a key is of all that they follow
+    from.
+    """
+
+    def __init__(self) -> None:
+        self._documents: dict[str, Any] = {}
+
+    def get(self, digest: str) -> Any | None:
+        return self._documents.get(digest)
+
+    def put(self, digest: str, value: object) -> None:
+        self._documents[digest] = value
+
+    def drop_unused(self) -> None:
+        """Another test may use it."""
+
+
+SHARED = SharedCache()
 
 Query = Callable[[str], list[tuple[Any, ...]]]
 Done = subprocess.CompletedProcess[str]
@@ -116,7 +137,8 @@ def check_raw(raw: Path) -> dict[str, pd.DataFrame]:
     in a process.
     """
     with open_memory_store() as store:
-        checked = check_documents(load_catalogue(raw), load_once, load_vocabulary(), store)
+        documents = load_catalogue(raw)
+        checked = check_documents(documents, map(load_once, documents), load_vocabulary(), store)
         return {name: to_pandas(store.fetch(name)) for name in checked.tables}
 
 
@@ -140,12 +162,7 @@ def find_error(raw: Path) -> str:
 
 
 def load_once(document: Document) -> NormalisedDocument:
-    sidecar = document.path.with_name(f"{document.path.name}.toml")
-    # the sidecar has the digests of the attachments
-    key = sidecar.read_bytes() + document.read_bytes()
-    if key not in LOADED:
-        LOADED[key] = load_document(document, load_vocabulary())
-    return LOADED[key]
+    return load_cached(document, SHARED)
 
 
 def query_rows(warehouse: Path, sql: str) -> list[tuple[Any, ...]]:
@@ -319,6 +336,11 @@ def _open_once(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(store.query, "_connect_once", connect_once)
         yield
+
+
+@pytest.fixture(autouse=True)
+def _read_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(build, "open_cache", lambda _: SHARED)
 
 
 @pytest.fixture(scope="session", autouse=True)

@@ -394,7 +394,12 @@ def preview_source(config: AddConfig) -> SourcePreview:
     Raises an IpuResultsError, as `ingest` would.
     """
     # `extract` and a draft need no pipeline, which is slow to import.
-    from ipu_results.build import check_documents, load_document  # noqa: PLC0415
+    from ipu_results.build import (  # noqa: PLC0415
+        check_documents,
+        load_cached,
+        load_document,
+        open_cache,
+    )
     from ipu_results.schema.frames import to_pandas  # noqa: PLC0415
     from ipu_results.store.tables import open_memory_store  # noqa: PLC0415
 
@@ -416,16 +421,12 @@ def preview_source(config: AddConfig) -> SourcePreview:
     ]
     documents = sorted([*others, document], key=lambda other: other.document_id)
     check_distinct(documents)
-    loaded = {
-        other.document_id: load_document(
-            other, vocabulary, evidence=evidence if other is document else None
-        )
-        for other in documents
-    }
+    cache = open_cache(config.raw)
+    loaded = {other.document_id: load_cached(other, cache) for other in others}
+    loaded[document.document_id] = load_document(document, vocabulary, evidence)
     with open_memory_store() as store:
-        checked = check_documents(
-            documents, lambda other: loaded[other.document_id], vocabulary, store
-        )
+        in_order = [loaded[other.document_id] for other in documents]
+        checked = check_documents(documents, in_order, vocabulary, store)
         names = ("results", "quarantine", "flags", "figures")
         mine = {name: to_pandas(store.fetch(name)) for name in names}
     for name in ("results", "quarantine"):

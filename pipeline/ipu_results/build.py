@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+import functools
 import hashlib
+import sys
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import Executor
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from functools import partial
+from importlib.metadata import version
 from pathlib import Path
 
 import duckdb
@@ -44,6 +49,7 @@ from ipu_results.errors import (
 )
 from ipu_results.ground.files import SCHEMA
 from ipu_results.ground.limits import pause_garbage_collection
+from ipu_results.ground.parallel import run_in_order
 from ipu_results.ground.sql import (
     ATTACHED,
     STAGED,
@@ -74,6 +80,7 @@ from ipu_results.schema import (
 from ipu_results.schema.frames import build_frame, build_frame_from_columns, to_arrow
 from ipu_results.schema.vocabulary import Vocabulary, load_vocabulary, read_vocabulary_files
 from ipu_results.sources.catalogue import (
+    CACHE,
     Document,
     check_claims_of,
     find_orphans,
@@ -82,6 +89,7 @@ from ipu_results.sources.catalogue import (
     load_catalogue,
     read_register,
 )
+from ipu_results.store.cache import Cache
 from ipu_results.store.tables import TableStore, WarehouseWriter
 from ipu_results.store.transaction import lock_folder
 
@@ -174,13 +182,16 @@ class CheckedDocuments:
 
 
 def ingest(
-    config: IngestConfig = IngestConfig(), progress: Progress = lambda *_: None
+    config: IngestConfig = IngestConfig(),
+    progress: Progress = lambda *_: None,
+    executor: Executor | None = None,
 ) -> IngestSummary:
     """Build the whole warehouse from `raw`; the old build stays on any failure.
 
     A document that its reader refuses is left out and named in the summary. `progress` is called
-    with a step and what it works on. Raises an IpuResultsError that names document and place, also
-    if all documents are refused.
+    with a step and what it works on. `executor` is a pool of processes, or of a cluster whose
+    machines see `raw`, that reads the documents; the build is the same without. Raises an
+    IpuResultsError that names document and place, also if all documents are refused.
     """
     limits = {"memory_limit": config.memory_limit}
     with (
@@ -193,22 +204,26 @@ def ingest(
         vocabulary = load_vocabulary()
         seconds: dict[str, float] = {}
         refused: list[DocumentError] = []
+        cache = open_cache(config.raw)
 
-        def load(document: Document) -> NormalisedDocument | None:
-            start = time.perf_counter()
-            try:
-                normalised = load_document(document, vocabulary, progress)
-                check_signature(document, normalised.parsed)
-            except DocumentError as error:
-                refused.append(error)
-                if len(refused) == len(documents):
-                    raise
-                return None
-            seconds[document.document_id] = time.perf_counter() - start
-            return normalised
+        def announce() -> Iterator[Document]:
+            for document in documents:
+                progress("read", document.document_id)
+                yield document
+
+        def load_all() -> Iterator[NormalisedDocument]:
+            outcomes = run_in_order(partial(read_safely, cache=cache), announce(), executor)
+            for document, outcome in zip(documents, outcomes, strict=True):
+                if isinstance(outcome.read, DocumentError):
+                    refused.append(outcome.read)
+                    if len(refused) == len(documents):
+                        raise outcome.read
+                    continue
+                seconds[document.document_id] = outcome.seconds
+                yield replace(outcome.read, document=document)
 
         try:
-            checked = check_documents(documents, load, vocabulary, writer)
+            checked = check_documents(documents, load_all(), vocabulary, writer)
         except (CatalogueError, DocumentError, VocabularyError) as error:
             # what refers to a refused document cannot be built: the refusal is the cause
             if refused and error is not refused[-1]:
@@ -226,24 +241,25 @@ def ingest(
         progress("write", str(config.warehouse))
         read = [document for document in documents if document.document_id in checked.counts]
         build_id = writer.finish(digest_inputs(read, register))
+    cache.drop_unused()
     return IngestSummary(summaries, findings, build_id, words, refused)
 
 
 def check_documents(
     documents: Sequence[Document],
-    load: Callable[[Document], NormalisedDocument | None],
+    loaded: Iterable[NormalisedDocument],
     vocabulary: Vocabulary,
     store: TableStore,
 ) -> CheckedDocuments:
-    """Run the stages from reading to derived columns: read, normalise, gate, link, flag, derive.
+    """Run the stages from documents to derived columns: gate, link, flag, derive.
 
-    A document that `load` returns None for is left out. Tables are added to `store` as soon as they
-    are complete. Raises GateError if a gate cannot be trusted, ConservationError if a source row
-    was lost.
+    A document that is not among the `loaded` ones is left out. Tables are added to `store` as soon
+    as they are complete. Raises GateError if a gate cannot be trusted, ConservationError if a
+    source row was lost.
     """
     check_gate(table("results").as_filled(), GOOD, CHANGES)
     with open_database(store.engine, STAGED, DETAIL, RULES_SCHEMA) as connection:
-        checked = gate_documents(filter(None, map(load, documents)), vocabulary, connection, store)
+        checked = gate_documents(loaded, vocabulary, connection, store)
         if len(checked.counts) < len(documents):
             documents = [other for other in documents if other.document_id in checked.counts]
             check_claims_of(documents)
@@ -375,18 +391,70 @@ def _batch(documents: Iterable[NormalisedDocument]) -> Iterator[list[NormalisedD
         yield batch
 
 
+@dataclass(frozen=True, slots=True)
+class ReadOutcome:
+    """What became of reading a document, and the seconds that it took."""
+
+    read: NormalisedDocument | DocumentError
+    seconds: float
+
+
+def read_safely(document: Document, cache: Cache) -> ReadOutcome:
+    """Read and normalise a signed document, as far as it is not in the cache: the task of a worker.
+
+    A refusal is an outcome, too.
+    """
+    start = time.perf_counter()
+    read: NormalisedDocument | DocumentError
+    try:
+        read = load_cached(document, cache)
+        check_signature(document, read.parsed)
+    except DocumentError as error:
+        read = error
+    return ReadOutcome(read, time.perf_counter() - start)
+
+
+def open_cache(raw: Path) -> Cache:
+    """Open the cache of documents of a project, which is beside `raw`."""
+    return Cache(raw.resolve().parent / CACHE)
+
+
+def load_cached(document: Document, cache: Cache) -> NormalisedDocument:
+    """Return what `load_document` returns, from the cache where it was read before."""
+    document.read_bytes()  # refuses a file that is not the one of the sidecar
+    sidecar = document.path.with_name(f"{document.path.name}.toml").read_bytes()
+    digest = hashlib.sha256(sidecar)
+    for text in (document.file, document.sha256, digest_code()):
+        digest.update(text.encode())
+    normalised: NormalisedDocument | None = cache.get(digest.hexdigest())
+    if normalised is None:
+        normalised = load_document(document, load_vocabulary())
+        cache.put(digest.hexdigest(), normalised)
+    return replace(normalised, document=document)
+
+
+@functools.cache
+def digest_code() -> str:
+    """Return the sha256 of what else a read document follows from: the code of this package, the
+    files of `schema/`, and the versions of Python and of the libraries.
+    """
+    digest = hashlib.sha256(sys.version.encode())
+    for name in ("pyarrow", "numpy", "lxml", "pdfminer.six", "pypdfium2"):
+        digest.update(f"{name} {version(name)}".encode())
+    package = Path(__file__).parent
+    for path in sorted([*package.rglob("*.py"), *SCHEMA.rglob("*.*")]):
+        digest.update(str(path).encode() + path.read_bytes())
+    return digest.hexdigest()
+
+
 def load_document(
-    document: Document,
-    vocabulary: Vocabulary,
-    progress: Progress = lambda *_: None,
-    evidence: bytes | None = None,
+    document: Document, vocabulary: Vocabulary, evidence: bytes | None = None
 ) -> NormalisedDocument:
     """Read and normalise one document, with other evidence of a browser than that attached to it.
 
     Raises DamagedDocumentError for a table that cannot be read: it makes the whole document
     unreadable.
     """
-    progress("read", document.document_id)
     with pause_garbage_collection():
         with name_stage("read", document.document_id):
             parsed = parse_document(document, vocabulary, evidence)

@@ -8,12 +8,11 @@ import shutil
 from pathlib import Path
 
 import pytest
-from ipu_results import build
 from ipu_results.build import IngestConfig, ingest
 from ipu_results.errors import IpuResultsError
 from ipu_results.sources.catalogue import Document, load_catalogue
 
-from tests.conftest import RAW, load_once
+from tests.conftest import RAW
 
 DOCUMENTS = {document.file: document for document in load_catalogue(RAW)}
 MISSING = re.compile(
@@ -42,12 +41,6 @@ REFUSED = {
         "20261121-130806-openvino-cpu-a954: record.json: is missing"
     ),
 }
-
-
-@pytest.fixture(autouse=True)
-def _read_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Read each document once in a process: only the stages after it are tested."""
-    monkeypatch.setattr(build, "load_document", lambda document, *_: load_once(document))
 
 
 def copy_document(document: Document, raw: Path) -> None:

@@ -12,6 +12,7 @@ import ipu_results
 import pandas as pd
 import pytest
 from distributed import Client, LocalCluster
+from ipu_results.build import IngestConfig, ingest
 from ipu_results.emulator.network import load_network
 from ipu_results.emulator.settings import select_protocol
 from ipu_results.emulator.sweep import Sweep, parse_sweeps, run_sweep
@@ -21,11 +22,13 @@ from ipu_results.ground.parallel import run_tasks
 from ipu_results.mlperf.round import EntryTask
 from ipu_results.mlperf.tree import LocalTree
 
+from tests.conftest import PAGE, PAPER, copy_documents
 from tests.mlperf.mlperf_support import as_folder
 
 
 def test_a_dask_cluster_gives_what_this_process_gives(tmp_path: Path) -> None:
-    """An entry of a round is a task, and a design of a sweep."""
+    """An entry of a round is a task, a design of a sweep, and a document of a build."""
+    raw = copy_documents(tmp_path / "raw", PAGE, PAPER)
     round_ = as_folder(tmp_path / "round")
     target = load_target("m2000")
     designs = parse_sweeps(["clock=1e9,1.33e9", "tiles=1000,1472"])
@@ -37,9 +40,11 @@ def test_a_dask_cluster_gives_what_this_process_gives(tmp_path: Path) -> None:
     ):
         executor = client.get_executor(pure=False)
         scores = ipu_results.score_mlperf(round_, executor=executor)
+        there = ingest(IngestConfig(raw, tmp_path / "there"), executor=executor)
         run_sweep(sweep, tmp_path / "cluster.csv", executor)
         with pytest.raises(WorkerError, match=r"^x: failed in a worker: ValueError: invalid"):
             list(run_tasks(int, ["x"], executor))
+    assert there.build_id == ingest(IngestConfig(raw, tmp_path / "warehouse")).build_id
     expected = ipu_results.score_mlperf(round_)
     pd.testing.assert_frame_equal(scores, expected)
     assert scores.attrs == expected.attrs

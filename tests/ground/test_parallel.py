@@ -86,7 +86,7 @@ def test_an_executor_that_takes_no_tasks_is_an_error() -> None:
 
 
 def test_a_second_worker_starts_only_where_it_pays(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(parallel, "_count_cores", lambda: 2)
+    monkeypatch.setattr(parallel, "count_cores", lambda: 2)
     assert [choose_workers(tasks, 500) for tasks in (0, 262, 1000, 9000)] == [1, 1, 2, 2]
     with open_processes(1) as executor:
         assert executor is None

@@ -235,9 +235,7 @@ def build_configurations(raw: Path, *others: NormalisedDocument) -> pd.DataFrame
     loaded = {loaded.document_id: loaded for loaded in [*others, *load_documents(raw)]}
     documents = [loaded.document for loaded in loaded.values()]
     with open_memory_store() as store:
-        check_documents(
-            documents, lambda document: loaded[document.document_id], load_vocabulary(), store
-        )
+        check_documents(documents, loaded.values(), load_vocabulary(), store)
         return to_pandas(store.fetch("configurations"))
 
 

@@ -10,7 +10,7 @@ import pandas as pd
 import pytest
 from ipu_results.errors import CatalogueError, DamagedDocumentError
 from ipu_results.ground.sql import open_engine
-from ipu_results.recompute.run import Recomputer, open_recomputer
+from ipu_results.recompute.run import Recomputation, Recomputer, open_recomputer
 from ipu_results.store.tables import build_arrow_tables
 
 from tests.conftest import (
@@ -153,7 +153,7 @@ def test_invalid_claim_is_named(
 )
 def test_invalid_recomputation_is_named(sql: str, message: str, recomputer: Recomputer) -> None:
     with pytest.raises(DamagedDocumentError, match=r"^some-document: some\.sql: ") as caught:
-        recomputer.run(sql, "one", "some-document", "some")
+        recomputer.run([Recomputation(sql, "one", "some-document", "some")])
     assert message in str(caught.value)
 
 

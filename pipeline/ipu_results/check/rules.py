@@ -17,7 +17,13 @@ import pandas as pd
 import pyarrow as pa
 
 from ipu_results.ground.files import SCHEMA
-from ipu_results.ground.sql import STAGED, create_table, open_database, open_engine
+from ipu_results.ground.sql import (
+    STAGED,
+    create_table,
+    map_statements,
+    open_database,
+    open_engine,
+)
 from ipu_results.ground.statements import define_macros, execute_text
 from ipu_results.schema import (
     DETAIL,
@@ -93,9 +99,12 @@ def find_flags(connection: duckdb.DuckDBPyConnection, rules: Sequence[Rule] = RU
         execute_text(connection, view.path, f"CREATE TABLE {view.sql_name} AS {view.sql}")
     found = replace(FLAGS, schema=RULES_SCHEMA)
     connection.execute(sql_table(found)[0])
-    for rule in rules:
+
+    def insert_flags(cursor: duckdb.DuckDBPyConnection, rule: Rule) -> None:
         flags = f"SELECT '{rule.id}' AS rule, * FROM ({rule.statement})"
-        execute_text(connection, rule.path, f"INSERT INTO {found.sql_name} BY NAME {flags}")
+        execute_text(cursor, rule.path, f"INSERT INTO {found.sql_name} BY NAME {flags}")
+
+    map_statements(connection, STAGED, insert_flags, rules)
     ordered = f"FROM {found.sql_name} ORDER BY {', '.join(FLAGS.key)}"
     connection.execute(f"CREATE TABLE {FLAGS.sql_name} AS {ordered}")
 

@@ -8,7 +8,8 @@ from __future__ import annotations
 import os
 import pickle
 import signal
-from collections.abc import Callable, Generator, Iterator, Sequence
+from collections import deque
+from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from concurrent.futures import BrokenExecutor, Executor, Future, ProcessPoolExecutor, as_completed
 from contextlib import contextmanager
 from multiprocessing import active_children, get_context
@@ -19,6 +20,7 @@ from ipu_results.errors import IpuResultsError, WorkerError, WorkerLostError
 T = TypeVar("T")
 R = TypeVar("R")
 
+WAITING = 64  # tasks that are submitted and not taken
 KILLED = "a worker process was killed, perhaps for lack of memory; use fewer workers"
 
 
@@ -53,6 +55,30 @@ def run_tasks(
             yield _take_result(future, name(futures.pop(future)))
     finally:
         for future in futures:
+            future.cancel()
+
+
+def run_in_order(
+    function: Callable[[T], R], tasks: Iterable[T], executor: Executor | None = None
+) -> Iterator[R]:
+    """Yield the results in the order of the tasks, of which WAITING at most are in memory.
+
+    Raises what `run_tasks` raises.
+    """
+    if executor is None:
+        yield from map(function, tasks)
+        return
+    waiting: deque[Future[R]] = deque()
+    try:
+        for task in tasks:
+            with _block_interrupts():
+                waiting.append(_submit(executor, function, task))
+            if len(waiting) == WAITING:
+                yield _take_result(waiting.popleft(), str(task))
+        while waiting:
+            yield _take_result(waiting.popleft(), "the last tasks")
+    finally:
+        for future in waiting:
             future.cancel()
 
 
@@ -100,10 +126,10 @@ def open_processes(workers: int) -> Iterator[Executor | None]:
 
 def choose_workers(tasks: int, tasks_per_worker: int) -> int:
     """Return how many processes pay: one a core, and each with enough tasks to be worth starting."""
-    return max(1, min(_count_cores(), tasks // tasks_per_worker))
+    return max(1, min(count_cores(), tasks // tasks_per_worker))
 
 
-def _count_cores() -> int:
+def count_cores() -> int:
     """Return the number of cores that this process may use."""
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 

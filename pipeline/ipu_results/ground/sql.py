@@ -5,16 +5,19 @@ from __future__ import annotations
 import re
 import threading
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager, suppress
 from types import MappingProxyType
-from typing import Any
+from typing import Any, TypeVar
 
 import duckdb
 import pyarrow as pa
 
 from ipu_results.errors import QueryError
 from ipu_results.ground.renamed import describe_column, describe_relation
+
+T = TypeVar("T")
+R = TypeVar("R")
 
 HINT = re.compile(r"^\s*((?:Did you mean|Candidate)[^\n]*(?:\n\t[^\n]+)*)", re.MULTILINE)
 READ_ONLY = frozenset({duckdb.StatementType.SELECT, duckdb.StatementType.EXPLAIN})
@@ -126,6 +129,47 @@ def open_database(
         yield cursor
         cursor.execute("USE memory")
         cursor.execute(f"DETACH {name}")
+
+
+def map_statements(
+    connection: duckdb.DuckDBPyConnection,
+    database: str,
+    function: Callable[[duckdb.DuckDBPyConnection, T], R],
+    tasks: Iterable[T],
+    *,
+    reading: bool = False,
+) -> list[R]:
+    """Call a function with a cursor of the database and each task, on every core at once; with
+    `reading`, each cursor is in a transaction of its own.
+
+    Most statements of a build take longer to plan than to run, and one thread makes a plan. Results
+    are in the order of the tasks; the first error in this order is raised.
+    """
+    # queries need none of this
+    from concurrent.futures import ThreadPoolExecutor  # noqa: PLC0415
+    from queue import SimpleQueue  # noqa: PLC0415
+
+    from ipu_results.ground.parallel import count_cores  # noqa: PLC0415
+
+    cores = count_cores()
+    free: SimpleQueue[duckdb.DuckDBPyConnection] = SimpleQueue()
+
+    def run(task: T) -> R:
+        cursor = free.get()
+        try:
+            return function(cursor, task)
+        finally:
+            free.put(cursor)
+
+    with ExitStack() as stack:
+        for _ in range(cores):
+            cursor = stack.enter_context(connection.cursor())
+            cursor.execute(f"USE {database}")
+            if reading:
+                stack.enter_context(begin_reading(cursor))
+            free.put(cursor)
+        with ThreadPoolExecutor(cores) as pool:
+            return list(pool.map(run, tasks))
 
 
 def create_table(connection: duckdb.DuckDBPyConnection, name: str, rows: pa.Table) -> None:

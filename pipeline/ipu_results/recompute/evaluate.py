@@ -14,7 +14,7 @@ from ipu_results.errors import DamagedDocumentError
 from ipu_results.ground.files import load_schema_file
 from ipu_results.normalise import NormalisedDocument, list_passthrough
 from ipu_results.recompute.reasons import Finding, explain
-from ipu_results.recompute.run import Recomputed, Recomputer, open_recomputer
+from ipu_results.recompute.run import Recomputation, Recomputed, Recomputer, open_recomputer
 from ipu_results.recompute.verdict import (
     AXES,
     BASES,
@@ -114,14 +114,14 @@ def evaluate_claims(
     with open_recomputer(
         engine, names, printed, _apply_conditions(printed, conditions, known)
     ) as recomputer:
-        recomputed = {
-            claim["claim_id"]: _recompute(recomputer, claim, sql_texts) for claim in claims
-        }
+        of_claims = _recompute(recomputer, claims, sql_texts)
+        recomputed = {claim["claim_id"]: own for claim, own in zip(claims, of_claims, strict=True)}
         values = _judge_values(recomputer, known, recomputed)
         judged = [
             _judge(recomputer, claim, values[claim["claim_id"]], sql_texts) for claim in claims
         ]
-        resolved = [(row, _recompute(recomputer, row, sql_texts)) for row in contradictions]
+        of_contradictions = _recompute(recomputer, contradictions, sql_texts)
+        resolved = list(zip(contradictions, of_contradictions, strict=True))
     used = [
         (claim, [item.recomputed for item in values[claim["claim_id"]]]) for claim in claims
     ] + resolved
@@ -251,15 +251,19 @@ def _check_sql_files(rows: Sequence[Record], sql_texts: SqlTexts) -> None:
         )
 
 
-def _recompute(recomputer: Recomputer, row: Record, sql_texts: SqlTexts) -> list[Recomputed]:
-    """Return the values of the recomputation of a claim or contradiction, none if it has none."""
-    name = row["recomputation"]
-    document = _get_file_id(row)
-    return (
-        []
-        if name is None
-        else recomputer.run(sql_texts[document][name], row.get("claim_id"), document, name)
-    )
+def _recompute(
+    recomputer: Recomputer, rows: Sequence[Record], sql_texts: SqlTexts
+) -> list[list[Recomputed]]:
+    """Return the values of the recomputation of each claim or contradiction, none if it has none."""
+    tasks = {}
+    for position, row in enumerate(rows):
+        name = row["recomputation"]
+        document = _get_file_id(row)
+        if name is not None:
+            sql = sql_texts[document][name]
+            tasks[position] = Recomputation(sql, row.get("claim_id"), document, name)
+    values = dict(zip(tasks, recomputer.run(list(tasks.values())), strict=True))
+    return [values.get(position, []) for position in range(len(rows))]
 
 
 def _format_values(

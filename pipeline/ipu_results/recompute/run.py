@@ -29,6 +29,7 @@ import math
 import re
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import duckdb
@@ -37,7 +38,14 @@ import pyarrow as pa
 
 from ipu_results.errors import DamagedDocumentError, QueryError
 from ipu_results.ground.physics import round_derived
-from ipu_results.ground.sql import ATTACHED, begin_reading, create_table, fetch_rows, open_database
+from ipu_results.ground.sql import (
+    ATTACHED,
+    begin_reading,
+    create_table,
+    fetch_rows,
+    map_statements,
+    open_database,
+)
 from ipu_results.ground.statements import define_macros, run_statement
 from ipu_results.recompute.verdict import AXES, HOLDS, Axes
 from ipu_results.schema import DETAIL, VIEWS, View, quote, table
@@ -71,6 +79,7 @@ OPTIONAL_COLUMNS = {
     "stand_in": "VARCHAR",
     **dict.fromkeys(AXES, "VARCHAR"),
 }
+RECOMPUTING = "recomputing"  # the database of what recomputations see
 MACROS = "claims/macros.sql"
 DEPARTURES = "claims/departures.sql"
 # a row that a user handed in changes no verdict
@@ -117,6 +126,33 @@ class Recomputed(NamedTuple):
         return {**record, "value": round_derived(self.value)}
 
 
+@dataclass(frozen=True, slots=True)
+class Recomputation:
+    """The statement of a file `name`.sql of a document, run for one claim or for none."""
+
+    sql: str
+    claim_id: str | None
+    document: str
+    name: str
+
+    @property
+    def place(self) -> str:
+        return f"{self.name}.sql"
+
+
+def _fetch(
+    connection: duckdb.DuckDBPyConnection, task: Recomputation
+) -> tuple[dict[str, str], list[tuple[Any, ...]]]:
+    """Return the columns with their types, and the rows, of a recomputation."""
+    claim = "NULL" if task.claim_id is None else quote(task.claim_id)
+    try:
+        connection.execute(f"SET VARIABLE claim_id = {claim}")
+        return fetch_rows(connection, task.sql)
+    except (QueryError, duckdb.Error) as error:
+        message = str(error)
+        raise DamagedDocumentError(message, document=task.document, place=task.place) from error
+
+
 class Recomputer:
     """Runs recomputations.
 
@@ -128,26 +164,23 @@ class Recomputer:
         self._tables = tables
         self._keys: dict[str, frozenset[str]] = {}
 
-    def run(self, sql: str, claim_id: str | None, document: str, name: str) -> list[Recomputed]:
-        """Return the values of one recomputation, none if the rows that it needs are not in the
+    def run(self, tasks: Sequence[Recomputation]) -> list[list[Recomputed]]:
+        """Return the values of each recomputation, none if the rows that it needs are not in the
         build.
 
-        Raises DamagedDocumentError, naming the file, if it fails, returns other columns than
+        Raises DamagedDocumentError, naming the file, if one fails, returns other columns than
         COLUMNS and OPTIONAL_COLUMNS, or names no inputs or one that is not in the build.
         """
-        try:
-            self._connection.execute(
-                f"SET VARIABLE claim_id = {'NULL' if claim_id is None else quote(claim_id)}"
-            )
-            columns, rows = fetch_rows(self._connection, sql)
-        except (QueryError, duckdb.Error) as error:
-            raise DamagedDocumentError(
-                str(error), document=document, place=f"{name}.sql"
-            ) from error
+        fetched = map_statements(self._connection, RECOMPUTING, _fetch, tasks, reading=True)
+        return [self._check(task, *rows) for task, rows in zip(tasks, fetched, strict=True)]
+
+    def _check(
+        self, task: Recomputation, columns: Mapping[str, str], rows: Sequence[tuple[Any, ...]]
+    ) -> list[Recomputed]:
         named = [dict(zip(columns, row, strict=True)) for row in rows]
         valued = [row for row in named if row.get("value") is not None]
         if message := _find_fault(columns, valued) or self._find_unknown_input(valued):
-            raise DamagedDocumentError(message, document=document, place=f"{name}.sql")
+            raise DamagedDocumentError(message, document=task.document, place=task.place)
         return [Recomputed(**{**row, "inputs": _split_inputs(row["inputs"])}) for row in valued]
 
     def find_departures(
@@ -216,7 +249,7 @@ def open_recomputer(
     each is judged by.
     """
     sql_names = {name: table(name).sql_name for name in names}
-    with open_database(engine, "recomputing", DETAIL) as connection:
+    with open_database(engine, RECOMPUTING, DETAIL) as connection:
         for name, sql_name in sql_names.items():
             rows = f"{ATTACHED}.{sql_name}{RECORD if name == 'results' else ''}"
             connection.execute(f"CREATE VIEW {sql_name} AS FROM {rows}")

@@ -212,6 +212,7 @@ RUN_ID = table("runs").column("run_id").pattern or ""  # names the folder of a f
 RUN_ATTACHMENTS = frozenset({"blocks.jsonl", "stamps.parquet"})
 RUN_FILES = RUN_ATTACHMENTS | {"record.json", "record.json.toml", "points.csv", "points.csv.toml"}
 PART = ".part"  # ends the folder name of a bundle that is being written
+CACHE = ".cache"  # the folder of read documents; in raw/ if one of its folders is built alone
 # lists the public documents that are known to exist; it is not a sidecar
 REGISTER = "register.toml"
 BUNDLE = "submission.toml"  # describes a bundle that a user handed in; it is not a sidecar
@@ -452,7 +453,7 @@ def _files(raw: Path, pattern: str) -> Iterator[Path]:
         folders = path.relative_to(raw).parent.parts
         if path.is_dir() or path.name == BUNDLE or path == raw / REGISTER:
             continue
-        if not any(folder.endswith((UNFINISHED, PART)) for folder in folders):
+        if not any(folder.endswith((UNFINISHED, PART, CACHE)) for folder in folders):
             yield path
 
 

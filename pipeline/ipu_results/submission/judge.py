@@ -60,7 +60,7 @@ def read_bundle(bundle: Bundle) -> ReadBundle:
         published = msgspec.structs.replace(document, kind="transcription")
         loaded = load_document(published, vocabulary)
     with open_memory_store() as store:
-        checked = check_documents([published], lambda _: loaded, vocabulary, store)
+        checked = check_documents([published], [loaded], vocabulary, store)
         [accepted] = checked.documents
         tables = {name: store.fetch(name) for name in COMPARED}
         return ReadBundle(loaded.results, loaded.rejected, accepted.rejected, tables)
