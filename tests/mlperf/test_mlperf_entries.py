@@ -75,8 +75,6 @@ def test_paths_without_an_entry_are_findings() -> None:
     inventory = find_entries(paths, RULES, "v2.0")
     assert [each.full_path for each in inventory.entries] == ["A/results/s/bert"]
     assert inventory.findings == (
-        FileFinding("A/code", "is in a submitter's folder; ignored"),
-        FileFinding("A/benchmarks/resnet", "is in a submitter's folder; ignored"),
         FileFinding(
             "A/results/s/notes", "has no result_*.txt and is not a known benchmark; ignored"
         ),
@@ -346,7 +344,7 @@ def test_unprintable_name_is_escaped(tmp_path: Path) -> None:
     assert texts(score(tmp_path))[-1] == r"ACME/results/a\udcff\n1/resnet: has no logs"
 
 
-def test_rounds_are_at_the_top_or_one_below(tmp_path: Path) -> None:
+def test_rounds_are_at_the_top_or_a_few_folders_below(tmp_path: Path) -> None:
     top = tmp_path / "all"
     entry(top / "training_results_v2.0", FIVE)
     for root, round_folder in ((top, "training_results_v2.0"), (top / "training_results_v2.0", "")):
@@ -356,5 +354,7 @@ def test_rounds_are_at_the_top_or_one_below(tmp_path: Path) -> None:
             "2.0",
             12.0,
         )
+    deep = tmp_path / "deep"
+    top.rename(put(deep, "1/2/3/4", "").with_name("all"))
     with pytest.raises(UnrecognisedDocumentError, match="has no entry"):
-        score(tmp_path)
+        score(deep)

@@ -21,6 +21,7 @@ import msgspec
 from ipu_results.ground.limits import MAX_EVALUATION, MAX_EVALUATIONS, MAX_LOG_LINE
 
 MARK = b":::MLLOG "
+ANY_MARK = b":::ML"
 OLD_SYNTAX = {b":::MLPv0.5": "v0.5", b":::MLL ": "v0.6"}
 CHUNK = 4 * 2**20  # bytes read at once: most logs are smaller
 MS_PER_MINUTE = 60_000
@@ -58,15 +59,23 @@ EVALUATION_KEYS = ("eval_accuracy", "eval_error")
 PLANNED_STEPS = "opt_learning_rate_training_steps"
 NUMBER_KEYS = ("train_samples", PLANNED_STEPS)
 TIME_KEYS = ("run_start", "run_stop", "init_start", "init_stop")
-BENCHMARK = "submission_benchmark"
+BENCHMARK, DIVISION = "submission_benchmark", "submission_division"
 # the others are not read
-KEYS = {*TIME_KEYS, *EVALUATION_KEYS, *NUMBER_KEYS, "global_batch_size", "seed", BENCHMARK}
+KEYS = {
+    *TIME_KEYS,
+    *EVALUATION_KEYS,
+    *NUMBER_KEYS,
+    "global_batch_size",
+    "seed",
+    BENCHMARK,
+    DIVISION,
+}
 # 2001 to 5138 in seconds; in milliseconds the first three years of the clock
 SECONDS_FROM, SECONDS_TO = 1e9, 1e11
 
 
 class LineTooLongError(ValueError):
-    """A line does not end within MAX_LOG_LINE bytes."""
+    """A line with a mark does not end within MAX_LOG_LINE bytes."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,7 +98,8 @@ class Log:
     `evaluations` are those up to the end of the run, the last one last. `planned_steps` are those
     of the learning rate schedule. `seed` is the first one logged, `seeds` the number of different
     ones. `start_ms` and `stop_ms` are the times of the lines that begin and end the run.
-    `benchmark` is the one that the log names, which is compared with its folder and never a source.
+    `benchmark` and `division` are those that the log names, which are compared with its folder and
+    its system.
     `problem` is why the log cannot be scored whatever its status; `findings` are notes that do not
     matter to the score.
     """
@@ -107,6 +117,7 @@ class Log:
     start_ms: float | None = None
     stop_ms: float | None = None
     benchmark: str | None = None
+    division: str | None = None
     problem: str | None = None
     findings: tuple[str, ...] = ()
     sha256: str | None = None
@@ -149,6 +160,10 @@ def split_blocks(chunks: Iterable[bytes]) -> Iterator[tuple[int, bytes]]:
         # A CR at the very end may be the first half of a CR LF.
         cut = max(data.rfind(b"\n"), data.rfind(b"\r", 0, len(data) - 1)) + 1
         rest = data[cut:]
+        if len(rest) > MAX_LOG_LINE:
+            # Of a line only what follows its last mark matters, or else its end, where one begins.
+            at = rest.rfind(ANY_MARK)
+            rest = rest[at if at >= 0 else -len(MARK) :]
         if len(rest) > MAX_LOG_LINE:
             raise LineTooLongError(f"a line is longer than {MAX_LOG_LINE:,} bytes")
         if cut:
@@ -224,7 +239,7 @@ class _Reader:
         self.batch_sizes: set[float | None] = set()
         self.seeds: dict[bytes, None] = {}
         self.marks: Counter[str] = Counter()
-        self.benchmark: str | None = None
+        self.named_as: dict[str, str] = {}
         self.evaluations: deque[tuple[bool, float, bytes]] = deque(maxlen=MAX_EVALUATIONS)
 
     def read_block(self, number: int, block: bytes) -> None:
@@ -262,9 +277,9 @@ class _Reader:
             self.batch_sizes.add(_parse_number(parse_object(text).get("value")))
         elif key in NUMBER_KEYS:
             self.numbers[key] = _parse_number(parse_object(text).get("value"))
-        elif key == BENCHMARK:
-            name = parse_object(text).get("value")
-            self.benchmark = name if isinstance(name, str) else None
+        elif key in {BENCHMARK, DIVISION}:
+            if isinstance(name := parse_object(text).get("value"), str):
+                self.named_as[key] = name
         else:
             self.marks[key] += 1
             if "run_stop" not in self.times:  # of several ends of a run the first one counts
@@ -285,7 +300,8 @@ class _Reader:
             seeds=len(self.seeds),
             start_ms=self.times.get("run_start"),
             stop_ms=self.times.get("run_stop"),
-            benchmark=self.benchmark,
+            benchmark=self.named_as.get(BENCHMARK),
+            division=self.named_as.get(DIVISION),
             problem=self._describe_problem(),
             findings=tuple(self._list_findings()),
         )
@@ -293,12 +309,8 @@ class _Reader:
     def _list_findings(self) -> Iterator[str]:
         if len(self.batch_sizes) > 1:
             yield "logs several global batch sizes; none is used"
-        for key, which in (
-            ("run_start", "the last one before the run_stop"),
-            ("run_stop", "the first one"),
-        ):
-            if self.marks[key] > 1:
-                yield f"has {self.marks[key]} {key} lines; {which} counts"
+        if (starts := self.marks["run_start"]) > 1:
+            yield f"has {starts} run_start lines; the last one before the run_stop counts"
         start = self.times.get("run_start", 0.0)
         if SECONDS_FROM <= start < SECONDS_TO:
             yield "its times may be in seconds; they are read as milliseconds"
@@ -328,8 +340,11 @@ class _Reader:
                 if self.old_syntax
                 else "holds no :::MLLOG line"
             )
-        more = f" and {self.broken - MAX_NAMED} more" if self.broken > MAX_NAMED else ""
-        return f"{'; '.join(self.named)}{more}" if self.broken else None
+        if self.broken:
+            more = f" and {self.broken - MAX_NAMED} more" if self.broken > MAX_NAMED else ""
+            return f"{'; '.join(self.named)}{more}"
+        stops = self.marks["run_stop"]
+        return f"has {stops} run_stop lines: more than one run" if stops > 1 else None
 
     def _measure_minutes(self, start: str, stop: str) -> float | None:
         if start not in self.times or stop not in self.times:

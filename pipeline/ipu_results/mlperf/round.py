@@ -23,12 +23,14 @@ from ipu_results.errors import DocumentError, UnrecognisedDocumentError
 from ipu_results.ground.parallel import run_tasks
 from ipu_results.mlperf.archive import Progress, has_archive_suffix, read_archive
 from ipu_results.mlperf.entries import (
+    NO_ROUND,
     POWER_FOLDER,
     Entry,
     FileFinding,
     RoundInventory,
     System,
     find_entries,
+    parse_round,
     read_system,
 )
 from ipu_results.mlperf.log import Log, read_log
@@ -41,8 +43,14 @@ from ipu_results.mlperf.rules import (
     load_rules,
     summarise_findings,
 )
-from ipu_results.mlperf.score import ScoredEntry, TrainingRun, find_shared_logs, score_entry
-from ipu_results.mlperf.tree import Listing, LocalTree, read_small_file
+from ipu_results.mlperf.score import (
+    ScoredEntry,
+    TrainingRun,
+    find_shared_logs,
+    score_entry,
+    select_used,
+)
+from ipu_results.mlperf.tree import Listing, LocalTree, find_tree, read_small_file
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -84,25 +92,32 @@ def score_path(
     *,
     digests: bool = False,
     round_: str | None = None,
+    ruleset: str | None = None,
     missing: Iterable[str] = (),
     progress: Progress = lambda *_: None,
 ) -> ScoredRound:
     """Score every entry under a folder, or in a tar archive, which is read in one pass and
     without `executor`, the workers that read logs: this process does where there is none.
 
-    `round_` is the round of a checkout whose name has none, `digests` adds the sha256 of each log,
+    `round_` is the round of a checkout whose name has none, `ruleset` the round whose rules hold
+    where it is not the entry's own, `digests` adds the sha256 of each log,
     `progress` counts entries or megabytes of an archive. `missing` are logs that are left out as if
     their content were absent; an entry with such a log has no score. Raises
     UnrecognisedDocumentError without any entry, DocumentTooLargeError and DamagedDocumentError for
     an archive, and what `run_tasks` raises.
     """
     if not is_archive(path):
-        tree = LocalTree(os.path.abspath(path) if path else path)
         return score_tree(
-            tree, executor, digests=digests, round_=round_, missing=missing, progress=progress
+            find_tree(path),
+            executor,
+            digests=digests,
+            round_=round_,
+            ruleset=ruleset,
+            missing=missing,
+            progress=progress,
         )
     contents = read_archive(path, digests=digests, progress=progress)
-    rules = load_rules()
+    rules = load_rules(ruleset)
     name = round_ or PurePosixPath(path).name
     inventory = take_inventory(contents.listing(), rules, name, missing)
 
@@ -123,12 +138,19 @@ def score_tree(
     *,
     digests: bool = False,
     round_: str | None = None,
+    ruleset: str | None = None,
     missing: Iterable[str] = (),
     progress: Progress = lambda *_: None,
 ) -> ScoredRound:
     """Score every entry under `tree`, as `score_path` does."""
-    rules = load_rules()
-    inventory = take_inventory(tree.listing(), rules, round_ or tree.name, missing)
+    rules = load_rules(ruleset)
+    name = round_ or tree.name
+    if tree.logs:
+        entry = Entry("", parse_round(name), "", "", tree.part, tree.logs, loose=tree.part)
+        unnamed = () if entry.round else (FileFinding(tree.part, NO_ROUND),)
+        inventory = RoundInventory((entry,), unnamed)
+    else:
+        inventory = take_inventory(tree.listing(), rules, name, missing)
     tasks = [EntryTask(tree, entry, digests) for entry in inventory.entries]
     scored: dict[Entry, ScoredEntry] = {}
     small_file = partial(read_small_file, tree)
@@ -229,6 +251,7 @@ def _describe(error: Exception) -> str:
 
 
 Record = dict[str, Any]
+NO_SUMMARY: Record = {}
 
 CITE = (
     f"Minutes {NOT_VERIFIED}. To cite them, use the attribution of --format csv, json or parquet."
@@ -236,6 +259,12 @@ CITE = (
 MAIN_COLUMNS = tuple(
     "round submitter division system benchmark accelerators accelerator framework n_runs n_success"
     " minutes path".split()
+)
+SUMMARY = tuple(  # of an entry, by the module `summary`
+    "distinct_logs shared_logs distinct_seeds normalised reference_to_converge reference_method"
+    " expected_scaling_factor minutes_per_sample minutes_per_sample_low minutes_per_sample_high"
+    " speed_runs startup_minutes wait_minutes no_speed_reason minutes_low minutes_high"
+    " interval_method interval_runs no_interval_reason".split()
 )
 COLUMNS = {
     "mlperf_entries": (
@@ -252,6 +281,7 @@ COLUMNS = {
         *"accelerator_memory_type accelerator_interconnect host_memory host_network hardware_notes".split(),
         *"software_notes energy_j".split(),
         *"system_path system_sha256 scaling_sha256 findings attribution".split(),
+        *SUMMARY,
     ),
     "mlperf_runs": (
         *"round path file minutes status counted reason init_minutes global_batch_size epochs"
@@ -262,11 +292,24 @@ COLUMNS = {
     ),
 }
 # columns that follow from others and are not in derived files
-GENERATED = {"mlperf_entries": ("findings", "attribution"), "mlperf_runs": ()}
+GENERATED = {"mlperf_entries": ("findings", "attribution", *SUMMARY), "mlperf_runs": ()}
 
 
-def entry_record(scored: ScoredEntry, retrieved: date | None = None) -> Record:
-    """Return one entry.
+def entry_records(
+    entries: Sequence[ScoredEntry], ruleset: str | None = None, retrieved: date | None = None
+) -> list[Record]:
+    """Return a record for each entry, with what the runs of all of them say."""
+    # Imported here: it loads numpy, which a worker must not.
+    from ipu_results.mlperf.summary import summarise_entries  # noqa: PLC0415
+
+    summaries = summarise_entries(entries, load_rules(ruleset))
+    return [entry_record(each, retrieved, summaries[each.entry]) for each in entries]
+
+
+def entry_record(
+    scored: ScoredEntry, retrieved: date | None = None, summary: Record = NO_SUMMARY
+) -> Record:
+    """Return one entry, with the columns of a summary where there is one.
 
     Minutes are unrounded; per-run figures are as logged, without the scaling factor.
     """
@@ -276,30 +319,39 @@ def entry_record(scored: ScoredEntry, retrieved: date | None = None) -> Record:
     named_alike = asdict(system) | {
         name: getattr(scored, name) for name in columns if hasattr(scored, name)
     }
-    record = named_alike | {
-        "round": entry.round,
-        "submitter": system.submitter or entry.submitter,
-        "system": system.name,
-        "n_runs": len(scored.runs),
-        "path": entry.path,
-        "submitter_folder": entry.submitter,
-        "logs_present": len(entry.logs),
-        "logs_missing": len(entry.missing),
-        "no_score_reason": scored.reason,
-        "findings": summarise_findings(
-            scored.scaling_factor, (run.findings for run in scored.runs)
-        ),
-        "quality_check": scored.quality.check,
-        "system_path": f"{entry.submitter}/systems/{entry.system}.json",
-        "system_sha256": system.sha256,
-    }
+    record = (
+        named_alike
+        | summary
+        | {
+            "round": entry.round,
+            "submitter": system.submitter or entry.submitter or None,
+            "system": system.name,
+            "n_runs": len(scored.runs),
+            "path": entry.path,
+            "submitter_folder": entry.submitter,
+            "logs_present": len(entry.logs),
+            "logs_missing": len(entry.missing),
+            "no_score_reason": scored.reason,
+            "findings": summarise_findings(
+                scored.scaling_factor,
+                None if scored.minutes is None else summary.get("expected_scaling_factor"),
+                [run.findings for run in scored.runs],
+                [run.log.seed for run in scored.runs],
+                [run.log.minutes for run in select_used(scored.runs)],
+            ),
+            "quality_check": scored.quality.check,
+            "system_path": entry.system_file,
+            "system_sha256": system.sha256,
+        }
+    )
     for index, prefix in enumerate(("quality", "second_quality")):
         target = scored.targets[index] if len(scored.targets) > index else None
         record[f"{prefix}_metric"] = None if target is None else target.metric
         record[f"{prefix}_target"] = None if target is None else target.target
         record[f"{prefix}_reached"] = None if target is None else scored.quality.values[index]
     record["attribution"] = format_attribution(record, None, retrieved)
-    return {name: record[name] for name in columns}
+    # without a summary, what `make_derived.py` keeps
+    return {name: record.get(name) for name in columns if summary or name in record}
 
 
 def run_records(scored: ScoredEntry) -> list[Record]:
