@@ -155,7 +155,13 @@ def test_an_invalid_run_counts_as_one_of_the_slowest(
         (line("run_start") + stop(5), "has no init_start and init_stop"),
         (b"", "holds no :::MLLOG line"),
         (b":::MLLOG", "holds no :::MLLOG line"),
-        (b":::MLPv0.5.0 resnet 1 run_start\n", "has the syntax of v0.5"),
+        (b":::MLPv0.5.0 resnet 1 run_start\n", "has run_start and no run_stop"),
+        (
+            b":::MLL 1.0 run_start: {",
+            "line 1 is not JSON: Expecting property name enclosed in double quotes: line 1 column 2 (char 1)",
+        ),
+        (b":::MLL 1.0 run_start: [1]", "line 1 is not a JSON object"),
+        (b":::MLL later run_start: {}", "line 1 is not of the form of v0.5 or v0.6"),
         (
             log(10) + b':::MLLOG {"key": \n',
             "line 7 is not JSON: Expecting value: line 1 column 8 (char 7)",

@@ -303,7 +303,7 @@ ENTRIES_PER_WORKER = 500  # a round has at most 262, on which two workers are ha
 
 
 def _parse_round(_: click.Context, param: click.Parameter, value: str | None) -> str | None:
-    from ipu_results.mlperf.entries import parse_round
+    from ipu_results.mlperf.rules import parse_round
 
     version = parse_round(value) if value else None
     if value and version is None:

@@ -46,8 +46,8 @@ def score_mlperf(
     """
     # Imported here: a worker process imports this module too, and must not load pandas.
     try:
-        from ipu_results.mlperf.entries import parse_round  # noqa: PLC0415
         from ipu_results.mlperf.round import build_entry_frame, entry_records, score_path  # noqa: PLC0415
+        from ipu_results.mlperf.rules import parse_round  # noqa: PLC0415
     except ModuleNotFoundError as error:
         raise explain_missing(error, "ingest") from error
 

@@ -9,8 +9,8 @@ import argparse
 import sys
 
 from ipu_results.errors import IpuResultsError
-from ipu_results.mlperf.entries import parse_round
 from ipu_results.mlperf.round import entry_records, format_scores, run_records, score_path
+from ipu_results.mlperf.rules import parse_round
 
 
 def _parse_version(text: str) -> str:

@@ -134,9 +134,6 @@ def _parse_whole(value: Any) -> int | None:
     return int(match[1]) if match else None
 
 
-VERSION = r"([0-9]{1,3}\.[0-9]{1,3})(?:\.[0-9]{1,3})?(?![\d.]*\d)"
-ROUND = re.compile(rf"(?<![A-Za-z\d.])v{VERSION}", re.I)
-BARE_ROUND = re.compile(rf"(?<![\d.]){VERSION}")
 LOG_PATTERN = "result_*.txt"
 SCALING_FILE = "scaling.json"
 MAX_DEPTH = 5  # of a submitter: v0.5 has v0.5.0/google/cloud_v2.8/gnmt-tpuv2-8/results
@@ -146,6 +143,7 @@ UNSAFE_PARTS = frozenset({"", ".", ".."})
 FOLDER_DEPTHS = (("results", 4), ("results", 3), ("results", 2), ("systems", 2))
 FILE_DEPTHS = (("results", 5), ("systems", 3), ("results", 7), ("results", 6), ("results", 4))
 POWER_FOLDER, POWER_DEPTH = "power", 3
+OTHER_SUITE = "is refused: it holds {} results; only MLPerf Training is scored"
 NO_ROUND = "names no round; pass one with --round"
 
 
@@ -284,7 +282,7 @@ def find_entries(
     findings = [FileFinding(path, "is not a plain relative path; ignored") for path in unsafe]
     for root, folder in folders.items():
         round_folder = "/".join(root)
-        round_ = parse_round(round_folder) or parse_round(name)
+        round_ = rules.find_round((*root, name))
         is_scored, message = _check_round(round_folder or name, round_, folder, rules)
         if message:
             findings.append(FileFinding(round_folder or name or ".", message))
@@ -292,14 +290,6 @@ def find_entries(
             entries += _list_entries(round_folder, round_, folder, rules)
             findings += _find_gaps(round_folder, folder, rules)
     return RoundInventory(tuple(sorted(entries, key=_entry_key)), tuple(findings))
-
-
-def parse_round(name: str) -> str | None:
-    """Return `2.0` for `training_results_v2.0`, `v2.0.0` or `2.0`; None for no version, or several
-    without v.
-    """
-    versions = ROUND.findall(name) or BARE_ROUND.findall(name)
-    return versions[0] if len(set(versions)) == 1 else None
 
 
 def locate(path: str) -> Location | None:
@@ -346,19 +336,11 @@ def _check_round(
 ) -> tuple[bool, str | None]:
     """Return whether a round is scored, and what there is to note about it."""
     if suite := _find_other_suite(name, folder, rules):
-        return False, f"is refused: it holds {suite} results; only MLPerf Training is scored"
+        return False, OTHER_SUITE.format(suite)
     if round_ is None:
         return True, NO_ROUND
-    if round_key(round_) < round_key(rules.first_round):
-        return (
-            False,
-            (
-                f"round {round_} is refused: its logs use an older syntax; v{rules.first_round} and"
-                " later are scored"
-            ),
-        )
-    if round_key(round_) > round_key(rules.last_round):
-        return True, f"round {round_} is later than v{rules.last_round}, the last known round"
+    if round_ not in rules.rounds:
+        return True, f"round {round_} is later than v{rules.rounds[-1]}, the last known round"
     return True, None
 
 

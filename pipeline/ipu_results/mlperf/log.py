@@ -22,9 +22,11 @@ from ipu_results.ground.limits import MAX_EVALUATION, MAX_EVALUATIONS, MAX_LOG_L
 
 MARK = b":::MLLOG "
 ANY_MARK = b":::ML"
-OLD_SYNTAX = {b":::MLPv0.5": "v0.5", b":::MLL ": "v0.6"}
+OLD_SYNTAX = {b":::MLPv0.5.0 ": "0.5", b":::MLL ": "0.6"}
+# v0.5 begins with the benchmark and has a place in the code before the key
+OLD_LINE = re.compile(rb"([a-z]\w* )?([\d.]+) (?:\(.*?\) )?(\w+)(?:: (.*))?")
 CHUNK = 4 * 2**20  # bytes read at once: most logs are smaller
-MS_PER_MINUTE = 60_000
+MS_PER_S, MS_PER_MINUTE = 1_000, 60_000
 MAX_NUMBER = 2**63  # batch sizes and sample counts are below; what is larger is an error of the log
 MAX_NAMED = 3  # broken lines that a problem names
 PROGRESS = {
@@ -99,7 +101,7 @@ class Log:
     of the learning rate schedule. `seed` is the first one logged, `seeds` the number of different
     ones. `start_ms` and `stop_ms` are the times of the lines that begin and end the run.
     `benchmark` and `division` are those that the log names, which are compared with its folder and
-    its system.
+    its system. `syntax` is the round of a log of v0.5 or v0.6.
     `problem` is why the log cannot be scored whatever its status; `findings` are notes that do not
     matter to the score.
     """
@@ -118,6 +120,7 @@ class Log:
     stop_ms: float | None = None
     benchmark: str | None = None
     division: str | None = None
+    syntax: str | None = None
     problem: str | None = None
     findings: tuple[str, ...] = ()
     sha256: str | None = None
@@ -174,17 +177,36 @@ def split_blocks(chunks: Iterable[bytes]) -> Iterator[tuple[int, bytes]]:
         yield number + _count_lines(before), rest + b"\n"
 
 
-def extract_marked(block: bytes) -> list[bytes]:
+def extract_marked(block: bytes, mark: bytes = MARK) -> list[bytes]:
     """Return the JSON texts of a block of whole lines, one per marked line."""
     if b"\r" in block:
         block = block.replace(b"\r", b"\n")
-    pieces = block.split(MARK)
+    pieces = block.split(mark)
     return [piece[:end] for piece in pieces[1:] if (end := piece.find(b"\n")) >= 0]
 
 
-def number_marked(block: bytes, first_line: int) -> list[int]:
+def rewrite_old(text: bytes) -> bytes:
+    """Return what follows the mark of v0.5 or v0.6 as the JSON of later rounds. Raises ValueError."""
+    match = OLD_LINE.fullmatch(text.strip())
+    if match is None:
+        raise ValueError("is not of the form of v0.5 or v0.6")
+    benchmark, seconds, key, printed = match.groups()
+    printed = printed or b"null"
+    fields = parse_object(printed if benchmark is None else b'{"value": %b}' % printed)
+    value = fields.get("value")
+    if benchmark is not None and isinstance(value, dict):
+        is_success = str(value.get("success")).lower() == "true"
+        status = "success" if is_success else "aborted"
+        fields["metadata"] = {"epoch_num": value.get("epoch"), "status": status}
+    elif benchmark is not None and key == b"run_stop":
+        fields["metadata"] = {"status": "success"}  # v0.5 says so, or says nothing
+    time = {"key": key.decode(), "time_ms": float(seconds) * MS_PER_S}
+    return msgspec.json.encode({**fields, **time})
+
+
+def number_marked(block: bytes, first_line: int, mark: bytes = MARK) -> list[int]:
     """Return the line number of each marked line of a block, in the order of `extract_marked`."""
-    pieces = block.split(MARK)
+    pieces = block.split(mark)
     numbers = []
     number = first_line + _count_lines(pieces[0])
     for piece in pieces[1:]:
@@ -232,7 +254,7 @@ class _Reader:
     def __init__(self) -> None:
         self.lines = self.broken = 0
         self.named: list[str] = []
-        self.old_syntax: str | None = None
+        self.syntax: str | None = None
         self.status: str | None = None
         self.times: dict[str, float] = {}
         self.numbers: dict[str, float | None] = {}
@@ -243,9 +265,12 @@ class _Reader:
         self.evaluations: deque[tuple[bool, float, bytes]] = deque(maxlen=MAX_EVALUATIONS)
 
     def read_block(self, number: int, block: bytes) -> None:
-        texts = extract_marked(block)
-        for index, text in enumerate(texts):
+        mark = MARK if MARK in block else next((old for old in OLD_SYNTAX if old in block), MARK)
+        self.syntax = OLD_SYNTAX.get(mark, self.syntax)
+        texts = extract_marked(block, mark)
+        for index, written in enumerate(texts):
             try:
+                text = written if mark == MARK else rewrite_old(written)
                 try:
                     line = decode_line(text)
                 except DECODE_ERRORS:
@@ -254,13 +279,10 @@ class _Reader:
                     self._read_line(line.key, line.time_ms, text)
             except (ValueError, RecursionError) as error:
                 if self.broken < MAX_NAMED:
-                    self.named.append(f"line {number_marked(block, number)[index]} {error}")
+                    line_number = number_marked(block, number, mark)[index]
+                    self.named.append(f"line {line_number} {error}")
                 self.broken += 1
         self.lines += len(texts)
-        if not texts and self.old_syntax is None:
-            self.old_syntax = next(
-                (version for mark, version in OLD_SYNTAX.items() if mark in block), None
-            )
 
     def _read_line(self, key: str, time_ms: float, text: bytes) -> None:
         if key in EVALUATION_KEYS:
@@ -302,6 +324,7 @@ class _Reader:
             stop_ms=self.times.get("run_stop"),
             benchmark=self.named_as.get(BENCHMARK),
             division=self.named_as.get(DIVISION),
+            syntax=self.syntax,
             problem=self._describe_problem(),
             findings=tuple(self._list_findings()),
         )
@@ -335,11 +358,7 @@ class _Reader:
 
     def _describe_problem(self) -> str | None:
         if not self.lines:
-            return (
-                f"has the syntax of {self.old_syntax}"
-                if self.old_syntax
-                else "holds no :::MLLOG line"
-            )
+            return "holds no :::MLLOG line"
         if self.broken:
             more = f" and {self.broken - MAX_NAMED} more" if self.broken > MAX_NAMED else ""
             return f"{'; '.join(self.named)}{more}"

@@ -24,13 +24,13 @@ from ipu_results.ground.parallel import run_tasks
 from ipu_results.mlperf.archive import Progress, has_archive_suffix, read_archive
 from ipu_results.mlperf.entries import (
     NO_ROUND,
+    OTHER_SUITE,
     POWER_FOLDER,
     Entry,
     FileFinding,
     RoundInventory,
     System,
     find_entries,
-    parse_round,
     read_system,
 )
 from ipu_results.mlperf.log import Log, read_log
@@ -146,7 +146,10 @@ def score_tree(
     rules = load_rules(ruleset)
     name = round_ or tree.name
     if tree.logs:
-        entry = Entry("", parse_round(name), "", "", tree.part, tree.logs, loose=tree.part)
+        if suite := rules.find_other_suite([tree.part]):
+            raise UnrecognisedDocumentError(OTHER_SUITE.format(suite), document=tree.part)
+        round_ = rules.find_round([name])
+        entry = Entry("", round_, "", "", tree.part, tree.logs, loose=tree.part)
         unnamed = () if entry.round else (FileFinding(tree.part, NO_ROUND),)
         inventory = RoundInventory((entry,), unnamed)
     else:

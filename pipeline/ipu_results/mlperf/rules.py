@@ -8,6 +8,7 @@ reached.
 
 from __future__ import annotations
 
+import re
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -30,6 +31,10 @@ SIZE_TOLERANCE = 0.1
 FACTOR_TOLERANCE = 1e-6  # a submitted factor has all digits or is rounded by hand
 NO_SEED = {None, "null", "None", "none"}
 MIN_BERT_SAMPLES = 100_000  # no BERT run ends before; smaller counts are steps or evaluations
+
+VERSION = r"([0-9]{1,3}\.[0-9]{1,3})(?:\.[0-9]{1,3})?(?![\d.]*\d)"
+ROUND = re.compile(rf"(?<![A-Za-z\d.])v{VERSION}", re.I)
+BARE_ROUND = re.compile(rf"(?<![\d.]){VERSION}")
 
 Progress = tuple[str, float]  # unit and count
 Values = tuple[float | None, ...]
@@ -124,8 +129,7 @@ class ComparableRounds:
 
 @dataclass(frozen=True)
 class Rules:
-    first_round: str
-    last_round: str
+    rounds: Sequence[str]
     normalised_from: str
     init_limit_minutes: Mapping[str, float]
     benchmarks: Mapping[str, Benchmark]
@@ -140,9 +144,17 @@ class Rules:
         """Return the benchmark of a folder; an unknown one is scored by the common rule."""
         return self.benchmarks.get(name) or Benchmark(name)
 
-    def init_limit(self, division: str | None) -> float:
+    def init_limit(self, division: str | None, round_: str | None) -> float:
         """Return the limit in minutes, the closed division's where the division is not known."""
-        return self.init_limit_minutes[division or CLOSED]
+        limits = self.init_limit_minutes
+        return limits.get(round_ or "") or limits[division or CLOSED]
+
+    def find_round(self, names: Iterable[str]) -> str | None:
+        """Return the first round that a name has: `cloud_v2.8` has none."""
+        last = round_key(self.rounds[-1])
+        versions = [version for name in names if (version := parse_round(name))]
+        known = (each for each in versions if each in self.rounds or round_key(each) > last)
+        return next(known, None)
 
     def find_other_suite(self, names: Iterable[str]) -> str | None:
         """Return the MLPerf suite that benchmark folders belong to if it is another one than
@@ -176,6 +188,14 @@ class Rules:
         return frozenset[str]().union(*self.other_suites.values()) & self.benchmarks.keys()
 
 
+def parse_round(name: str) -> str | None:
+    """Return `2.0` for `training_results_v2.0`, `v2.0.0` or `2.0`; None for no version, or several
+    without v.
+    """
+    versions = ROUND.findall(name) or BARE_ROUND.findall(name)
+    return versions[0] if len(set(versions)) == 1 else None
+
+
 def _has_begun(first: str | None, round_: str | None) -> bool:
     """Return whether what began in a round holds in another one; in an unknown round the newest
     holds.
@@ -194,11 +214,14 @@ def load_rules(ruleset: str | None = None) -> Rules:
     """Load the rules: of each round for its entries, or of the round `ruleset` for all."""
     data = load_schema_file("vocabulary/mlperf.toml")
     return Rules(
-        first_round=data["first_round"],
-        last_round=data["last_round"],
+        rounds=data["rounds"],
         normalised_from=data["normalised_from"],
         init_limit_minutes=data["init_limit_minutes"],
-        benchmarks=_read_benchmarks(data["benchmarks"], data["targets"], data["epochs"]),
+        benchmarks=_read_benchmarks(
+            data["benchmarks"],
+            [{"first_round": data["targets_from"], **target} for target in data["targets"]],
+            data["epochs"],
+        ),
         divisions=_map_spellings(data["divisions"]),
         availabilities=_map_spellings(data["availabilities"]),
         other_suites={suite: frozenset(names) for suite, names in data["other_suites"].items()},

@@ -11,7 +11,7 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from math import fsum
+from math import fsum, isfinite
 from statistics import fmean, stdev
 from types import MappingProxyType
 
@@ -113,7 +113,8 @@ def score_entry(
     `logs` and `powers` are by the file name of the log, `scaling` is the content of a scaling.json.
     """
     benchmark = _find_benchmark(entry.folder, logs.values(), rules)
-    round_ = rules.ruleset or entry.round
+    syntaxes = [log.syntax for log in logs.values() if log.syntax]
+    round_ = rules.ruleset or rules.find_round([*syntaxes, entry.round or ""])
     judge = partial(_judge_run, round_, benchmark, system.division, rules)
     runs = tuple(judge(file, log, powers.get(file, RunPower())) for file, log in logs.items())
     counted = [run for run in runs if run.counted]
@@ -282,7 +283,7 @@ def _judge_run(
     power: RunPower,
 ) -> TrainingRun:
     convergence, quality = measure_run(log, benchmark, round_)
-    reason = explain_not_counted(log, rules.init_limit(division)) or _explain_missed(
+    reason = explain_not_counted(log, rules.init_limit(division, round_)) or _explain_missed(
         log, benchmark, division, quality, round_
     )
     seconds = None if log.minutes is None else log.minutes * SECONDS_PER_MINUTE
@@ -291,7 +292,8 @@ def _judge_run(
     findings = list(log.findings)
     if log.benchmark is not None and rules.benchmark(log.benchmark).name != benchmark.name:
         findings.append(f"is a log of {log.benchmark} by its submission_benchmark")
-    is_checked = quality.check != NOT_CHECKED or not benchmark.targets
+    targets = benchmark.targets_in(round_, log.global_batch_size)
+    is_checked = quality.check != NOT_CHECKED or not targets
     if reason is None and division == CLOSED and not is_checked:
         what = "readable accuracy" if log.evaluations else "readable evaluation"
         findings.append(f"holds no {what}; its quality is not checked")
@@ -305,7 +307,7 @@ def _judge_run(
 def explain_not_counted(log: Log, limit: float) -> str | None:
     """Return why a run does not count, None where it does.
 
-    `limit` is that of the initialisation, in minutes.
+    `limit` is that of the initialisation, in minutes; infinity where a round logs none.
     """
     if log.problem is not None:
         return log.problem
@@ -327,9 +329,9 @@ def explain_not_counted(log: Log, limit: float) -> str | None:
         return "has no run_start before its run_stop"
     if log.minutes <= 0:
         return f"its run_stop is {'before' if log.minutes else 'at the time of'} its run_start"
-    if log.init_minutes is None:
+    if log.init_minutes is None and isfinite(limit):
         return "has no init_start and init_stop"
-    if log.init_minutes >= limit:
+    if log.init_minutes is not None and log.init_minutes >= limit:
         return f"its initialisation took {log.init_minutes:.1f} minutes, the limit is {limit:g}"
     return None
 

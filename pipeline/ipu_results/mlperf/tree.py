@@ -25,9 +25,9 @@ from ipu_results.mlperf.entries import (
     MAX_DEPTH,
     POWER_FOLDER,
     FileFinding,
-    parse_round,
 )
 from ipu_results.mlperf.log import CHUNK
+from ipu_results.mlperf.rules import parse_round
 
 # A pipe must not block, and a link is looked at before it is followed.
 OPEN_FLAGS = os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK | os.O_NOFOLLOW
