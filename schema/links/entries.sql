@@ -94,7 +94,7 @@ SELECT
     s.speed.high AS minutes_per_sample_high,
     coalesce(c.company, e.submitter) AS company,
     name_platform(e.platform_printed) AS platform,
-    name_chip(e.chip_printed) AS chip,
+    refine_chip(e.chip_printed, e.chip_memory, e.path) AS chip,
     nullif(m.original, e.result_id) AS same_as,
     coalesce(m.original = e.result_id, FALSE) AS usable,
     i.mlperf_id,

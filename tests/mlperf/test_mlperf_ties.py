@@ -233,14 +233,14 @@ def test_unscored_entry_makes_ranks_bounds() -> None:
     ]
 
 
-def test_published_ranks_are_within_the_bounds(query: Query) -> None:
+def test_ranks_are_those_of_the_public_table(query: Query) -> None:
     """By the public table, IPU-POD64 is 9th of 21 and 9th of 36."""
     rows = query(
-        "SELECT benchmark, 9 BETWEEN rank AND rank_at_most, entries + unscored FROM mlperf_ranking"
+        "SELECT benchmark, rank, rank_at_most, entries + unscored FROM mlperf_ranking"
         " WHERE round = '1.0' AND division = 'closed' AND scope = 'all-sizes'"
         " AND path LIKE '%ipu-pod64%' ORDER BY 1"
     )
-    assert rows == [("bert", True, 21), ("resnet", True, 36)]
+    assert rows == [("bert", 9, 9, 21), ("resnet", 9, 9, 36)]
 
 
 def test_entries_without_chips_are_ranked_by_nodes() -> None:

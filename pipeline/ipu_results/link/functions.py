@@ -42,7 +42,7 @@ def define_functions(connection: duckdb.DuckDBPyConnection, vocabulary: Vocabula
     """Define what the statements call of the vocabulary and of the rules of scores."""
     functions: dict[str, tuple[Callable[..., Any], Any, str]] = {
         "name_platform": (vocabulary.name_platform, ["VARCHAR"], "VARCHAR"),
-        "name_chip": (vocabulary.name_chip, ["VARCHAR"], "VARCHAR"),
+        "refine_chip": (vocabulary.refine_chip, ["VARCHAR", "VARCHAR", "VARCHAR"], "VARCHAR"),
         "parse_machine": (_parse_machine, ["VARCHAR"], MACHINE),
         "find_drop": (_find_drop, ["VARCHAR"], "BIGINT"),
         "olympic_mean": (olympic_mean, ["DOUBLE[]", "BIGINT", "BIGINT"], "DOUBLE"),
