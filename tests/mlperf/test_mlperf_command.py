@@ -233,6 +233,46 @@ def test_a_ruleset_is_that_of_another_round(tmp_path: Path) -> None:
     assert ipu_results.score_mlperf(tmp_path / "v0.7", ruleset="1.0")["n_success"][0] == 0
 
 
+def test_a_summary_has_the_keys_of_inference(tree: Path) -> None:
+    done = run(tree, "--format", "summary")
+    bert = json.loads(done.stdout)[-1]
+    assert len(bert) == 34
+    url = "https://github.com/mlcommons/training_results_v2.0/tree/main/Other"
+    expected = {
+        "ID": None,
+        "Submitter": "ACME",
+        "Category": "open",
+        "Suite": "training",
+        "Platform": "acme1",
+        "Model": "bert",
+        "Accuracy": "masked LM accuracy: 0.95",
+        "a#": 16,
+        "Location": "Other/results/acme1/bert",
+        "compliance": None,
+        "version": "v2.0",
+        "Details": f"{url}/systems/acme1.json",
+        "Code": f"{url}/benchmarks",
+        "Performance_Result": 34.5,
+        "Performance_Units": "min.",
+    }
+    assert {key: bert[key] for key in expected} == expected
+    assert run(tree, "--format", "summary", "--runs").returncode == 2
+
+
+def test_all_rounds_are_a_dataset_with_a_card(tmp_path: Path) -> None:
+    script = ROOT / "raw" / "mlperf" / "make_dataset.py"
+    subprocess.run([sys.executable, script, tmp_path], check=True, cwd=ROOT)
+    rows = pq.read_table(tmp_path / "mlperf-training.parquet")
+    summary = json.loads((tmp_path / "results_summary_v5.1.json").read_bytes())
+    entries = [row for row in rows.to_pylist() if row["round"] == "5.1" and row["minutes"]]
+    assert [each["Performance_Result"] for each in summary] == [row["minutes"] for row in entries]
+    card = (tmp_path / "README.md").read_text(encoding="utf-8")
+    digest = hashlib.sha256((tmp_path / "mlperf-training.parquet").read_bytes()).hexdigest()
+    assert f"{rows.num_rows:,} entries of 11 rounds" in card
+    assert digest in card
+    assert all(f"| `{name}` |" in card for name in rows.column_names)
+
+
 BARE = """
 import runpy, sys
 class Refuse:

@@ -313,7 +313,14 @@ def _parse_round(_: click.Context, param: click.Parameter, value: str | None) ->
 
 @click.command(cls=common.Command)
 @click.argument("path")
-@common.format_option("table", "csv", "json", "parquet", text="Parquet needs --out.")
+@common.format_option(
+    "table",
+    "csv",
+    "json",
+    "parquet",
+    "summary",
+    text="Parquet needs --out; summary is the results_summary.json of a round.",
+)
 @click.option("--out", type=common.FILE, help="Write to FILE instead of stdout.")
 @click.option(
     "--runs",
@@ -382,6 +389,8 @@ def mlperf(
 
     if output == "parquet" and out is None:
         raise click.UsageError("--format parquet needs --out FILE")
+    if output == "summary" and runs:
+        raise click.UsageError("--format summary is of entries; leave out --runs")
     if out is not None and is_inside(out, path):
         raise click.UsageError(
             "--out is inside PATH, which is never written to; choose another file"

@@ -46,7 +46,7 @@ def score_mlperf(
     """
     # Imported here: a worker process imports this module too, and must not load pandas.
     try:
-        from ipu_results.mlperf.round import build_entry_frame, entry_records, score_path  # noqa: PLC0415
+        from ipu_results.mlperf.round import build_score_frame, entry_records, score_path  # noqa: PLC0415
         from ipu_results.mlperf.rules import parse_round  # noqa: PLC0415
     except ModuleNotFoundError as error:
         raise explain_missing(error, "ingest") from error
@@ -58,6 +58,6 @@ def score_mlperf(
     scored = score_path(
         os.fspath(path), executor, digests=True, round_=versions[0], ruleset=versions[1]
     )
-    frame = build_entry_frame(entry_records(scored.entries, versions[1]))
+    frame = build_score_frame("mlperf_entries", entry_records(scored.entries, versions[1]))
     frame.attrs["findings"] = [str(finding) for finding in scored.findings]
     return frame

@@ -22,7 +22,7 @@ def _parse_version(text: str) -> str:
 def main() -> int:
     parser = argparse.ArgumentParser("python -m ipu_results.mlperf", description=__doc__)
     parser.add_argument("path", metavar="PATH", help="a round, a part of one, or an archive")
-    parser.add_argument("--format", choices=["csv", "json"], default="csv")
+    parser.add_argument("--format", choices=["csv", "json", "summary"], default="csv")
     parser.add_argument("--runs", action="store_true", help="one record per log")
     parser.add_argument("--round", type=_parse_version, help="round of PATH, if no folder names it")
     parser.add_argument("--ruleset", type=_parse_version, help="round whose rules hold")

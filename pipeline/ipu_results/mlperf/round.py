@@ -2,8 +2,7 @@
 
 Its entries are found from the paths, their logs are read here or by an executor, and each entry is
 scored here. The records are the same in a table, CSV, JSON, Parquet and a data frame. A worker
-imports this module: what it does not need, such as pandas and tabulate, is imported where it is
-used.
+imports this module: what it does not need, such as pandas, is imported where it is used.
 """
 
 from __future__ import annotations
@@ -20,7 +19,9 @@ from pathlib import PurePosixPath
 from typing import TYPE_CHECKING, Any
 
 from ipu_results.errors import DocumentError, UnrecognisedDocumentError
+from ipu_results.ground.files import load_schema_file
 from ipu_results.ground.parallel import run_tasks
+from ipu_results.ground.text import escape_unprintable, format_json, format_records
 from ipu_results.mlperf.archive import Progress, has_archive_suffix, read_archive
 from ipu_results.mlperf.entries import (
     NO_ROUND,
@@ -38,6 +39,7 @@ from ipu_results.mlperf.power import RunPower, read_power
 from ipu_results.mlperf.rules import (
     BETWEEN_FINDINGS,
     NOT_VERIFIED,
+    REPOSITORY,
     Rules,
     format_attribution,
     load_rules,
@@ -54,8 +56,6 @@ from ipu_results.mlperf.tree import Listing, LocalTree, find_tree, read_small_fi
 
 if TYPE_CHECKING:
     import pandas as pd
-
-    from ipu_results.schema import Table
 
 Logs = Mapping[str, Log]  # by file name
 Powers = Mapping[str, RunPower]  # by file name of the log
@@ -379,15 +379,17 @@ def _run_record(entry: Entry, run: TrainingRun) -> Record:
 
 
 def format_scores(kind: str, name: str, records: Sequence[Record]) -> bytes:
-    """Format records of the table `name` as `table`, `csv`, `json` or `parquet`.
+    """Format records of the table `name` as `table`, `csv`, `json` or `parquet`, or those of entries
+    as the `summary` that MLCommons publishes of a round of Inference.
 
     The table has the columns of MAIN_COLUMNS for entries, and how to cite them.
     """
     if kind == "parquet":
-        return _format_parquet(name, records)
-    # loads tabulate
-    from ipu_results.ground.text import escape_unprintable, format_records  # noqa: PLC0415
-
+        out = BytesIO()
+        build_score_frame(name, records).to_parquet(out, compression="zstd", index=False)
+        return out.getvalue()
+    if kind == "summary":
+        return f"{format_json([_summarise_record(record) for record in records])}\n".encode()
     columns = COLUMNS[name]
     cite = ""
     if kind == "table":
@@ -400,38 +402,37 @@ def format_scores(kind: str, name: str, records: Sequence[Record]) -> bytes:
     return f"{text}{cite}\n".encode(errors="backslashreplace")
 
 
-def build_entry_frame(records: Sequence[Record]) -> pd.DataFrame:
-    """Return records of entries as a frame with the dtypes of the table `mlperf_entries`, under the
-    names that MLPerf uses.
-    """
+def _summarise_record(record: Record) -> Record:
+    """Return an entry in the shape of Inference; null is what training has nothing for."""
+    keys = load_schema_file("vocabulary/mlperf.toml")["results_summary"]
+    summary = {key: record.get(column) for key, column in keys.items()}
+    platform = PurePosixPath(record["system_path"]).stem
+    url = f"{REPOSITORY.format(round=record['round'])}/tree/main/"
+    id_ = ("training", record["division"], record["submitter_folder"], platform)
+    reached = record["quality_reached"]
+    return summary | {
+        "Suite": "training",
+        "Platform": platform,
+        "Accuracy": None if reached is None else f"{record['quality_metric']}: {reached}",
+        "version": f"v{record['round']}",
+        "has_power": record["energy_j"] is not None,
+        "Details": url + record["system_path"],
+        "Code": f"{url}{record['submitter_folder']}/benchmarks",
+        "Unique ID (e.g. for Audit)": "/".join(map(str, id_)),
+        "Performance_Units": "min.",
+    }
+
+
+def build_score_frame(name: str, records: Sequence[Record]) -> pd.DataFrame:
+    """Return records of a table as a frame with its dtypes, under the names that MLPerf uses."""
     from ipu_results.schema import table  # noqa: PLC0415  (a worker must not load pandas)
     from ipu_results.schema.frames import build_frame  # noqa: PLC0415
 
-    frame = build_frame(
-        _use_headers(table("mlperf_entries")), _map_texts(records, _escape_surrogates)
+    columns = {column.header or column.name: column for column in table(name).columns}
+    named = [replace(columns[column], name=column) for column in COLUMNS[name]]
+    return build_frame(
+        replace(table(name), columns=tuple(named)), _map_texts(records, _escape_surrogates)
     )
-    return frame[list(COLUMNS["mlperf_entries"])]
-
-
-def _use_headers(definition: Table) -> Table:
-    """Return a table under the names that MLPerf uses."""
-    columns = [replace(column, name=column.header or column.name) for column in definition.columns]
-    return replace(definition, columns=tuple(columns))
-
-
-def _format_parquet(name: str, records: Sequence[Record]) -> bytes:
-    import pyarrow as pa  # noqa: PLC0415  (a worker must not load it)
-    import pyarrow.parquet as pq  # noqa: PLC0415
-
-    from ipu_results.schema import table  # noqa: PLC0415
-    from ipu_results.schema.frames import arrow_schema  # noqa: PLC0415
-
-    types = arrow_schema(_use_headers(table(name)))
-    schema = pa.schema([types.field(column).with_nullable(True) for column in COLUMNS[name]])
-    rows = pa.Table.from_pylist(_map_texts(records, _escape_surrogates), schema=schema)
-    out = BytesIO()
-    pq.write_table(rows, out, compression="zstd")
-    return out.getvalue()
 
 
 def _escape_surrogates(text: str) -> str:
