@@ -17,6 +17,25 @@ from typing import Any, NamedTuple
 from ipu_results.ground.text import escape_unprintable
 from ipu_results.mlperf.rules import Rules, round_key
 
+TEXTS = {  # fields that are one text, by ours
+    "name": "system_name",
+    "status": "status",
+    "accelerator": "accelerator_model_name",
+    "framework": "framework",
+    "submitter": "submitter",
+    "host_processor": "host_processor_model_name",
+    "operating_system": "operating_system",
+}
+LISTS = {  # fields that may be lists or objects
+    "other_software": "other_software_stack",
+    "accelerator_memory": "accelerator_memory_capacity",
+    "accelerator_memory_type": "accelerator_memory_configuration",
+    "accelerator_interconnect": "accelerator_interconnect",
+    "host_memory": "host_memory_capacity",
+    "host_network": "host_networking",
+    "hardware_notes": "hw_notes",
+    "software_notes": "sw_notes",
+}
 WHOLE_NUMBER = re.compile(r"\s*([0-9]{1,9})(?:\.0*)?\s*")  # the files have 8, 8.0 and "8"
 
 
@@ -90,26 +109,13 @@ def _parse_system(fields: Mapping[str, Any], rules: Rules) -> System:
         if value is None:
             findings.append(f"{name} is not a whole number: {fields.get(name)!r}")
     return System(
-        name=_parse_text(fields.get("system_name")),
         division=division,
         availability=availability,
-        status=status,
-        accelerator=_parse_text(fields.get("accelerator_model_name")),
         accelerators=None if per_node is None or nodes is None else per_node * nodes,
         nodes=nodes,
-        framework=_parse_text(fields.get("framework")),
-        submitter=_parse_text(fields.get("submitter")),
-        host_processor=_parse_text(fields.get("host_processor_model_name")),
         host_processors_per_node=_parse_whole(fields.get("host_processors_per_node")),
-        operating_system=_parse_text(fields.get("operating_system")),
-        other_software=_format_text(fields.get("other_software_stack")),
-        accelerator_memory=_format_text(fields.get("accelerator_memory_capacity")),
-        accelerator_memory_type=_format_text(fields.get("accelerator_memory_configuration")),
-        accelerator_interconnect=_format_text(fields.get("accelerator_interconnect")),
-        host_memory=_format_text(fields.get("host_memory_capacity")),
-        host_network=_format_text(fields.get("host_networking")),
-        hardware_notes=_format_text(fields.get("hw_notes")),
-        software_notes=_format_text(fields.get("sw_notes")),
+        **{name: _parse_text(fields.get(key)) for name, key in TEXTS.items()},
+        **{name: _format_text(fields.get(key)) for name, key in LISTS.items()},
         findings=tuple(findings),
     )
 

@@ -269,30 +269,26 @@ SUMMARY = tuple(  # of an entry, by the module `summary`
     " speed_runs startup_minutes wait_minutes no_speed_reason minutes_low minutes_high"
     " interval_method interval_runs no_interval_reason".split()
 )
+ENTRY_COLUMNS = tuple(
+    "submitter_folder logs_expected logs_present logs_missing no_score_reason availability"
+    " status nodes scaling_factor run_minutes_min run_minutes_max run_minutes_cv"
+    " global_batch_size convergence_unit epochs_to_converge samples_to_converge"
+    " tokens_to_converge quality_metric quality_target quality_reached quality_check"
+    " second_quality_metric second_quality_target second_quality_reached host_processor"
+    " host_processors_per_node operating_system other_software accelerator_memory"
+    " accelerator_memory_type accelerator_interconnect host_memory host_network hardware_notes"
+    " software_notes energy_j system_path system_sha256 scaling_sha256 findings"
+    " attribution".split()
+)
+RUN_COLUMNS = tuple(
+    "round path file minutes status counted reason init_minutes global_batch_size epochs samples"
+    " tokens quality_reached second_quality_reached seed seeds energy_j lines sha256 evaluations"
+    " minutes_per_sample minutes_per_sample_error startup_minutes wait_minutes no_speed_reason"
+    " findings".split()
+)
 COLUMNS = {
-    "mlperf_entries": (
-        *MAIN_COLUMNS,
-        *"submitter_folder logs_expected logs_present logs_missing no_score_reason availability"
-        " status nodes".split(),
-        *"scaling_factor run_minutes_min run_minutes_max run_minutes_cv global_batch_size"
-        " convergence_unit".split(),
-        *"epochs_to_converge samples_to_converge tokens_to_converge quality_metric quality_target".split(),
-        *"quality_reached quality_check second_quality_metric second_quality_target"
-        " second_quality_reached".split(),
-        *"host_processor host_processors_per_node operating_system other_software"
-        " accelerator_memory".split(),
-        *"accelerator_memory_type accelerator_interconnect host_memory host_network hardware_notes".split(),
-        *"software_notes energy_j".split(),
-        *"system_path system_sha256 scaling_sha256 findings attribution".split(),
-        *SUMMARY,
-    ),
-    "mlperf_runs": (
-        *"round path file minutes status counted reason init_minutes global_batch_size epochs"
-        " samples tokens".split(),
-        *"quality_reached second_quality_reached seed seeds energy_j lines sha256".split(),
-        *"evaluations minutes_per_sample minutes_per_sample_error startup_minutes wait_minutes".split(),
-        *"no_speed_reason findings".split(),
-    ),
+    "mlperf_entries": (*MAIN_COLUMNS, *ENTRY_COLUMNS, *SUMMARY),
+    "mlperf_runs": RUN_COLUMNS,
 }
 # columns that follow from others and are not in derived files
 GENERATED = {"mlperf_entries": ("findings", "attribution", *SUMMARY), "mlperf_runs": ()}

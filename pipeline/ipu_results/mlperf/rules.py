@@ -111,22 +111,6 @@ class Benchmark:
         return tuple({target.metric: target for target in valid}.values())
 
 
-@dataclass(frozen=True, slots=True)
-class ComparableRounds:
-    """Rounds between which results of one benchmark may be compared, within a division.
-
-    `model` is the official name. Two folder names of one benchmark have the same one.
-    """
-
-    benchmark: str
-    first_round: str
-    last_round: str
-    model: str
-    dataset: str
-    quality_target: str
-    source: str
-
-
 @dataclass(frozen=True)
 class Rules:
     rounds: Sequence[str]
@@ -136,7 +120,6 @@ class Rules:
     divisions: Mapping[str, str]
     availabilities: Mapping[str, str]
     other_suites: Mapping[str, frozenset[str]]
-    comparable: tuple[ComparableRounds, ...]
     ruleset: str | None = None
     """The round whose rules hold for every entry; None for the entry's own."""
 
@@ -225,7 +208,6 @@ def load_rules(ruleset: str | None = None) -> Rules:
         divisions=_map_spellings(data["divisions"]),
         availabilities=_map_spellings(data["availabilities"]),
         other_suites={suite: frozenset(names) for suite, names in data["other_suites"].items()},
-        comparable=tuple(ComparableRounds(**entry) for entry in data["comparable"]),
         ruleset=ruleset,
     )
 

@@ -164,13 +164,12 @@ class Vocabulary:
 
     def refine_chip(self, text: str | None, memory: str | None, path: str) -> str | None:
         """Return the one name of the chip of an official entry: by its text, its printed memory and
-        the name of its system, which is the third of the entry's path.
+        the name of its system in the entry's path.
         """
         chip = self.name_chip(text)
-        system = path.split("/")[2]
         for entry in self.chip_refinements:
             is_alike = (memory or "").startswith(entry["memory"])
-            if chip == entry["chip"] and is_alike and system.startswith(entry["system"]):
+            if chip == entry["chip"] and is_alike and f"/{entry['system']}" in path:
                 return entry["refined"]
         return chip
 
