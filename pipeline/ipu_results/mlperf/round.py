@@ -57,6 +57,8 @@ from ipu_results.mlperf.tree import Listing, LocalTree, find_tree, read_small_fi
 if TYPE_CHECKING:
     import pandas as pd
 
+    from ipu_results.schema import Table
+
 Logs = Mapping[str, Log]  # by file name
 Powers = Mapping[str, RunPower]  # by file name of the log
 
@@ -381,9 +383,7 @@ def format_scores(kind: str, name: str, records: Sequence[Record]) -> bytes:
     The table has the columns of MAIN_COLUMNS for entries, and how to cite them.
     """
     if kind == "parquet":
-        out = BytesIO()
-        build_score_frame(name, records).to_parquet(out, compression="zstd", index=False)
-        return out.getvalue()
+        return _format_parquet(name, records)
     if kind == "summary":
         return f"{format_json([_summarise_record(record) for record in records])}\n".encode()
     columns = COLUMNS[name]
@@ -421,14 +421,31 @@ def _summarise_record(record: Record) -> Record:
 
 def build_score_frame(name: str, records: Sequence[Record]) -> pd.DataFrame:
     """Return records of a table as a frame with its dtypes, under the names that MLPerf uses."""
-    from ipu_results.schema import table  # noqa: PLC0415  (a worker must not load pandas)
-    from ipu_results.schema.frames import build_frame  # noqa: PLC0415
+    from ipu_results.schema.frames import build_frame  # noqa: PLC0415  (loads pandas)
+
+    return build_frame(_define_columns(name), _map_texts(records, _escape_surrogates))
+
+
+def _define_columns(name: str) -> Table:
+    """Return a table with the columns of its records, under the names that MLPerf uses."""
+    from ipu_results.schema import table  # noqa: PLC0415
 
     columns = {column.header or column.name: column for column in table(name).columns}
-    named = [replace(columns[column], name=column) for column in COLUMNS[name]]
-    return build_frame(
-        replace(table(name), columns=tuple(named)), _map_texts(records, _escape_surrogates)
-    )
+    named = [replace(columns[column], name=column, required=False) for column in COLUMNS[name]]
+    return replace(table(name), columns=tuple(named))
+
+
+def _format_parquet(name: str, records: Sequence[Record]) -> bytes:
+    import pyarrow as pa  # noqa: PLC0415  (a worker must not load it)
+    import pyarrow.parquet as pq  # noqa: PLC0415
+
+    from ipu_results.schema.frames import arrow_schema  # noqa: PLC0415
+
+    rows = _map_texts(records, _escape_surrogates)
+    out = BytesIO()
+    schema = pa.schema(list(arrow_schema(_define_columns(name))))
+    pq.write_table(pa.Table.from_pylist(rows, schema=schema), out, compression="zstd")
+    return out.getvalue()
 
 
 def _escape_surrogates(text: str) -> str:
