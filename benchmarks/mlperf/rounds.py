@@ -12,7 +12,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from ipu_results.mlperf.entries import parse_round
+from ipu_results.mlperf.rules import parse_round
 
 from benchmarks.mlperf.reading import decode_all_lines
 from benchmarks.processes import (

@@ -7,7 +7,7 @@
 -- measurement: some submitters hand in the same logs again, in the same or a later round and with other
 -- bytes. The first by round and path is the one that others repeat; no other one is usable.
 -- From v2.1 on the closed division multiplies the minutes of an entry that converges faster than the
--- reference. A submitted factor has all digits or is rounded by hand: 1e-6 is no difference.
+-- reference.
 -- Minutes that several documents print for an entry are those of the last document by its id.
 WITH entered AS (
     SELECT
@@ -40,9 +40,7 @@ summaries AS (
         count(DISTINCT coalesce(r.sha256, r.file)) AS distinct_logs,
         count(r.sha256) FILTER (is_shared) AS shared_logs,
         coalesce(list(r.minutes ORDER BY r.minutes) FILTER (counted), []) AS run_minutes,
-        summarise_findings(
-            e.scaling_factor, list(r.findings ORDER BY file) FILTER (r.findings IS NOT NULL)
-        ) AS findings,
+        count(DISTINCT r.seed) AS distinct_seeds,
         count(speed) AS speed_runs,
         describe_mean(list(speed) FILTER (speed IS NOT NULL)) AS speed,
         favg(startup_minutes) FILTER (speed IS NOT NULL) AS startup_minutes,
@@ -60,7 +58,14 @@ summaries AS (
             ), 0),
             NULL
         ) AS ratio,
-        CASE WHEN e.normalised THEN if(ratio < 1, 1, ratio) END AS expected_scaling_factor
+        CASE WHEN e.normalised THEN if(ratio < 1, 1, ratio) END AS expected_scaling_factor,
+        summarise_findings(
+            e.scaling_factor,
+            if(any_value(e.minutes) IS NULL, NULL, expected_scaling_factor),
+            list(r.findings ORDER BY file) FILTER (r.findings IS NOT NULL),
+            list(r.seed) FILTER (r.file IS NOT NULL),
+            coalesce(list(r.minutes) FILTER (is_used), [])
+        ) AS findings
     FROM entered e
     LEFT JOIN runs r USING (round, path)
     GROUP BY e.round, e.path, e.scaling_factor, e.benchmark, e.normalised, e.reference
@@ -83,24 +88,13 @@ SELECT
     e.* EXCLUDE (table_name, row_number, locator, unit, reference),
     e.reference.mean AS reference_to_converge,
     e.reference.method AS reference_method,
-    s.* EXCLUDE (round, path, run_minutes, speed, ratio, findings),
+    s.* EXCLUDE (round, path, run_minutes, speed, ratio),
     s.speed.mean AS minutes_per_sample,
     s.speed.low AS minutes_per_sample_low,
     s.speed.high AS minutes_per_sample_high,
-    nullif(concat_ws(
-        ' | ',
-        s.findings,
-        CASE
-            WHEN e.minutes IS NOT NULL AND abs(e.scaling_factor / s.expected_scaling_factor - 1) > 1e-6
-                THEN format(
-                    'scaling_factor is {:.6g}; its logs and the reference give {:.6g}',
-                    e.scaling_factor, s.expected_scaling_factor
-                )
-        END
-    ), '') AS findings,
     coalesce(c.company, e.submitter) AS company,
     name_platform(e.platform_printed) AS platform,
-    name_chip(e.chip_printed) AS chip,
+    refine_chip(e.chip_printed, e.chip_memory, e.path) AS chip,
     nullif(m.original, e.result_id) AS same_as,
     coalesce(m.original = e.result_id, FALSE) AS usable,
     i.mlperf_id,

@@ -16,12 +16,24 @@ WITH listed AS (
         AND (r.nodes IS NULL OR e.nodes = r.nodes)
     JOIN results result ON result.result_id = e.result_id
 ),
+known AS (  -- minutes that a document prints for entries whose logs we lack
+    SELECT r.ranking, list(e.minutes_published) AS minutes_published
+    FROM detail.rank_resolution r
+    JOIN mlperf_entries e
+        ON e.round = r.round AND e.benchmark = r.benchmark AND e.division = r.division
+        AND (r.chip_count IS NULL OR e.chip_count = r.chip_count)
+        AND (r.nodes IS NULL OR e.nodes = r.nodes)
+    WHERE e.minutes_published IS NOT NULL
+    GROUP BY r.ranking
+),
 ranked AS (  -- a measurement that was entered again has the rank of the first, and is left out of the neighbours
     SELECT
         *,
-        1 + count(*) FILTER (NOT repeats) OVER (
-            PARTITION BY ranking ORDER BY minutes RANGE UNBOUNDED PRECEDING EXCLUDE GROUP
-        ) AS rank,
+        coalesce(len(minutes_published), 0) AS published,
+        1 + coalesce(len(list_filter(minutes_published, lambda printed: printed < minutes)), 0)
+            + count(*) FILTER (NOT repeats) OVER (
+                PARTITION BY ranking ORDER BY minutes RANGE UNBOUNDED PRECEDING EXCLUDE GROUP
+            ) AS rank,
         CASE WHEN NOT repeats THEN lag(path) OVER by_minutes END AS faster_path,
         CASE WHEN NOT repeats THEN
             chip = lag(chip) OVER by_minutes
@@ -36,6 +48,7 @@ ranked AS (  -- a measurement that was entered again has the rank of the first, 
             PARTITION BY ranking, repeats, minutes_per_sample IS NULL ORDER BY minutes_per_sample, path
         ) END AS faster_path_by_speed
     FROM listed
+    LEFT JOIN known USING (ranking)
     WINDOW by_minutes AS (PARTITION BY ranking, repeats ORDER BY minutes, path)
 ),
 both_ways AS (
@@ -76,8 +89,8 @@ SELECT
     r.minutes_per_sample, r.speed_rank, o.speed_p_value,
     r.submitter, r.platform, r.chip, r.entry_chip_count AS chip_count, r.availability, r.framework,
     r.minutes, r.minutes_low, r.minutes_high, r.interval_method, r.entries, r.path, r.result_id, r.attribution,
-    r.measurements, r.unscored, r.rank + r.unscored AS rank_at_most, r.repeats, r.same_as,
-    r.company, r.entry_nodes AS nodes, r.usable
+    r.measurements, r.unscored, r.rank + r.unscored - r.published AS rank_at_most, r.repeats, r.same_as,
+    r.company, r.entry_nodes AS nodes, r.usable, r.published
 FROM ranked r
 LEFT JOIN others o ON o.ranking = r.ranking AND o.path = r.path
 ORDER BY r.ranking, r.rank, r.path

@@ -37,6 +37,7 @@ function Benchmark({ data, rankings, query }: { data: Dataset; rankings: Frame; 
   const all = inRound.filter((row) => getText(row, "benchmark") === benchmark);
   const entries = all.filter((row) => getText(row, "usable") === "true");
   const unscored = Number(entries[0]?.["unscored"] ?? 0);
+  const published = Number(entries[0]?.["published"] ?? 0);
   const tied = entries.filter((row) => describeOutcome(row).startsWith("no,")).length;
   const choose = (name: string, values: string[], value: string, label: string) => (
     <Choice label={label} value={value} options={values.map((each) => [each, each])} onChange={(picked) => setParameter(name, picked)} />
@@ -62,7 +63,7 @@ function Benchmark({ data, rankings, query }: { data: Dataset; rankings: Frame; 
         <li>Systems of all sizes are ranked together, so a larger machine leads.</li>
         <li>The interval is that of the score at 95 %, from the spread of its runs. “Surely slower” is said of the entry above.</li>
         <li>Two neighbours count as tied if a permutation test of their runs does not reject equal scores at 5 %. More runs could separate them.</li>
-        {unscored > 0 && <li>{unscored} more published entries have no minutes here, as their logs are missing: each may be faster, so ranks are lower bounds.</li>}
+        {unscored > 0 && <li>{unscored} more published entries have no score here, as their logs are missing. {published < unscored ? "Each whose minutes are not known may be faster, so ranks are lower bounds." : "Ranks count their published minutes."}</li>}
         <li>{ATTRIBUTION}</li>
       </ul>
     </>

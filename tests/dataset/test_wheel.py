@@ -105,6 +105,7 @@ def list_source_files() -> Iterator[str]:
     for path in (source / "ipu_results").rglob("*"):
         if path.is_file() and "__pycache__" not in path.parts:
             yield path.relative_to(source).as_posix()
+    yield "ipu_results/_reference/rcp.csv"
     for name, folder in DATA.items():
         for path in folder.rglob("*"):
             if path.suffix in (".parquet", ".toml", ".sql", ".json"):

@@ -23,8 +23,8 @@ MACHINE = re.compile(
 )
 LISTS = re.compile(r'"(cpu_flags|load_average)": \[[^\]]*\]')
 DURATION = re.compile(r"(?<=about )\d+ s(?= left)|(?<= in )\d+(?:\.\d+)? s\b")
-# The last column of the table that `ingest` prints: seconds, as wide as they are long
-SECONDS = re.compile(r" +(?:[\d.]+|-+|s)$", re.MULTILINE)
+# The last column of the table that `ingest` prints: seconds, as wide as they are long; an id of a build has 12 digits
+SECONDS = re.compile(r" +(?:[\d.]{1,9}|-+|s)$", re.MULTILINE)
 # Words of one version of Python
 RECURSION = re.compile(r"(?<=maximum recursion depth exceeded).*")
 # Devices of the machine, and columns as wide as its processor's name

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import asdict
 from typing import Any
 
 import duckdb
 import pyarrow as pa
+from ipu_results.ground.files import load_schema_file
 from ipu_results.ground.sql import create_table, open_engine
 from ipu_results.link.statements import link, stage
-from ipu_results.mlperf.rules import load_rules
 from ipu_results.schema import DETAIL, LINKS, table
 from ipu_results.schema.frames import arrow_schema
 from ipu_results.schema.vocabulary import load_vocabulary
@@ -55,7 +54,11 @@ def link_mlperf(
         ]
         _create(connection, "documents", [{"document_id": "entries"}])
         _create(connection, "source_rows", completed)
-        _create(connection, "mlperf_comparability", map(asdict, load_rules().comparable))
+        _create(
+            connection,
+            "mlperf_comparability",
+            load_schema_file("vocabulary/mlperf.toml")["comparable"],
+        )
         others = {"mlperf_entries": completed, "mlperf_runs": numbered, **others}
         for name, rows in others.items():
             schema = connection.table(f"read.{name}").to_arrow_table().schema

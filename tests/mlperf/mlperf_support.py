@@ -33,6 +33,7 @@ GRAPHCORE = {  # minutes by round, software and benchmark, and number of IPUs
     },
 }
 T0 = 1_650_000_000_000
+GOOD = 0.95  # reaches every target of one number that is better when higher
 MINUTE = 60_000
 SYSTEM = {
     "division": "closed",
@@ -48,6 +49,7 @@ SYSTEM = {
     "operating_system": "Linux 5.4",
     "other_software_stack": {"NCCL": "2.9"},
 }
+OPEN = SYSTEM | {"division": "open"}
 FOLDER = "v2.0/Acme/results/pod/resnet"
 
 
@@ -84,10 +86,8 @@ def log(
     gbs: object = 256,
     inner: bytes | None = None,
 ) -> bytes:
-    """Write a log of one run, with `inner` between its start and its end, or else an evaluation
-    without a value.
-    """
-    inner = evaluation(minutes / 2, None, epoch_num=1) if inner is None else inner
+    """Write a log of one run, with `inner` between its start and its end, or else an evaluation."""
+    inner = evaluation(minutes / 2, GOOD, epoch_num=1) if inner is None else inner
     start = (
         line("init_start", -init)
         + line("global_batch_size", -init, gbs)

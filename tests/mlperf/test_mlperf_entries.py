@@ -13,8 +13,9 @@ from hypothesis import strategies as st
 from ipu_results.errors import UnrecognisedDocumentError
 from ipu_results.ground.limits import MAX_SMALL
 from ipu_results.ground.text import escape_unprintable
-from ipu_results.mlperf.entries import Entry, FileFinding, find_entries, parse_round
-from ipu_results.mlperf.rules import load_rules, round_key
+from ipu_results.mlperf.entries import Entry, FileFinding, find_entries
+from ipu_results.mlperf.round import entry_record
+from ipu_results.mlperf.rules import load_rules, parse_round, round_key
 from ipu_results.mlperf.tree import LocalTree, read_small_file
 
 from tests.mlperf.mlperf_support import FIVE, entry, log, put, score, score_one, texts
@@ -75,8 +76,6 @@ def test_paths_without_an_entry_are_findings() -> None:
     inventory = find_entries(paths, RULES, "v2.0")
     assert [each.full_path for each in inventory.entries] == ["A/results/s/bert"]
     assert inventory.findings == (
-        FileFinding("A/code", "is in a submitter's folder; ignored"),
-        FileFinding("A/benchmarks/resnet", "is in a submitter's folder; ignored"),
         FileFinding(
             "A/results/s/notes", "has no result_*.txt and is not a known benchmark; ignored"
         ),
@@ -302,18 +301,46 @@ def test_small_file_that_is_large_is_refused(tree: Path) -> None:
     assert read_small_file(LocalTree(str(tree)), "ACME/systems/none.json") is None
 
 
-def test_old_round_is_refused_by_name(tmp_path: Path) -> None:
-    entry(tmp_path / "v0.6", FIVE)
-    with pytest.raises(
-        UnrecognisedDocumentError, match=r"round 0\.6 is refused: its logs use an older syntax"
-    ):
-        score(tmp_path / "v0.6", None)
-    entry(tmp_path / "v2.0", FIVE)
+V05 = """\
+:::MLPv0.5.0 resnet 1541720386.5 (/workspace/utils.py:49) run_start
+:::MLPv0.5.0 resnet 1541720386.6 (<string>:1) model_hp_initial_shape: [4, 224, 224]
+:::MLPv0.5.0 resnet 1541720900.5 (train.py:49) eval_accuracy: {{"epoch": 61, "value": 0.7522}}
+:::MLPv0.5.0 resnet {stop} (train.py:49) run_stop{value}
+"""
+V06 = """\
+:::MLL 1560881721.0 init_start: {{"metadata": {{"file": "train.py"}}, "value": null}}
+:::MLL {init} init_stop: {{"value": null, "metadata": {{}}}}
+:::MLL 1560883000.0 run_start: {{"value": null, "metadata": {{}}}}
+:::MLL 1560883001.0 eval_accuracy: {{"value": "24.1", "metadata": {{"epoch_num": 4}}}}
+:::MLL {stop} run_stop: {{"value": null, "metadata": {{"status": "success"}}}}
+"""
+
+
+def test_rounds_before_v0_7_are_scored_by_their_own_rules(tmp_path: Path) -> None:
+    stops = [60.5, 120.5, 180.5, 240.5]
+    v05 = [V05.format(stop=1541720386 + stop, value="").encode() for stop in stops]
+    v05.append(V05.format(stop=1541720387, value=': {"success": "false"}').encode())
+    # a submitter may be deep in v0.5, in a folder that is named like a round
+    entry(tmp_path / "v0.5.0/google/cloud_v2.8", v05, described=None)
+    v06 = [V06.format(stop=1560883060 + stop, init=1560881722).encode() for stop in stops]
+    v06.append(V06.format(stop=1560883300, init=1560881721 + 20 * 60).encode())
+    entry(tmp_path / "v0.6", v06)
     scored = score(tmp_path, None)
-    assert [each.entry.full_path for each in scored.entries] == [f"v2.0/{PLACE}"]
-    assert texts(scored) == [
-        "v0.6: round 0.6 is refused: its logs use an older syntax; v0.7 and later are scored"
-    ]
+    records = [entry_record(each) for each in scored.entries]
+    # the fastest is left out, and the one that does not count is the slowest
+    assert [record["minutes"] for record in records] == [3.0, pytest.approx(240.5 / 60)]
+    assert [record["round"] for record in records] == ["0.5", "0.6"]
+    assert [record["epochs_to_converge"] for record in records] == [61.0, 4.0]
+    first, second = ([run.reason for run in each.runs] for each in scored.entries)
+    assert first == [None] * 4 + ["its status is aborted"]
+    assert second == [None] * 4 + ["its initialisation took 20.0 minutes, the limit is 20"]
+
+
+def test_a_version_that_is_no_round_names_none(tmp_path: Path) -> None:
+    entry(tmp_path / "cloud_v2.8", FIVE)
+    scored = score(tmp_path / "cloud_v2.8", None)
+    assert scored.entries[0].entry.round is None
+    assert "cloud_v2.8: names no round; pass one with --round" in texts(scored)
 
 
 def test_benchmark_folder_without_logs_is_an_entry(tmp_path: Path) -> None:
@@ -346,7 +373,7 @@ def test_unprintable_name_is_escaped(tmp_path: Path) -> None:
     assert texts(score(tmp_path))[-1] == r"ACME/results/a\udcff\n1/resnet: has no logs"
 
 
-def test_rounds_are_at_the_top_or_one_below(tmp_path: Path) -> None:
+def test_rounds_are_at_the_top_or_a_few_folders_below(tmp_path: Path) -> None:
     top = tmp_path / "all"
     entry(top / "training_results_v2.0", FIVE)
     for root, round_folder in ((top, "training_results_v2.0"), (top / "training_results_v2.0", "")):
@@ -356,5 +383,7 @@ def test_rounds_are_at_the_top_or_one_below(tmp_path: Path) -> None:
             "2.0",
             12.0,
         )
+    deep = tmp_path / "deep"
+    top.rename(put(deep, "1/2/3/4", "").with_name("all"))
     with pytest.raises(UnrecognisedDocumentError, match="has no entry"):
-        score(tmp_path)
+        score(deep)

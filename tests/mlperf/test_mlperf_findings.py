@@ -11,9 +11,17 @@ import pytest
 from tests.mlperf.mlperf_support import FIVE, SYSTEM, entry, evaluation, line, log, score_one, stop
 
 PLACE = "ACME/results/acme1"
-EVALUATED = evaluation(9, None, epoch_num=1)
+EVALUATED = evaluation(9, epoch_num=1)
+MASKED = evaluation(9, {"BBOX": 0.38, "SEGM": 0.34}, epoch_num=1)
+ODD_MINUTES = 15  # of the log that is odd: no other has them
+
+
+def make_log(inner: bytes) -> bytes:
+    return log(ODD_MINUTES, inner=inner)
+
+
 SECONDS = re.sub(
-    rb'(?<="time_ms": )[\d.]+', lambda match: b"%d" % (float(match[0]) / 1000), log(inner=EVALUATED)
+    rb'(?<="time_ms": )[\d.]+', lambda match: b"%d" % (float(match[0]) / 1000), make_log(EVALUATED)
 )
 
 
@@ -21,32 +29,46 @@ SECONDS = re.sub(
     ("written", "benchmark", "message"),
     [
         (
-            log(inner=EVALUATED + line("run_start", 1)),
+            make_log(EVALUATED + line("run_start", 1)),
             "resnet",
             "has 2 run_start lines; the last one before the run_stop counts",
         ),
-        (log(inner=EVALUATED) + stop(11), "resnet", "has 2 run_stop lines; the first one counts"),
-        (log(inner=b""), "resnet", "holds no readable evaluation; its quality is not checked"),
+        (make_log(b""), "resnet", "holds no readable evaluation; its quality is not checked"),
         (
-            log(inner=evaluation(9, epoch_num="4")),
+            make_log(evaluation(9, epoch_num="4")),
             "resnet",
             "holds no readable evaluation; its quality is not checked",
         ),
+        *(
+            (
+                make_log(evaluation(9, value, epoch_num=4)),
+                "resnet",
+                "holds no readable accuracy; its quality is not checked",
+            )
+            for value in (None, "0.76", {"BBOX": 0.38})
+        ),
+        (
+            make_log(EVALUATED + line("submission_division", 0, "open")),
+            "resnet",
+            "is a log of the open division by its submission_division",
+        ),
         (SECONDS, "resnet", "its times may be in seconds; they are read as milliseconds"),
         (
-            log(inner=EVALUATED + line("submission_benchmark", 0, "bert")),
+            make_log(EVALUATED + line("submission_benchmark", 0, "bert")),
             "resnet",
             "is a log of bert by its submission_benchmark",
         ),
-        (log(inner=EVALUATED + line("submission_benchmark", 0, "maskrcnn")), "mask", None),
-        (log(inner=EVALUATED + line("submission_benchmark", 0, ["bert"])), "resnet", None),
-        (log(inner=EVALUATED), "resnet", None),
+        (make_log(EVALUATED + line("submission_division", 0, "closed")), "resnet", None),
+        (make_log(MASKED + line("submission_benchmark", 0, "maskrcnn")), "mask", None),
+        (make_log(EVALUATED + line("submission_benchmark", 0, ["bert"])), "resnet", None),
+        (make_log(EVALUATED), "resnet", None),
     ],
 )
 def test_an_odd_log_is_a_finding_in_the_list_and_in_both_tables(
     tmp_path: Path, written: bytes, benchmark: str, message: str | None
 ) -> None:
-    entry(tmp_path, [*FIVE[:4], written], benchmark)
+    others = [log(each, inner=MASKED if benchmark == "mask" else None) for each in (10, 11, 12, 13)]
+    entry(tmp_path, [*others, written], benchmark)
     record, runs, findings = score_one(tmp_path)
     assert [run["counted"] for run in runs] == [True] * 5
     assert findings == ([f"{PLACE}/{benchmark}/result_4.txt: {message}"] if message else [])
@@ -76,3 +98,29 @@ def test_a_factor_below_one_is_a_finding(
     assert record["minutes"] == 12 * factor
     assert findings == ([f"{PLACE}/resnet/scaling.json: {message}"] if message else [])
     assert record["findings"] == message
+
+
+def test_what_runs_have_in_common_is_a_finding(tmp_path: Path) -> None:
+    seeded = [log(each, gbs=None, inner=EVALUATED + line("seed", 0, 7)) for each in (10, 11, 11)]
+    twice = log(12, gbs=None, inner=EVALUATED + line("seed", 0, 7) + line("note"))
+    entry(tmp_path, [*seeded, twice, log(13, gbs=None, inner=EVALUATED + line("seed", 0, 7))])
+    record, _, findings = score_one(tmp_path)
+    alike = ["all 5 runs have the seed 7", "1 of 5 counted runs took the minutes of another one"]
+    assert record["findings"] == " | ".join(alike)
+    nothing = "none of its logs says its global batch size"
+    assert findings == [f"{PLACE}/resnet: {message}" for message in [*alike, nothing]]
+
+
+@pytest.mark.parametrize("seed", ["null", None])
+def test_no_seed_is_not_the_same_seed(tmp_path: Path, seed: object) -> None:
+    inner = EVALUATED + line("seed", 0, seed)
+    entry(tmp_path, [log(each, inner=inner) for each in (10, 11, 12, 13, 20)])
+    assert score_one(tmp_path)[2] == []
+
+
+def test_a_log_of_two_runs_fails(tmp_path: Path) -> None:
+    entry(tmp_path, [*FIVE[:4], make_log(EVALUATED) + stop(20)])
+    _, runs, findings = score_one(tmp_path)
+    message = "has 2 run_stop lines: more than one run"
+    assert [run["reason"] for run in runs] == [None] * 4 + [message]
+    assert findings == [f"{PLACE}/resnet/result_4.txt: does not count: {message}"]

@@ -202,7 +202,8 @@ def test_evaluations_up_to_the_end_of_the_run_are_kept(
 ) -> None:
     parsed = read(BEGIN, *pieces, stop())
     assert tuple(replace(each, time_ms=0.0) for each in parsed.evaluations) == evaluations
-    assert parsed.problem is None
+    ends = (*pieces, stop()).count(stop())
+    assert (parsed.problem is None) == (ends == 1)
 
 
 def test_a_line_without_end_is_abandoned(tmp_path: Path) -> None:
@@ -213,8 +214,20 @@ def test_a_line_without_end_is_abandoned(tmp_path: Path) -> None:
     parsed = read_log(LocalTree(str(tmp_path)).chunks("huge.txt"), digest=True)
     peak = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
-    assert parsed == Log(lines=5, problem=f"a line is longer than {MAX_LOG_LINE:,} bytes")
+    assert (parsed.lines, parsed.minutes, parsed.problem) == (5, 10.0, None)
     assert peak < 8 * CHUNK
+
+
+def test_a_line_with_a_mark_is_not_read_without_end() -> None:
+    endless = [log(inner=b""), MARK, *[b" " * CHUNK] * 3]
+    parsed = read_log(endless)
+    assert parsed == Log(lines=5, problem=f"a line is longer than {MAX_LOG_LINE:,} bytes")
+
+
+def test_a_mark_at_the_end_of_a_long_line_is_found() -> None:
+    whole = log()
+    noise = b"x" * (MAX_LOG_LINE + CHUNK - 3)  # the mark crosses the end of a chunk
+    assert read_log([noise, noise + whole[:5], whole[5:]]).minutes == 10.0
 
 
 @pytest.mark.parametrize("end", [b"\r", b"\n"])

@@ -77,12 +77,22 @@ def test_no_spelling_stands_for_two_names() -> None:
 
 
 FACTS = {
+    # by the name of the system, and by the memory that another field has
+    "SELECT chip, count(*) FROM mlperf_entries WHERE chip_printed IN ('TPU', 'NVIDIA H100-PCIe', 'Nvidia Tesla V100', 'NVIDIA V100') GROUP BY 1 ORDER BY 1": [
+        ("H100-PCIe-80GB", 4),
+        ("TPU v4", 36),
+        ("V100", 2),
+        ("V100-32GB", 6),
+    ],
+    "SELECT count(*) FROM mlperf_entries e JOIN results r USING (result_id) WHERE e.chip IS DISTINCT FROM r.chip": [
+        (0,)
+    ],
     "SELECT DISTINCT chip_printed FROM mlperf_entries WHERE chip IS NULL ORDER BY 1": [
         ("N/A",),
         (None,),
     ],
     "SELECT chip, count(DISTINCT chip_printed) FROM mlperf_entries WHERE chip LIKE 'A100%' GROUP BY 1 ORDER BY 1": [
-        ("A100", 1),
+        ("A100-40GB", 1),
         ("A100-PCIe-40GB", 5),
         ("A100-PCIe-80GB", 5),
         ("A100-SXM-40GB", 5),

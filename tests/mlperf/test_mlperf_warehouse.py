@@ -116,14 +116,19 @@ FACTS = {
     "SELECT count(*) FROM mlperf_entries WHERE mlperf_id_confidence = 'inferred'": [(4,)],
     "SELECT count(*) FROM detail.mlperf_ids WHERE source = ''": [(0,)],
     # The document prints scores: those that the logs give are equal at the printed digits.
-    "SELECT p.minutes_published, round(e.minutes, 2), e.minutes_published AS own, e.published_in = p.document_id FROM detail.mlperf_published p JOIN mlperf_entries e USING (round, path) ORDER BY 1": [
+    "SELECT p.minutes_published, round(e.minutes, 2), e.minutes_published AS own, e.published_in = p.document_id FROM detail.mlperf_published p JOIN mlperf_entries e USING (round, path) WHERE round = '0.7' ORDER BY 1": [
         (0.62, 0.62, None, None),
         (0.71, None, 0.71, True),
         (0.82, None, 0.82, True),
         *((minutes, minutes, None, None) for minutes in (3.33, 10.46, 17.07)),
     ],
     "SELECT count(minutes_published), count(minutes) FILTER (minutes_published > 0) FROM mlperf_entries": [
-        (2, 0)
+        (12, 0)
+    ],
+    "SELECT round, count(*), round(min(minutes_published), 3), any_value(published_in) FROM mlperf_entries WHERE minutes_published > 0 GROUP BY round ORDER BY round": [
+        ("0.7", 2, 0.71, "nvidia-mlperf-v0.7-blog"),
+        ("1.0", 9, 0.317, "mlcommons-cm4mlperf-results"),
+        ("1.1", 1, 3.205, "mlcommons-cm4mlperf-results"),
     ],
     # four names of a chip are one chip
     "SELECT DISTINCT chip_printed FROM mlperf_entries e JOIN results r USING (result_id) WHERE r.chip = 'A100-SXM-80GB' AND e.round = '2.0' ORDER BY 1": [

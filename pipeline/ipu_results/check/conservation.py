@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from itertools import repeat
 from typing import Any
 
@@ -18,7 +18,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from ipu_results.errors import CatalogueError, ConservationError, UnsignedContextError
-from ipu_results.mlperf.rules import load_rules
+from ipu_results.ground.files import load_schema_file
 from ipu_results.normalise import NormalisedDocument
 from ipu_results.normalise.join import ACCEPTED, QUARANTINED, SOURCE_ROWS, list_keys
 from ipu_results.normalise.rows import PLACE
@@ -233,7 +233,7 @@ def build_vocabulary_frames(vocabulary: Vocabulary) -> dict[str, pd.DataFrame]:
     rows: dict[str, Sequence[Mapping[str, Any]]] = {
         "comparison_remarks": vocabulary.remarks,
         "operation_counts": vocabulary.operation_counts,
-        "mlperf_comparability": [asdict(block) for block in load_rules().comparable],
+        "mlperf_comparability": load_schema_file("vocabulary/mlperf.toml")["comparable"],
         "relations": [describe_relation(relation) for relation in relations],
         "columns": [row for relation in relations for row in list_dictionary_rows(relation)],
     }

@@ -335,7 +335,7 @@ ENTRIES_PER_WORKER = 500  # a round has at most 262, on which two workers are ha
 
 
 def _parse_round(_: click.Context, param: click.Parameter, value: str | None) -> str | None:
-    from ipu_results.mlperf.entries import parse_round
+    from ipu_results.mlperf.rules import parse_round
 
     version = parse_round(value) if value else None
     if value and version is None:
@@ -345,7 +345,14 @@ def _parse_round(_: click.Context, param: click.Parameter, value: str | None) ->
 
 @click.command(cls=common.Command)
 @click.argument("path")
-@common.format_option("table", "csv", "json", "parquet", text="Parquet needs --out.")
+@common.format_option(
+    "table",
+    "csv",
+    "json",
+    "parquet",
+    "summary",
+    text="Parquet needs --out; summary is the results_summary.json of a round.",
+)
 @click.option("--out", type=common.FILE, help="Write to FILE instead of stdout.")
 @click.option(
     "--runs",
@@ -357,6 +364,11 @@ def _parse_round(_: click.Context, param: click.Parameter, value: str | None) ->
     "round_",
     callback=_parse_round,
     help="Round of a checkout whose folder names none, such as 2.0.",
+)
+@click.option(
+    "--ruleset",
+    callback=_parse_round,
+    help="Score by the rules of this round, such as 2.0, instead of each entry's own.",
 )
 @click.option(
     "--workers",
@@ -376,13 +388,15 @@ def mlperf(
     out: Path | None,
     runs: bool,
     round_: str | None,
+    ruleset: str | None,
     workers: int | None,
     retrieved: datetime | None,
     strict: bool,
 ) -> None:
     """Score every entry of the official MLPerf Training results under PATH, by the official rule.
 
-    PATH is a checkout of one round (v0.7 to v5.1), or a folder of several. It is never written to.
+    PATH is a checkout of one round, a folder of several, or a part of one: the folder of a
+    submitter, a system or a benchmark, or a log. It is never written to.
     Logs that do not count, missing logs and files that cannot be read are listed on stderr and
     leave exit status 0.
 
@@ -398,7 +412,7 @@ def mlperf(
     from ipu_results.ground.files import is_inside, write_atomically
     from ipu_results.ground.parallel import choose_workers, open_processes
     from ipu_results.mlperf.round import (
-        entry_record,
+        entry_records,
         format_scores,
         is_archive,
         run_records,
@@ -407,6 +421,8 @@ def mlperf(
 
     if output == "parquet" and out is None:
         raise click.UsageError("--format parquet needs --out FILE")
+    if output == "summary" and runs:
+        raise click.UsageError("--format summary is of entries; leave out --runs")
     if out is not None and is_inside(out, path):
         raise click.UsageError(
             "--out is inside PATH, which is never written to; choose another file"
@@ -419,12 +435,14 @@ def mlperf(
         open_processes(processes) as executor,
         common.show_progress("MB" if one_stream else "entries") as progress,
     ):
-        scored = score_path(path, executor, digests=True, round_=round_, progress=progress)
+        scored = score_path(
+            path, executor, digests=True, round_=round_, ruleset=ruleset, progress=progress
+        )
     day = retrieved.date() if retrieved else None
     if runs:
         records = [record for entry in scored.entries for record in run_records(entry)]
     else:
-        records = [entry_record(entry, day) for entry in scored.entries]
+        records = entry_records(scored.entries, ruleset, day)
     data = format_scores(output, "mlperf_runs" if runs else "mlperf_entries", records)
     if out is None:
         click.echo(data, nl=False)

@@ -19,8 +19,6 @@ from functools import cache
 from itertools import accumulate
 from typing import Any
 
-from tabulate import tabulate
-
 from ipu_results.ground.limits import MAX_TOML_CHARACTERS, MAX_TOML_DOTS
 from ipu_results.ground.renamed import describe_column
 
@@ -91,6 +89,9 @@ def _make_safe(value: Any) -> Any:
 
 def format_table(columns: Sequence[str], rows: Iterable[Sequence[Any]]) -> str:
     """Format rows as a plain table as wide as its content, with figures aligned to the right."""
+    # Imported here: scores can be had as CSV and JSON where it is not installed.
+    from tabulate import tabulate  # noqa: PLC0415
+
     cells = [[_format_value(value) for value in row] for row in rows]
     is_figure = [any(right for _, right in column) for column in zip(*cells, strict=True)] or [
         False

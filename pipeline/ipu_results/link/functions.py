@@ -5,11 +5,9 @@ rules of MLPerf scores, their intervals, and the tests of pairs.
 from __future__ import annotations
 
 import json
-import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict
 from functools import partial
-from statistics import fmean
 from typing import Any
 
 import duckdb
@@ -18,15 +16,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from ipu_results.link.machines import parse_machine
-from ipu_results.mlperf.interval import (
-    COVERAGE,
-    DIGITS,
-    MIN_RUNS,
-    Runs,
-    compute_t_quantile,
-    estimate_intervals,
-    make_runs,
-)
+from ipu_results.mlperf.interval import Runs, estimate_intervals, make_runs
 from ipu_results.mlperf.reference import ReferencePoint, find_reference, prune_points
 from ipu_results.mlperf.rules import (
     BETWEEN_FINDINGS,
@@ -36,6 +26,7 @@ from ipu_results.mlperf.rules import (
     summarise_findings,
 )
 from ipu_results.mlperf.separation import compare_pairs
+from ipu_results.mlperf.summary import describe_mean
 from ipu_results.schema.vocabulary import Vocabulary
 
 MACHINE = "STRUCT(platform VARCHAR, processor VARCHAR, virtual_cpus BIGINT, evidence VARCHAR)"
@@ -51,14 +42,18 @@ def define_functions(connection: duckdb.DuckDBPyConnection, vocabulary: Vocabula
     """Define what the statements call of the vocabulary and of the rules of scores."""
     functions: dict[str, tuple[Callable[..., Any], Any, str]] = {
         "name_platform": (vocabulary.name_platform, ["VARCHAR"], "VARCHAR"),
-        "name_chip": (vocabulary.name_chip, ["VARCHAR"], "VARCHAR"),
+        "refine_chip": (vocabulary.refine_chip, ["VARCHAR", "VARCHAR", "VARCHAR"], "VARCHAR"),
         "parse_machine": (_parse_machine, ["VARCHAR"], MACHINE),
         "find_drop": (_find_drop, ["VARCHAR"], "BIGINT"),
         "olympic_mean": (olympic_mean, ["DOUBLE[]", "BIGINT", "BIGINT"], "DOUBLE"),
         "prune_points": (_prune_points, [f"{POINT}[]"], f"{POINT}[]"),
         "find_reference": (_find_reference, [f"{POINT}[]", "BIGINT"], REFERENCE),
         "describe_mean": (_describe_mean, ["DOUBLE[]"], INTERVAL),
-        "summarise_findings": (_summarise_findings, ["DOUBLE", "VARCHAR[]"], "VARCHAR"),
+        "summarise_findings": (
+            _summarise_findings,
+            ["DOUBLE", "DOUBLE", "VARCHAR[]", "VARCHAR[]", "DOUBLE[]"],
+            "VARCHAR",
+        ),
         "format_attribution": (format_attribution, [ATTRIBUTED, "VARCHAR", "DATE"], "VARCHAR"),
     }
     takes_null: Any = "special"  # else a function may not return one
@@ -91,22 +86,20 @@ def _find_reference(
 
 
 def _describe_mean(values: Sequence[float] | None) -> dict[str, float | None] | None:
-    """Return the mean with its interval by Student's t, which two values do not give."""
     if not values:
         return None
-    mean = fmean(values)
-    n = len(values)
-    if n < MIN_RUNS:
-        return {"mean": mean, "low": None, "high": None}
-    # statistics.stdev sums fractions; the digits kept of an end do not need them
-    error = math.sqrt(math.fsum((value - mean) ** 2 for value in values) / (n - 1) / n)
-    half = compute_t_quantile(COVERAGE, n - 1) * error / mean
-    low = mean * max(round(1 - half, DIGITS), 0.0)
-    return {"mean": mean, "low": low, "high": mean * round(1 + half, DIGITS)}
+    return dict(zip(("mean", "low", "high"), describe_mean(values), strict=True))
 
 
-def _summarise_findings(factor: float | None, findings: Sequence[str] | None) -> str | None:
-    return summarise_findings(factor, [text.split(BETWEEN_FINDINGS) for text in findings or ()])
+def _summarise_findings(
+    factor: float | None,
+    expected: float | None,
+    findings: Sequence[str] | None,
+    seeds: Sequence[str | None] | None,
+    minutes: Sequence[float],
+) -> str | None:
+    of_runs = [text.split(BETWEEN_FINDINGS) for text in findings or ()]
+    return summarise_findings(factor, expected, of_runs, seeds or (), minutes)
 
 
 def _fetch_entries(

@@ -1,8 +1,9 @@
 """Score MLPerf Training rounds from their official logs, by the official rule.
 
 How a round is scored: entries (which files make an entry) → log (read one log) → score (one entry,
-with rules and system) → records (flat records). round does this for a path, which is read by tree
-(a folder) or archive (a tar archive).
+with rules and system) → summary (an entry among the others) → records. round does this for a path,
+which is read by tree (a folder) or archive (a tar archive). `python -m ipu_results.mlperf` needs
+msgspec and numpy alone.
 """
 
 from __future__ import annotations
@@ -22,35 +23,41 @@ def score_mlperf(
     path: str | os.PathLike[str],
     *,
     round: str | None = None,
+    ruleset: str | None = None,
     executor: Executor | None = None,
 ) -> pd.DataFrame:
     """Score every entry of official MLPerf Training results, as `ipu-results mlperf PATH --format
     json` does.
 
-    `path` is a checkout of one round or a folder of several, or a tar archive of
-    either. `round`, such as "2.0", is needed where no folder names it. `executor` reads the
+    `path` is a checkout of one round or a folder of several, a tar archive of either, or a part:
+    a submitter's folder, a system's, a benchmark's or a log. `round`, such as "2.0", is needed
+    where no folder names it, `ruleset` scores by the rules of another round. `executor` reads the
     logs, an entry a task: `ProcessPoolExecutor(4)`, in a script under `if __name__ == "__main__":`,
     or a cluster that sees `path`, `dask.distributed.Client(…).get_executor()`. Without one, this
     process does. An archive is one stream, and read here.
 
     One row per entry, with the dtypes of the table `mlperf_entries`: minutes are unrounded, and
-    null without a score. Files that are broken, missing or not counted are listed in
-    `df.attrs["findings"]`, as "path: message".
+    null without a score, and their interval rests on the entries that are scored together. Files
+    that are broken, missing or not counted are listed in `df.attrs["findings"]`, as "path:
+    message".
 
     Raises IpuResultsError for a path that cannot be read or has no entry, ValueError for a round
     that is not a version.
     """
     # Imported here: a worker process imports this module too, and must not load pandas.
     try:
-        from ipu_results.mlperf.entries import parse_round  # noqa: PLC0415
-        from ipu_results.mlperf.round import build_entry_frame, entry_record, score_path  # noqa: PLC0415
+        from ipu_results.mlperf.round import build_score_frame, entry_records, score_path  # noqa: PLC0415
+        from ipu_results.mlperf.rules import parse_round  # noqa: PLC0415
     except ModuleNotFoundError as error:
         raise explain_missing(error, "ingest") from error
 
-    version = parse_round(round) if round is not None else None
-    if round is not None and version is None:
-        raise ValueError(f"round {round!r} is not a version such as 2.0")
-    scored = score_path(os.fspath(path), executor, digests=True, round_=version)
-    frame = build_entry_frame([entry_record(entry) for entry in scored.entries])
+    versions = [each and parse_round(each) for each in (round, ruleset)]
+    for given, version in zip((round, ruleset), versions, strict=True):
+        if given is not None and version is None:
+            raise ValueError(f"round {given!r} is not a version such as 2.0")
+    scored = score_path(
+        os.fspath(path), executor, digests=True, round_=versions[0], ruleset=versions[1]
+    )
+    frame = build_score_frame("mlperf_entries", entry_records(scored.entries, versions[1]))
     frame.attrs["findings"] = [str(finding) for finding in scored.findings]
     return frame

@@ -38,15 +38,22 @@ from ipu_results.ground.limits import (
     MAX_UNPACKED_BYTES,
     MAX_XZ_MEMORY,
 )
-from ipu_results.mlperf.entries import LOG_PATTERN, POWER_FOLDER, SCALING_FILE, FileFinding
+from ipu_results.mlperf.entries import (
+    LOG_PATTERN,
+    POWER_FOLDER,
+    SCALING_FILE,
+    FileFinding,
+    Location,
+    locate,
+)
 from ipu_results.mlperf.log import CHUNK, Log, read_log
-from ipu_results.mlperf.tree import PARTS, Listing
+from ipu_results.mlperf.tree import Listing
 
 # bytes read at once, which is also how far a limit may be exceeded before it is noticed
 BLOCK = 2**18
 MEGABYTE = 10**6
 SUFFIXES = (".tar", ".tar.gz", ".tgz", ".tar.xz", ".txz")
-LOG_DEPTH = 4  # names of a log's path from `results` on
+LOG_DEPTH = 3  # names of a log's path behind `results`
 DECOMPRESS_ERRORS = (OSError, EOFError, lzma.LZMAError, zlib.error)
 TAR_ERRORS = (tarfile.TarError, ValueError, LookupError, OverflowError, RecursionError)
 
@@ -272,26 +279,26 @@ class ArchiveContents:
         if member.name.startswith("/") or ".." in parts:
             self.findings.append(FileFinding(member.name, "leads out of the archive; not read"))
         elif member.isdir():
-            if _is_round_folder(parts):
+            if locate(f"{path}/"):
                 self.paths.add(f"{path}/")
-        elif _is_round_file(parts):
+        elif (location := locate(path)) and _is_read(location):
             self._forget(path)
             if parts[-1] != SCALING_FILE:
                 self.paths.add(path)
             if member.isreg():
-                self._add_file(path, parts, tar, member)
+                self._add_file(path, location, tar, member)
             else:
                 self.links[path] = _link_target(path, member)
-        elif not member.isreg() and (len(parts) <= 2 or _is_round_folder(parts)):
+        elif not member.isreg() and (len(parts) <= 2 or locate(f"{path}/")):
             self.findings.append(FileFinding(path, "is a link or not a folder; not followed"))
 
     def _add_file(
-        self, path: str, parts: list[str], tar: tarfile.TarFile, member: tarfile.TarInfo
+        self, path: str, location: Location, tar: tarfile.TarFile, member: tarfile.TarInfo
     ) -> None:
-        inner = _strip_submitter(parts)
-        if not path.endswith(".txt") or _is_power_file(inner):
+        names = location.names
+        if not path.endswith(".txt") or (names[2:3] == (POWER_FOLDER,) and len(names) == 5):
             self.small[path] = _read_small(tar, member)
-        elif fnmatchcase(parts[-1], LOG_PATTERN) and len(inner) == LOG_DEPTH:
+        elif fnmatchcase(names[-1], LOG_PATTERN) and len(names) == LOG_DEPTH:
             # The holes of a sparse file take no room in the archive, so no cap on its bytes would
             # stop it.
             sparse = Log(problem="is a sparse file; not read") if member.issparse() else None
@@ -307,33 +314,12 @@ class ArchiveContents:
             kept.pop(path, None)
 
 
-def _is_round_folder(parts: list[str]) -> bool:
-    inner = _strip_submitter(parts)
-    return bool(inner) and (len(inner) <= 3 if inner[0] == "results" else len(inner) == 1)
-
-
-def _is_round_file(parts: list[str]) -> bool:
-    inner = _strip_submitter(parts)
-    if inner[:1] == ["results"]:
-        is_text = inner[-1].endswith(".txt") and len(inner) in (3, 4, 5)
-        return is_text or (len(inner) == 4 and inner[3] == SCALING_FILE) or _is_power_file(inner)
-    return len(inner) == 2 and inner[1].endswith(".json")
-
-
-def _is_power_file(inner: list[str]) -> bool:
-    """Return whether a path from `results` on is a log of power: system, benchmark, `power`, run
-    and file.
-    """
-    return len(inner) == 6 and inner[3] == POWER_FOLDER and inner[5].endswith(".txt")
-
-
-def _strip_submitter(parts: list[str]) -> list[str]:
-    """Return a path from `results` or `systems` on; the submitter's folder is at the top or one
-    below it.
-    """
-    return next(
-        (parts[depth:] for depth in (1, 2) if len(parts) > depth and parts[depth] in PARTS), []
-    )
+def _is_read(location: Location) -> bool:
+    """Return whether a file is a description, a log of a run or of its power, or a scaling file."""
+    names = location.names
+    if location.part != "results" or names[2:] == (SCALING_FILE,):
+        return True
+    return names[-1].endswith(".txt") and (len(names) < 5 or names[2] == POWER_FOLDER)
 
 
 def _link_target(path: str, member: tarfile.TarInfo) -> str:

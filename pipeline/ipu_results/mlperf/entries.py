@@ -14,8 +14,28 @@ from dataclasses import dataclass, field, replace
 from fnmatch import fnmatchcase
 from typing import Any, NamedTuple
 
+from ipu_results.ground.text import escape_unprintable
 from ipu_results.mlperf.rules import Rules, round_key
 
+TEXTS = {  # fields that are one text, by ours
+    "name": "system_name",
+    "status": "status",
+    "accelerator": "accelerator_model_name",
+    "framework": "framework",
+    "submitter": "submitter",
+    "host_processor": "host_processor_model_name",
+    "operating_system": "operating_system",
+}
+LISTS = {  # fields that may be lists or objects
+    "other_software": "other_software_stack",
+    "accelerator_memory": "accelerator_memory_capacity",
+    "accelerator_memory_type": "accelerator_memory_configuration",
+    "accelerator_interconnect": "accelerator_interconnect",
+    "host_memory": "host_memory_capacity",
+    "host_network": "host_networking",
+    "hardware_notes": "hw_notes",
+    "software_notes": "sw_notes",
+}
 WHOLE_NUMBER = re.compile(r"\s*([0-9]{1,9})(?:\.0*)?\s*")  # the files have 8, 8.0 and "8"
 
 
@@ -89,26 +109,13 @@ def _parse_system(fields: Mapping[str, Any], rules: Rules) -> System:
         if value is None:
             findings.append(f"{name} is not a whole number: {fields.get(name)!r}")
     return System(
-        name=_parse_text(fields.get("system_name")),
         division=division,
         availability=availability,
-        status=status,
-        accelerator=_parse_text(fields.get("accelerator_model_name")),
         accelerators=None if per_node is None or nodes is None else per_node * nodes,
         nodes=nodes,
-        framework=_parse_text(fields.get("framework")),
-        submitter=_parse_text(fields.get("submitter")),
-        host_processor=_parse_text(fields.get("host_processor_model_name")),
         host_processors_per_node=_parse_whole(fields.get("host_processors_per_node")),
-        operating_system=_parse_text(fields.get("operating_system")),
-        other_software=_format_text(fields.get("other_software_stack")),
-        accelerator_memory=_format_text(fields.get("accelerator_memory_capacity")),
-        accelerator_memory_type=_format_text(fields.get("accelerator_memory_configuration")),
-        accelerator_interconnect=_format_text(fields.get("accelerator_interconnect")),
-        host_memory=_format_text(fields.get("host_memory_capacity")),
-        host_network=_format_text(fields.get("host_networking")),
-        hardware_notes=_format_text(fields.get("hw_notes")),
-        software_notes=_format_text(fields.get("sw_notes")),
+        **{name: _parse_text(fields.get(key)) for name, key in TEXTS.items()},
+        **{name: _format_text(fields.get(key)) for name, key in LISTS.items()},
         findings=tuple(findings),
     )
 
@@ -133,17 +140,17 @@ def _parse_whole(value: Any) -> int | None:
     return int(match[1]) if match else None
 
 
-VERSION = r"([0-9]{1,3}\.[0-9]{1,3})(?:\.[0-9]{1,3})?(?![\d.]*\d)"
-ROUND = re.compile(rf"(?<![A-Za-z\d.])v{VERSION}", re.I)
-BARE_ROUND = re.compile(rf"(?<![\d.]){VERSION}")
 LOG_PATTERN = "result_*.txt"
 SCALING_FILE = "scaling.json"
+MAX_DEPTH = 5  # of a submitter: v0.5 has v0.5.0/google/cloud_v2.8/gnmt-tpuv2-8/results
 UNSAFE_PARTS = frozenset({"", ".", ".."})
 # Which part of a submitter's folder a path belongs to, by the number of its names from the
 # submitter on.
 FOLDER_DEPTHS = (("results", 4), ("results", 3), ("results", 2), ("systems", 2))
 FILE_DEPTHS = (("results", 5), ("systems", 3), ("results", 7), ("results", 6), ("results", 4))
 POWER_FOLDER, POWER_DEPTH = "power", 3
+OTHER_SUITE = "is refused: it holds {} results; only MLPerf Training is scored"
+NO_ROUND = "names no round; pass one with --round"
 
 
 @dataclass(frozen=True, slots=True)
@@ -154,9 +161,6 @@ class FileFinding:
     message: str
 
     def __str__(self) -> str:
-        # a worker must not load tabulate
-        from ipu_results.ground.text import escape_unprintable  # noqa: PLC0415
-
         return escape_unprintable(f"{self.path}: {self.message}")
 
 
@@ -165,7 +169,9 @@ class Entry:
     """One benchmark on one system of a submitter. `round_folder` is empty where that is the root.
 
     `missing` are logs whose content is absent although the repository lists them. `power` are power
-    logs, as `<log>/<file>` within the entry's folder of them.
+    logs, as `<log>/<file>` within the entry's folder of them. Of logs outside the layout of a round
+    `loose` is their folder: submitter and system are then empty, and a `system.json` beside the
+    logs describes the system.
     """
 
     round_folder: str
@@ -176,18 +182,26 @@ class Entry:
     logs: tuple[str, ...] = ()
     missing: tuple[str, ...] = ()
     power: tuple[str, ...] = ()
+    loose: str = ""
 
     @property
     def path(self) -> str:
-        return f"{self.submitter}/results/{self.system}/{self.folder}"
+        return self.loose or f"{self.submitter}/results/{self.system}/{self.folder}"
 
     @property
     def full_path(self) -> str:
         return _join(self.round_folder, self.path)
 
     @property
+    def system_file(self) -> str:
+        """The description of the system within the round's folder."""
+        if self.loose:
+            return f"{self.loose}/system.json"
+        return f"{self.submitter}/systems/{self.system}.json"
+
+    @property
     def system_path(self) -> str:
-        return _join(self.round_folder, f"{self.submitter}/systems/{self.system}.json")
+        return _join(self.round_folder, self.system_file)
 
     @property
     def scaling_path(self) -> str:
@@ -204,9 +218,9 @@ class RoundInventory:
     findings: tuple[FileFinding, ...] = ()
 
 
-class _Location(NamedTuple):
+class Location(NamedTuple):
     """A path of the known layout: `names` follow `part` ("results" or "systems") in the submitter's
-    folder.
+    folder, and `root` leads to that.
     """
 
     root: tuple[str, ...]
@@ -227,7 +241,7 @@ class _RoundFolder:
     systems: set[tuple[str, str]] = field(default_factory=set)
     described: set[tuple[str, str]] = field(default_factory=set)
 
-    def add(self, location: _Location, is_missing: bool) -> None:
+    def add(self, location: Location, is_missing: bool) -> None:
         _, submitter, part, names, is_folder = location
         if part == "systems":
             self.described.update((submitter, name.removesuffix(".json")) for name in names)
@@ -264,21 +278,17 @@ def find_entries(
     absent = frozenset(missing)
     ordered = sorted({*paths, *absent})
     unsafe = [path for path in ordered if UNSAFE_PARTS & set(path.rstrip("/").split("/"))]
-    locations = [location for path in ordered if (location := _locate(path))]
-    roots, inner = _split_roots(locations)
-    folders = {root: _RoundFolder() for root in roots}
+    locations = [location for path in ordered if (location := locate(path))]
+    folders = {root: _RoundFolder() for root in _find_roots(locations)}
     for location in locations:
         if location.root in folders:
             path = "/".join((*location.root, location.submitter, location.part, *location.names))
             folders[location.root].add(location, path in absent)
     entries: list[Entry] = []
     findings = [FileFinding(path, "is not a plain relative path; ignored") for path in unsafe]
-    findings += [
-        FileFinding("/".join(root), "is in a submitter's folder; ignored") for root in inner
-    ]
     for root, folder in folders.items():
         round_folder = "/".join(root)
-        round_ = parse_round(round_folder) or parse_round(name)
+        round_ = rules.find_round((*root, name))
         is_scored, message = _check_round(round_folder or name, round_, folder, rules)
         if message:
             findings.append(FileFinding(round_folder or name or ".", message))
@@ -288,17 +298,9 @@ def find_entries(
     return RoundInventory(tuple(sorted(entries, key=_entry_key)), tuple(findings))
 
 
-def parse_round(name: str) -> str | None:
-    """Return `2.0` for `training_results_v2.0`, `v2.0.0` or `2.0`; None for no version, or several
-    without v.
-    """
-    versions = ROUND.findall(name) or BARE_ROUND.findall(name)
-    return versions[0] if len(set(versions)) == 1 else None
-
-
-def _locate(path: str) -> _Location | None:
-    """Find the submitter in a path; None outside the known layout and for a path that may lead out
-    of the root.
+def locate(path: str) -> Location | None:
+    """Find the submitter in a path; None outside the known layout, too deep, and for a path that
+    may lead out of the root.
     """
     parts = path.rstrip("/").split("/")
     is_folder = path.endswith("/")
@@ -307,18 +309,16 @@ def _locate(path: str) -> _Location | None:
     for part, depth in FOLDER_DEPTHS if is_folder else FILE_DEPTHS:
         at = len(parts) - depth
         if (
-            at >= 0
+            0 <= at < MAX_DEPTH
             and parts[at + 1] == part
             and (is_folder or part == "results" or path.endswith(".json"))
         ):
-            return _Location(tuple(parts[:at]), parts[at], part, tuple(parts[at + 2 :]), is_folder)
+            return Location(tuple(parts[:at]), parts[at], part, tuple(parts[at + 2 :]), is_folder)
     return None
 
 
-def _split_roots(
-    locations: Iterable[_Location],
-) -> tuple[list[tuple[str, ...]], list[tuple[str, ...]]]:
-    """Separate the rounds' folders from `results` folders within the code of a submitter.
+def _find_roots(locations: Iterable[Location]) -> list[tuple[str, ...]]:
+    """Find the rounds' folders, without `results` folders within the code of a submitter.
 
     Only a benchmark's folder or a file makes a round, so an empty `results` next to the rounds
     hides none of them.
@@ -328,13 +328,13 @@ def _split_roots(
         if not location.is_folder or len(location.names) > 1:
             submitters.setdefault(location.root, set()).add(location.submitter)
     roots: list[tuple[str, ...]] = []
-    inner: list[tuple[str, ...]] = []
     for root in sorted(submitters, key=lambda root: (len(root), root)):
         within = any(
             root[: len(outer)] == outer and root[len(outer)] in submitters[outer] for outer in roots
         )
-        (inner if within else roots).append(root)
-    return sorted(roots), inner
+        if not within:
+            roots.append(root)
+    return sorted(roots)
 
 
 def _check_round(
@@ -342,19 +342,11 @@ def _check_round(
 ) -> tuple[bool, str | None]:
     """Return whether a round is scored, and what there is to note about it."""
     if suite := _find_other_suite(name, folder, rules):
-        return False, f"is refused: it holds {suite} results; only MLPerf Training is scored"
+        return False, OTHER_SUITE.format(suite)
     if round_ is None:
-        return True, "names no round; pass one with --round"
-    if round_key(round_) < round_key(rules.first_round):
-        return (
-            False,
-            (
-                f"round {round_} is refused: its logs use an older syntax; v{rules.first_round} and"
-                " later are scored"
-            ),
-        )
-    if round_key(round_) > round_key(rules.last_round):
-        return True, f"round {round_} is later than v{rules.last_round}, the last known round"
+        return True, NO_ROUND
+    if round_ not in rules.rounds:
+        return True, f"round {round_} is later than v{rules.rounds[-1]}, the last known round"
     return True, None
 
 

@@ -21,9 +21,12 @@ import msgspec
 from ipu_results.ground.limits import MAX_EVALUATION, MAX_EVALUATIONS, MAX_LOG_LINE
 
 MARK = b":::MLLOG "
-OLD_SYNTAX = {b":::MLPv0.5": "v0.5", b":::MLL ": "v0.6"}
+ANY_MARK = b":::ML"
+OLD_SYNTAX = {b":::MLPv0.5.0 ": "0.5", b":::MLL ": "0.6"}
+# v0.5 begins with the benchmark and has a place in the code before the key
+OLD_LINE = re.compile(rb"([a-z]\w* )?([\d.]+) (?:\(.*?\) )?(\w+)(?:: (.*))?")
 CHUNK = 4 * 2**20  # bytes read at once: most logs are smaller
-MS_PER_MINUTE = 60_000
+MS_PER_S, MS_PER_MINUTE = 1_000, 60_000
 MAX_NUMBER = 2**63  # batch sizes and sample counts are below; what is larger is an error of the log
 MAX_NAMED = 3  # broken lines that a problem names
 PROGRESS = {
@@ -58,15 +61,23 @@ EVALUATION_KEYS = ("eval_accuracy", "eval_error")
 PLANNED_STEPS = "opt_learning_rate_training_steps"
 NUMBER_KEYS = ("train_samples", PLANNED_STEPS)
 TIME_KEYS = ("run_start", "run_stop", "init_start", "init_stop")
-BENCHMARK = "submission_benchmark"
+BENCHMARK, DIVISION = "submission_benchmark", "submission_division"
 # the others are not read
-KEYS = {*TIME_KEYS, *EVALUATION_KEYS, *NUMBER_KEYS, "global_batch_size", "seed", BENCHMARK}
+KEYS = {
+    *TIME_KEYS,
+    *EVALUATION_KEYS,
+    *NUMBER_KEYS,
+    "global_batch_size",
+    "seed",
+    BENCHMARK,
+    DIVISION,
+}
 # 2001 to 5138 in seconds; in milliseconds the first three years of the clock
 SECONDS_FROM, SECONDS_TO = 1e9, 1e11
 
 
 class LineTooLongError(ValueError):
-    """A line does not end within MAX_LOG_LINE bytes."""
+    """A line with a mark does not end within MAX_LOG_LINE bytes."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,7 +100,8 @@ class Log:
     `evaluations` are those up to the end of the run, the last one last. `planned_steps` are those
     of the learning rate schedule. `seed` is the first one logged, `seeds` the number of different
     ones. `start_ms` and `stop_ms` are the times of the lines that begin and end the run.
-    `benchmark` is the one that the log names, which is compared with its folder and never a source.
+    `benchmark` and `division` are those that the log names, which are compared with its folder and
+    its system. `syntax` is the round of a log of v0.5 or v0.6.
     `problem` is why the log cannot be scored whatever its status; `findings` are notes that do not
     matter to the score.
     """
@@ -107,6 +119,8 @@ class Log:
     start_ms: float | None = None
     stop_ms: float | None = None
     benchmark: str | None = None
+    division: str | None = None
+    syntax: str | None = None
     problem: str | None = None
     findings: tuple[str, ...] = ()
     sha256: str | None = None
@@ -150,6 +164,10 @@ def split_blocks(chunks: Iterable[bytes]) -> Iterator[tuple[int, bytes]]:
         cut = max(data.rfind(b"\n"), data.rfind(b"\r", 0, len(data) - 1)) + 1
         rest = data[cut:]
         if len(rest) > MAX_LOG_LINE:
+            # Of a line only what follows its last mark matters, or else its end, where one begins.
+            at = rest.rfind(ANY_MARK)
+            rest = rest[at if at >= 0 else -len(MARK) :]
+        if len(rest) > MAX_LOG_LINE:
             raise LineTooLongError(f"a line is longer than {MAX_LOG_LINE:,} bytes")
         if cut:
             number += _count_lines(before)
@@ -159,17 +177,36 @@ def split_blocks(chunks: Iterable[bytes]) -> Iterator[tuple[int, bytes]]:
         yield number + _count_lines(before), rest + b"\n"
 
 
-def extract_marked(block: bytes) -> list[bytes]:
+def extract_marked(block: bytes, mark: bytes = MARK) -> list[bytes]:
     """Return the JSON texts of a block of whole lines, one per marked line."""
     if b"\r" in block:
         block = block.replace(b"\r", b"\n")
-    pieces = block.split(MARK)
+    pieces = block.split(mark)
     return [piece[:end] for piece in pieces[1:] if (end := piece.find(b"\n")) >= 0]
 
 
-def number_marked(block: bytes, first_line: int) -> list[int]:
+def rewrite_old(text: bytes) -> bytes:
+    """Return what follows the mark of v0.5 or v0.6 as the JSON of later rounds. Raises ValueError."""
+    match = OLD_LINE.fullmatch(text.strip())
+    if match is None:
+        raise ValueError("is not of the form of v0.5 or v0.6")
+    benchmark, seconds, key, printed = match.groups()
+    printed = printed or b"null"
+    fields = parse_object(printed if benchmark is None else b'{"value": %b}' % printed)
+    value = fields.get("value")
+    if benchmark is not None and isinstance(value, dict):
+        is_success = str(value.get("success")).lower() == "true"
+        status = "success" if is_success else "aborted"
+        fields["metadata"] = {"epoch_num": value.get("epoch"), "status": status}
+    elif benchmark is not None and key == b"run_stop":
+        fields["metadata"] = {"status": "success"}  # v0.5 says so, or says nothing
+    time = {"key": key.decode(), "time_ms": float(seconds) * MS_PER_S}
+    return msgspec.json.encode({**fields, **time})
+
+
+def number_marked(block: bytes, first_line: int, mark: bytes = MARK) -> list[int]:
     """Return the line number of each marked line of a block, in the order of `extract_marked`."""
-    pieces = block.split(MARK)
+    pieces = block.split(mark)
     numbers = []
     number = first_line + _count_lines(pieces[0])
     for piece in pieces[1:]:
@@ -217,20 +254,23 @@ class _Reader:
     def __init__(self) -> None:
         self.lines = self.broken = 0
         self.named: list[str] = []
-        self.old_syntax: str | None = None
+        self.syntax: str | None = None
         self.status: str | None = None
         self.times: dict[str, float] = {}
         self.numbers: dict[str, float | None] = {}
         self.batch_sizes: set[float | None] = set()
         self.seeds: dict[bytes, None] = {}
         self.marks: Counter[str] = Counter()
-        self.benchmark: str | None = None
+        self.named_as: dict[str, str] = {}
         self.evaluations: deque[tuple[bool, float, bytes]] = deque(maxlen=MAX_EVALUATIONS)
 
     def read_block(self, number: int, block: bytes) -> None:
-        texts = extract_marked(block)
-        for index, text in enumerate(texts):
+        mark = MARK if MARK in block else next((old for old in OLD_SYNTAX if old in block), MARK)
+        self.syntax = OLD_SYNTAX.get(mark, self.syntax)
+        texts = extract_marked(block, mark)
+        for index, written in enumerate(texts):
             try:
+                text = written if mark == MARK else rewrite_old(written)
                 try:
                     line = decode_line(text)
                 except DECODE_ERRORS:
@@ -239,13 +279,10 @@ class _Reader:
                     self._read_line(line.key, line.time_ms, text)
             except (ValueError, RecursionError) as error:
                 if self.broken < MAX_NAMED:
-                    self.named.append(f"line {number_marked(block, number)[index]} {error}")
+                    line_number = number_marked(block, number, mark)[index]
+                    self.named.append(f"line {line_number} {error}")
                 self.broken += 1
         self.lines += len(texts)
-        if not texts and self.old_syntax is None:
-            self.old_syntax = next(
-                (version for mark, version in OLD_SYNTAX.items() if mark in block), None
-            )
 
     def _read_line(self, key: str, time_ms: float, text: bytes) -> None:
         if key in EVALUATION_KEYS:
@@ -262,9 +299,9 @@ class _Reader:
             self.batch_sizes.add(_parse_number(parse_object(text).get("value")))
         elif key in NUMBER_KEYS:
             self.numbers[key] = _parse_number(parse_object(text).get("value"))
-        elif key == BENCHMARK:
-            name = parse_object(text).get("value")
-            self.benchmark = name if isinstance(name, str) else None
+        elif key in {BENCHMARK, DIVISION}:
+            if isinstance(name := parse_object(text).get("value"), str):
+                self.named_as[key] = name
         else:
             self.marks[key] += 1
             if "run_stop" not in self.times:  # of several ends of a run the first one counts
@@ -285,7 +322,9 @@ class _Reader:
             seeds=len(self.seeds),
             start_ms=self.times.get("run_start"),
             stop_ms=self.times.get("run_stop"),
-            benchmark=self.benchmark,
+            benchmark=self.named_as.get(BENCHMARK),
+            division=self.named_as.get(DIVISION),
+            syntax=self.syntax,
             problem=self._describe_problem(),
             findings=tuple(self._list_findings()),
         )
@@ -293,12 +332,8 @@ class _Reader:
     def _list_findings(self) -> Iterator[str]:
         if len(self.batch_sizes) > 1:
             yield "logs several global batch sizes; none is used"
-        for key, which in (
-            ("run_start", "the last one before the run_stop"),
-            ("run_stop", "the first one"),
-        ):
-            if self.marks[key] > 1:
-                yield f"has {self.marks[key]} {key} lines; {which} counts"
+        if (starts := self.marks["run_start"]) > 1:
+            yield f"has {starts} run_start lines; the last one before the run_stop counts"
         start = self.times.get("run_start", 0.0)
         if SECONDS_FROM <= start < SECONDS_TO:
             yield "its times may be in seconds; they are read as milliseconds"
@@ -323,13 +358,12 @@ class _Reader:
 
     def _describe_problem(self) -> str | None:
         if not self.lines:
-            return (
-                f"has the syntax of {self.old_syntax}"
-                if self.old_syntax
-                else "holds no :::MLLOG line"
-            )
-        more = f" and {self.broken - MAX_NAMED} more" if self.broken > MAX_NAMED else ""
-        return f"{'; '.join(self.named)}{more}" if self.broken else None
+            return "holds no :::MLLOG line"
+        if self.broken:
+            more = f" and {self.broken - MAX_NAMED} more" if self.broken > MAX_NAMED else ""
+            return f"{'; '.join(self.named)}{more}"
+        stops = self.marks["run_stop"]
+        return f"has {stops} run_stop lines: more than one run" if stops > 1 else None
 
     def _measure_minutes(self, start: str, stop: str) -> float | None:
         if start not in self.times or stop not in self.times:

@@ -8,9 +8,15 @@ points the mean is interpolated.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import csv
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+from functools import cache
 from typing import NamedTuple
 
+from ipu_results.ground.files import find_folder
+
+FILE = find_folder("_reference", "raw/mlperf") / "rcp.csv"
 EXACT, INTERPOLATED, SMALLEST = METHODS = ("exact", "interpolated", "smallest")
 
 
@@ -19,6 +25,21 @@ class ReferencePoint(NamedTuple):
 
     batch: int
     mean: float
+
+
+@cache
+def load_references() -> Mapping[tuple[str, str], tuple[str, Sequence[ReferencePoint]]]:
+    """Return what the reference of each round and benchmark counts, and its points that serve."""
+    points = defaultdict(list)
+    units = {}
+    with FILE.open(encoding="utf-8", newline="") as file:
+        for row in csv.DictReader(file):
+            key = row["round"], row["benchmark"]
+            units[key] = row["rcp_unit"]
+            if row["at_round"] == "True":
+                point = ReferencePoint(int(row["global_batch_size"]), float(row["rcp_mean"]))
+                points[key].append(point)
+    return {key: (units[key], prune_points(points[key])) for key in points}
 
 
 def prune_points(points: Sequence[ReferencePoint]) -> list[ReferencePoint]:

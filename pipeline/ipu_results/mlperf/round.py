@@ -2,8 +2,7 @@
 
 Its entries are found from the paths, their logs are read here or by an executor, and each entry is
 scored here. The records are the same in a table, CSV, JSON, Parquet and a data frame. A worker
-imports this module: what it does not need, such as pandas and tabulate, is imported where it is
-used.
+imports this module: what it does not need, such as pandas, is imported where it is used.
 """
 
 from __future__ import annotations
@@ -20,9 +19,13 @@ from pathlib import PurePosixPath
 from typing import TYPE_CHECKING, Any
 
 from ipu_results.errors import DocumentError, UnrecognisedDocumentError
+from ipu_results.ground.files import load_schema_file
 from ipu_results.ground.parallel import run_tasks
+from ipu_results.ground.text import escape_unprintable, format_json, format_records
 from ipu_results.mlperf.archive import Progress, has_archive_suffix, read_archive
 from ipu_results.mlperf.entries import (
+    NO_ROUND,
+    OTHER_SUITE,
     POWER_FOLDER,
     Entry,
     FileFinding,
@@ -36,13 +39,20 @@ from ipu_results.mlperf.power import RunPower, read_power
 from ipu_results.mlperf.rules import (
     BETWEEN_FINDINGS,
     NOT_VERIFIED,
+    REPOSITORY,
     Rules,
     format_attribution,
     load_rules,
     summarise_findings,
 )
-from ipu_results.mlperf.score import ScoredEntry, TrainingRun, find_shared_logs, score_entry
-from ipu_results.mlperf.tree import Listing, LocalTree, read_small_file
+from ipu_results.mlperf.score import (
+    ScoredEntry,
+    TrainingRun,
+    find_shared_logs,
+    score_entry,
+    select_used,
+)
+from ipu_results.mlperf.tree import Listing, LocalTree, find_tree, read_small_file
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -84,25 +94,32 @@ def score_path(
     *,
     digests: bool = False,
     round_: str | None = None,
+    ruleset: str | None = None,
     missing: Iterable[str] = (),
     progress: Progress = lambda *_: None,
 ) -> ScoredRound:
     """Score every entry under a folder, or in a tar archive, which is read in one pass and
     without `executor`, the workers that read logs: this process does where there is none.
 
-    `round_` is the round of a checkout whose name has none, `digests` adds the sha256 of each log,
+    `round_` is the round of a checkout whose name has none, `ruleset` the round whose rules hold
+    where it is not the entry's own, `digests` adds the sha256 of each log,
     `progress` counts entries or megabytes of an archive. `missing` are logs that are left out as if
     their content were absent; an entry with such a log has no score. Raises
     UnrecognisedDocumentError without any entry, DocumentTooLargeError and DamagedDocumentError for
     an archive, and what `run_tasks` raises.
     """
     if not is_archive(path):
-        tree = LocalTree(os.path.abspath(path) if path else path)
         return score_tree(
-            tree, executor, digests=digests, round_=round_, missing=missing, progress=progress
+            find_tree(path),
+            executor,
+            digests=digests,
+            round_=round_,
+            ruleset=ruleset,
+            missing=missing,
+            progress=progress,
         )
     contents = read_archive(path, digests=digests, progress=progress)
-    rules = load_rules()
+    rules = load_rules(ruleset)
     name = round_ or PurePosixPath(path).name
     inventory = take_inventory(contents.listing(), rules, name, missing)
 
@@ -123,12 +140,22 @@ def score_tree(
     *,
     digests: bool = False,
     round_: str | None = None,
+    ruleset: str | None = None,
     missing: Iterable[str] = (),
     progress: Progress = lambda *_: None,
 ) -> ScoredRound:
     """Score every entry under `tree`, as `score_path` does."""
-    rules = load_rules()
-    inventory = take_inventory(tree.listing(), rules, round_ or tree.name, missing)
+    rules = load_rules(ruleset)
+    name = round_ or tree.name
+    if tree.logs:
+        if suite := rules.find_other_suite([tree.part]):
+            raise UnrecognisedDocumentError(OTHER_SUITE.format(suite), document=tree.part)
+        round_ = rules.find_round([name])
+        entry = Entry("", round_, "", "", tree.part, tree.logs, loose=tree.part)
+        unnamed = () if entry.round else (FileFinding(tree.part, NO_ROUND),)
+        inventory = RoundInventory((entry,), unnamed)
+    else:
+        inventory = take_inventory(tree.listing(), rules, name, missing)
     tasks = [EntryTask(tree, entry, digests) for entry in inventory.entries]
     scored: dict[Entry, ScoredEntry] = {}
     small_file = partial(read_small_file, tree)
@@ -229,6 +256,7 @@ def _describe(error: Exception) -> str:
 
 
 Record = dict[str, Any]
+NO_SUMMARY: Record = {}
 
 CITE = (
     f"Minutes {NOT_VERIFIED}. To cite them, use the attribution of --format csv, json or parquet."
@@ -237,36 +265,52 @@ MAIN_COLUMNS = tuple(
     "round submitter division system benchmark accelerators accelerator framework n_runs n_success"
     " minutes path".split()
 )
+SUMMARY = tuple(  # of an entry, by the module `summary`
+    "distinct_logs shared_logs distinct_seeds normalised reference_to_converge reference_method"
+    " expected_scaling_factor minutes_per_sample minutes_per_sample_low minutes_per_sample_high"
+    " speed_runs startup_minutes wait_minutes no_speed_reason minutes_low minutes_high"
+    " interval_method interval_runs no_interval_reason".split()
+)
+ENTRY_COLUMNS = tuple(
+    "submitter_folder logs_expected logs_present logs_missing no_score_reason availability"
+    " status nodes scaling_factor run_minutes_min run_minutes_max run_minutes_cv"
+    " global_batch_size convergence_unit epochs_to_converge samples_to_converge"
+    " tokens_to_converge quality_metric quality_target quality_reached quality_check"
+    " second_quality_metric second_quality_target second_quality_reached host_processor"
+    " host_processors_per_node operating_system other_software accelerator_memory"
+    " accelerator_memory_type accelerator_interconnect host_memory host_network hardware_notes"
+    " software_notes energy_j system_path system_sha256 scaling_sha256 findings"
+    " attribution".split()
+)
+RUN_COLUMNS = tuple(
+    "round path file minutes status counted reason init_minutes global_batch_size epochs samples"
+    " tokens quality_reached second_quality_reached seed seeds energy_j lines sha256 evaluations"
+    " minutes_per_sample minutes_per_sample_error startup_minutes wait_minutes no_speed_reason"
+    " findings".split()
+)
 COLUMNS = {
-    "mlperf_entries": (
-        *MAIN_COLUMNS,
-        *"submitter_folder logs_expected logs_present logs_missing no_score_reason availability"
-        " status nodes".split(),
-        *"scaling_factor run_minutes_min run_minutes_max run_minutes_cv global_batch_size"
-        " convergence_unit".split(),
-        *"epochs_to_converge samples_to_converge tokens_to_converge quality_metric quality_target".split(),
-        *"quality_reached quality_check second_quality_metric second_quality_target"
-        " second_quality_reached".split(),
-        *"host_processor host_processors_per_node operating_system other_software"
-        " accelerator_memory".split(),
-        *"accelerator_memory_type accelerator_interconnect host_memory host_network hardware_notes".split(),
-        *"software_notes energy_j".split(),
-        *"system_path system_sha256 scaling_sha256 findings attribution".split(),
-    ),
-    "mlperf_runs": (
-        *"round path file minutes status counted reason init_minutes global_batch_size epochs"
-        " samples tokens".split(),
-        *"quality_reached second_quality_reached seed seeds energy_j lines sha256".split(),
-        *"evaluations minutes_per_sample minutes_per_sample_error startup_minutes wait_minutes".split(),
-        *"no_speed_reason findings".split(),
-    ),
+    "mlperf_entries": (*MAIN_COLUMNS, *ENTRY_COLUMNS, *SUMMARY),
+    "mlperf_runs": RUN_COLUMNS,
 }
 # columns that follow from others and are not in derived files
-GENERATED = {"mlperf_entries": ("findings", "attribution"), "mlperf_runs": ()}
+GENERATED = {"mlperf_entries": ("findings", "attribution", *SUMMARY), "mlperf_runs": ()}
 
 
-def entry_record(scored: ScoredEntry, retrieved: date | None = None) -> Record:
-    """Return one entry.
+def entry_records(
+    entries: Sequence[ScoredEntry], ruleset: str | None = None, retrieved: date | None = None
+) -> list[Record]:
+    """Return a record for each entry, with what the runs of all of them say."""
+    # Imported here: it loads numpy, which a worker must not.
+    from ipu_results.mlperf.summary import summarise_entries  # noqa: PLC0415
+
+    summaries = summarise_entries(entries, load_rules(ruleset))
+    return [entry_record(each, retrieved, summaries[each.entry]) for each in entries]
+
+
+def entry_record(
+    scored: ScoredEntry, retrieved: date | None = None, summary: Record = NO_SUMMARY
+) -> Record:
+    """Return one entry, with the columns of a summary where there is one.
 
     Minutes are unrounded; per-run figures are as logged, without the scaling factor.
     """
@@ -276,30 +320,39 @@ def entry_record(scored: ScoredEntry, retrieved: date | None = None) -> Record:
     named_alike = asdict(system) | {
         name: getattr(scored, name) for name in columns if hasattr(scored, name)
     }
-    record = named_alike | {
-        "round": entry.round,
-        "submitter": system.submitter or entry.submitter,
-        "system": system.name,
-        "n_runs": len(scored.runs),
-        "path": entry.path,
-        "submitter_folder": entry.submitter,
-        "logs_present": len(entry.logs),
-        "logs_missing": len(entry.missing),
-        "no_score_reason": scored.reason,
-        "findings": summarise_findings(
-            scored.scaling_factor, (run.findings for run in scored.runs)
-        ),
-        "quality_check": scored.quality.check,
-        "system_path": f"{entry.submitter}/systems/{entry.system}.json",
-        "system_sha256": system.sha256,
-    }
+    record = (
+        named_alike
+        | summary
+        | {
+            "round": entry.round,
+            "submitter": system.submitter or entry.submitter or None,
+            "system": system.name,
+            "n_runs": len(scored.runs),
+            "path": entry.path,
+            "submitter_folder": entry.submitter,
+            "logs_present": len(entry.logs),
+            "logs_missing": len(entry.missing),
+            "no_score_reason": scored.reason,
+            "findings": summarise_findings(
+                scored.scaling_factor,
+                None if scored.minutes is None else summary.get("expected_scaling_factor"),
+                [run.findings for run in scored.runs],
+                [run.log.seed for run in scored.runs],
+                [run.log.minutes for run in select_used(scored.runs)],
+            ),
+            "quality_check": scored.quality.check,
+            "system_path": entry.system_file,
+            "system_sha256": system.sha256,
+        }
+    )
     for index, prefix in enumerate(("quality", "second_quality")):
         target = scored.targets[index] if len(scored.targets) > index else None
         record[f"{prefix}_metric"] = None if target is None else target.metric
         record[f"{prefix}_target"] = None if target is None else target.target
         record[f"{prefix}_reached"] = None if target is None else scored.quality.values[index]
     record["attribution"] = format_attribution(record, None, retrieved)
-    return {name: record[name] for name in columns}
+    # without a summary, what `make_derived.py` keeps
+    return {name: record.get(name) for name in columns if summary or name in record}
 
 
 def run_records(scored: ScoredEntry) -> list[Record]:
@@ -324,15 +377,15 @@ def _run_record(entry: Entry, run: TrainingRun) -> Record:
 
 
 def format_scores(kind: str, name: str, records: Sequence[Record]) -> bytes:
-    """Format records of the table `name` as `table`, `csv`, `json` or `parquet`.
+    """Format records of the table `name` as `table`, `csv`, `json` or `parquet`, or those of entries
+    as the `summary` that MLCommons publishes of a round of Inference.
 
     The table has the columns of MAIN_COLUMNS for entries, and how to cite them.
     """
     if kind == "parquet":
         return _format_parquet(name, records)
-    # loads tabulate
-    from ipu_results.ground.text import escape_unprintable, format_records  # noqa: PLC0415
-
+    if kind == "summary":
+        return f"{format_json([_summarise_record(record) for record in records])}\n".encode()
     columns = COLUMNS[name]
     cite = ""
     if kind == "table":
@@ -345,37 +398,53 @@ def format_scores(kind: str, name: str, records: Sequence[Record]) -> bytes:
     return f"{text}{cite}\n".encode(errors="backslashreplace")
 
 
-def build_entry_frame(records: Sequence[Record]) -> pd.DataFrame:
-    """Return records of entries as a frame with the dtypes of the table `mlperf_entries`, under the
-    names that MLPerf uses.
-    """
-    from ipu_results.schema import table  # noqa: PLC0415  (a worker must not load pandas)
-    from ipu_results.schema.frames import build_frame  # noqa: PLC0415
+def _summarise_record(record: Record) -> Record:
+    """Return an entry in the shape of Inference; null is what training has nothing for."""
+    keys = load_schema_file("vocabulary/mlperf.toml")["results_summary"]
+    summary = {key: record.get(column) for key, column in keys.items()}
+    platform = PurePosixPath(record["system_path"]).stem
+    url = f"{REPOSITORY.format(round=record['round'])}/tree/main/"
+    id_ = ("training", record["division"], record["submitter_folder"], platform)
+    reached = record["quality_reached"]
+    return summary | {
+        "Suite": "training",
+        "Platform": platform,
+        "Accuracy": None if reached is None else f"{record['quality_metric']}: {reached}",
+        "version": f"v{record['round']}",
+        "has_power": record["energy_j"] is not None,
+        "Details": url + record["system_path"],
+        "Code": f"{url}{record['submitter_folder']}/benchmarks",
+        "Unique ID (e.g. for Audit)": "/".join(map(str, id_)),
+        "Performance_Units": "min.",
+    }
 
-    frame = build_frame(
-        _use_headers(table("mlperf_entries")), _map_texts(records, _escape_surrogates)
-    )
-    return frame[list(COLUMNS["mlperf_entries"])]
+
+def build_score_frame(name: str, records: Sequence[Record]) -> pd.DataFrame:
+    """Return records of a table as a frame with its dtypes, under the names that MLPerf uses."""
+    from ipu_results.schema.frames import build_frame  # noqa: PLC0415  (loads pandas)
+
+    return build_frame(_define_columns(name), _map_texts(records, _escape_surrogates))
 
 
-def _use_headers(definition: Table) -> Table:
-    """Return a table under the names that MLPerf uses."""
-    columns = [replace(column, name=column.header or column.name) for column in definition.columns]
-    return replace(definition, columns=tuple(columns))
+def _define_columns(name: str) -> Table:
+    """Return a table with the columns of its records, under the names that MLPerf uses."""
+    from ipu_results.schema import table  # noqa: PLC0415
+
+    columns = {column.header or column.name: column for column in table(name).columns}
+    named = [replace(columns[column], name=column, required=False) for column in COLUMNS[name]]
+    return replace(table(name), columns=tuple(named))
 
 
 def _format_parquet(name: str, records: Sequence[Record]) -> bytes:
     import pyarrow as pa  # noqa: PLC0415  (a worker must not load it)
     import pyarrow.parquet as pq  # noqa: PLC0415
 
-    from ipu_results.schema import table  # noqa: PLC0415
     from ipu_results.schema.frames import arrow_schema  # noqa: PLC0415
 
-    types = arrow_schema(_use_headers(table(name)))
-    schema = pa.schema([types.field(column).with_nullable(True) for column in COLUMNS[name]])
-    rows = pa.Table.from_pylist(_map_texts(records, _escape_surrogates), schema=schema)
+    rows = _map_texts(records, _escape_surrogates)
     out = BytesIO()
-    pq.write_table(rows, out, compression="zstd")
+    schema = pa.schema(list(arrow_schema(_define_columns(name))))
+    pq.write_table(pa.Table.from_pylist(rows, schema=schema), out, compression="zstd")
     return out.getvalue()
 
 

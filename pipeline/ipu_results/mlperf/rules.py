@@ -8,8 +8,9 @@ reached.
 
 from __future__ import annotations
 
+import re
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date
 from functools import cache, cached_property
@@ -27,7 +28,13 @@ NOT_VERIFIED = "computed from the logs by ipu-results, result not verified by ML
 REACHED, MISSED, NOT_CHECKED = "reached", "missed", "not checked"
 # a logged size of the training set that is further off is that of a part, such as one GPU's
 SIZE_TOLERANCE = 0.1
+FACTOR_TOLERANCE = 1e-6  # a submitted factor has all digits or is rounded by hand
+NO_SEED = {None, "null", "None", "none"}
 MIN_BERT_SAMPLES = 100_000  # no BERT run ends before; smaller counts are steps or evaluations
+
+VERSION = r"([0-9]{1,3}\.[0-9]{1,3})(?:\.[0-9]{1,3})?(?![\d.]*\d)"
+ROUND = re.compile(rf"(?<![A-Za-z\d.])v{VERSION}", re.I)
+BARE_ROUND = re.compile(rf"(?<![\d.]){VERSION}")
 
 Progress = tuple[str, float]  # unit and count
 Values = tuple[float | None, ...]
@@ -104,40 +111,33 @@ class Benchmark:
         return tuple({target.metric: target for target in valid}.values())
 
 
-@dataclass(frozen=True, slots=True)
-class ComparableRounds:
-    """Rounds between which results of one benchmark may be compared, within a division.
-
-    `model` is the official name. Two folder names of one benchmark have the same one.
-    """
-
-    benchmark: str
-    first_round: str
-    last_round: str
-    model: str
-    dataset: str
-    quality_target: str
-    source: str
-
-
 @dataclass(frozen=True)
 class Rules:
-    first_round: str
-    last_round: str
+    rounds: Sequence[str]
+    normalised_from: str
     init_limit_minutes: Mapping[str, float]
     benchmarks: Mapping[str, Benchmark]
     divisions: Mapping[str, str]
     availabilities: Mapping[str, str]
     other_suites: Mapping[str, frozenset[str]]
-    comparable: tuple[ComparableRounds, ...]
+    ruleset: str | None = None
+    """The round whose rules hold for every entry; None for the entry's own."""
 
     def benchmark(self, name: str) -> Benchmark:
         """Return the benchmark of a folder; an unknown one is scored by the common rule."""
         return self.benchmarks.get(name) or Benchmark(name)
 
-    def init_limit(self, division: str | None) -> float:
+    def init_limit(self, division: str | None, round_: str | None) -> float:
         """Return the limit in minutes, the closed division's where the division is not known."""
-        return self.init_limit_minutes[division or CLOSED]
+        limits = self.init_limit_minutes
+        return limits.get(round_ or "") or limits[division or CLOSED]
+
+    def find_round(self, names: Iterable[str]) -> str | None:
+        """Return the first round that a name has: `cloud_v2.8` has none."""
+        last = round_key(self.rounds[-1])
+        versions = [version for name in names if (version := parse_round(name))]
+        known = (each for each in versions if each in self.rounds or round_key(each) > last)
+        return next(known, None)
 
     def find_other_suite(self, names: Iterable[str]) -> str | None:
         """Return the MLPerf suite that benchmark folders belong to if it is another one than
@@ -155,10 +155,28 @@ class Rules:
             None,
         )
 
+    def is_normalised(self, round_: str | None, division: str | None) -> bool:
+        """Return whether minutes that come from faster convergence than the reference's are
+        multiplied.
+        """
+        return (
+            round_ is not None
+            and division == CLOSED
+            and round_key(round_) >= round_key(self.normalised_from)
+        )
+
     @cached_property
     def shared_names(self) -> frozenset[str]:
         """Names of benchmarks that other suites use too."""
         return frozenset[str]().union(*self.other_suites.values()) & self.benchmarks.keys()
+
+
+def parse_round(name: str) -> str | None:
+    """Return `2.0` for `training_results_v2.0`, `v2.0.0` or `2.0`; None for no version, or several
+    without v.
+    """
+    versions = ROUND.findall(name) or BARE_ROUND.findall(name)
+    return versions[0] if len(set(versions)) == 1 else None
 
 
 def _has_begun(first: str | None, round_: str | None) -> bool:
@@ -175,17 +193,22 @@ def round_key(round_: str) -> tuple[int, ...]:
 
 
 @cache
-def load_rules() -> Rules:
+def load_rules(ruleset: str | None = None) -> Rules:
+    """Load the rules: of each round for its entries, or of the round `ruleset` for all."""
     data = load_schema_file("vocabulary/mlperf.toml")
     return Rules(
-        first_round=data["first_round"],
-        last_round=data["last_round"],
+        rounds=data["rounds"],
+        normalised_from=data["normalised_from"],
         init_limit_minutes=data["init_limit_minutes"],
-        benchmarks=_read_benchmarks(data["benchmarks"], data["targets"], data["epochs"]),
+        benchmarks=_read_benchmarks(
+            data["benchmarks"],
+            [{"first_round": data["targets_from"], **target} for target in data["targets"]],
+            data["epochs"],
+        ),
         divisions=_map_spellings(data["divisions"]),
         availabilities=_map_spellings(data["availabilities"]),
         other_suites={suite: frozenset(names) for suite, names in data["other_suites"].items()},
-        comparable=tuple(ComparableRounds(**entry) for entry in data["comparable"]),
+        ruleset=ruleset,
     )
 
 
@@ -390,14 +413,38 @@ def explain_factor(factor: float | None) -> str | None:
     )
 
 
-def summarise_findings(factor: float | None, runs: Iterable[Iterable[str]]) -> str | None:
-    """Describe what is odd about the scaling factor and the runs of an entry, each message once."""
+def summarise_findings(
+    factor: float | None,
+    expected: float | None,
+    runs: Iterable[Iterable[str]],
+    seeds: Sequence[str | None],
+    minutes: Sequence[float | None],
+) -> str | None:
+    """Describe what is odd about an entry, each message once: its scaling factor and the expected
+    one, the findings and seeds of its runs, and the minutes of those that count.
+    """
+    messages = [explain_factor(factor)]
     counts = Counter(message for findings in runs for message in findings)
-    messages = [
+    messages += [
         f"{message} ({count} runs)" if count > 1 else message for message, count in counts.items()
     ]
-    below_one = explain_factor(factor)
-    return BETWEEN_FINDINGS.join([below_one, *messages] if below_one else messages) or None
+    messages += explain_likeness(seeds, minutes)
+    if factor and expected and abs(factor / expected - 1) > FACTOR_TOLERANCE:
+        messages.append(
+            f"scaling_factor is {factor:.6g}; its logs and the reference give {expected:.6g}"
+        )
+    return BETWEEN_FINDINGS.join(message for message in messages if message) or None
+
+
+def explain_likeness(seeds: Sequence[str | None], minutes: Sequence[float | None]) -> Iterator[str]:
+    """Describe what runs have in common that should differ: the seed, and the minutes of counted
+    ones.
+    """
+    if len(seeds) > 1 and len(set(seeds)) == 1 and seeds[0] not in NO_SEED:
+        yield f"all {len(seeds)} runs have the seed {seeds[0]}"
+    known = [each for each in minutes if each is not None]
+    if repeated := len(known) - len(set(known)):
+        yield f"{repeated} of {len(known)} counted runs took the minutes of another one"
 
 
 def format_attribution(

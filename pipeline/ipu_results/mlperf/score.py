@@ -11,7 +11,7 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from math import fsum
+from math import fsum, isfinite
 from statistics import fmean, stdev
 from types import MappingProxyType
 
@@ -30,6 +30,7 @@ from ipu_results.mlperf.rules import (
     QualityTarget,
     Rules,
     explain_factor,
+    explain_likeness,
     measure_run,
     olympic_mean,
 )
@@ -111,8 +112,10 @@ def score_entry(
 
     `logs` and `powers` are by the file name of the log, `scaling` is the content of a scaling.json.
     """
-    benchmark = rules.benchmark(entry.folder)
-    judge = partial(_judge_run, entry.round, benchmark, system.division, rules)
+    benchmark = _find_benchmark(entry.folder, logs.values(), rules)
+    syntaxes = [log.syntax for log in logs.values() if log.syntax]
+    round_ = rules.ruleset or rules.find_round([*syntaxes, entry.round or ""])
+    judge = partial(_judge_run, round_, benchmark, system.division, rules)
     runs = tuple(judge(file, log, powers.get(file, RunPower())) for file, log in logs.items())
     counted = [run for run in runs if run.counted]
     minutes = [run.log.minutes for run in counted if run.log.minutes is not None]
@@ -121,7 +124,7 @@ def score_entry(
     mean = olympic_mean(minutes, missing, benchmark.drop)
     reason = _explain_no_score(entry, runs, missing, mean, factor, benchmark)
     sizes = sorted({size for run in runs if (size := run.log.global_batch_size) is not None})
-    targets = benchmark.targets_in(entry.round, sizes[0] if len(sizes) == 1 else None)
+    targets = benchmark.targets_in(round_, sizes[0] if len(sizes) == 1 else None)
     progress = [run.convergence for run in counted]
     average = partial(_average_runs, missing=missing, drop=benchmark.drop)
     units = {convergence.unit for convergence in progress}
@@ -150,8 +153,39 @@ def score_entry(
         energy_j=_average_energy(counted, missing, factor, benchmark.drop),
         findings=tuple(
             _list_findings(entry, runs, system, scaling_finding, benchmark, sizes, powers)
-        ),
+        )
+        + tuple(_explain_likeness(entry, runs, benchmark, rules)),
     )
+
+
+def _find_benchmark(folder: str, logs: Iterable[Log], rules: Rules) -> Benchmark:
+    """Return the benchmark of a folder; where its name is none, the one that all its logs name."""
+    named = {log.benchmark for log in logs}
+    if folder in rules.benchmarks or len(named) != 1:
+        return rules.benchmark(folder)
+    known = rules.benchmarks.get(named.pop() or "")
+    return known or rules.benchmark(folder)
+
+
+def _explain_likeness(
+    entry: Entry, runs: Sequence[TrainingRun], benchmark: Benchmark, rules: Rules
+) -> Iterable[FileFinding]:
+    """Yield what is odd about the logs of an entry as a whole."""
+    if rules.benchmark(entry.folder) != benchmark:
+        message = f"is not named like a benchmark; its logs name {benchmark.name}"
+        yield FileFinding(entry.full_path, message)
+    seeds = [run.log.seed for run in runs]
+    minutes = [run.log.minutes for run in select_used(runs)]
+    for message in explain_likeness(seeds, minutes):
+        yield FileFinding(entry.full_path, message)
+    if runs and not any(run.log.global_batch_size for run in runs):
+        yield FileFinding(entry.full_path, "none of its logs says its global batch size")
+
+
+def select_used(runs: Iterable[TrainingRun]) -> list[TrainingRun]:
+    """Return the counted runs in order of their files, each log once."""
+    last = {run.log.sha256 or run.file: run for run in runs if run.counted}
+    return sorted(last.values(), key=lambda run: run.file)
 
 
 def _find_worst_quality(
@@ -249,7 +283,7 @@ def _judge_run(
     power: RunPower,
 ) -> TrainingRun:
     convergence, quality = measure_run(log, benchmark, round_)
-    reason = explain_not_counted(log, rules.init_limit(division)) or _explain_missed(
+    reason = explain_not_counted(log, rules.init_limit(division, round_)) or _explain_missed(
         log, benchmark, division, quality, round_
     )
     seconds = None if log.minutes is None else log.minutes * SECONDS_PER_MINUTE
@@ -258,8 +292,13 @@ def _judge_run(
     findings = list(log.findings)
     if log.benchmark is not None and rules.benchmark(log.benchmark).name != benchmark.name:
         findings.append(f"is a log of {log.benchmark} by its submission_benchmark")
-    if reason is None and division == CLOSED and not log.evaluations:
-        findings.append("holds no readable evaluation; its quality is not checked")
+    targets = benchmark.targets_in(round_, log.global_batch_size)
+    is_checked = quality.check != NOT_CHECKED or not targets
+    if reason is None and division == CLOSED and not is_checked:
+        what = "readable accuracy" if log.evaluations else "readable evaluation"
+        findings.append(f"holds no {what}; its quality is not checked")
+    if log.division is not None and division is not None and log.division != division:
+        findings.append(f"is a log of the {log.division} division by its submission_division")
     # The evaluations have served: a whole record of them does not fit in little memory.
     log = replace(log, evaluations=())
     return TrainingRun(file, log, reason, convergence, quality, energy, speed, tuple(findings))
@@ -268,7 +307,7 @@ def _judge_run(
 def explain_not_counted(log: Log, limit: float) -> str | None:
     """Return why a run does not count, None where it does.
 
-    `limit` is that of the initialisation, in minutes.
+    `limit` is that of the initialisation, in minutes; infinity where a round logs none.
     """
     if log.problem is not None:
         return log.problem
@@ -290,9 +329,9 @@ def explain_not_counted(log: Log, limit: float) -> str | None:
         return "has no run_start before its run_stop"
     if log.minutes <= 0:
         return f"its run_stop is {'before' if log.minutes else 'at the time of'} its run_start"
-    if log.init_minutes is None:
+    if log.init_minutes is None and isfinite(limit):
         return "has no init_start and init_stop"
-    if log.init_minutes >= limit:
+    if log.init_minutes is not None and log.init_minutes >= limit:
         return f"its initialisation took {log.init_minutes:.1f} minutes, the limit is {limit:g}"
     return None
 

@@ -12,6 +12,7 @@ import stat
 from collections.abc import Callable, Iterator
 from contextlib import closing
 from dataclasses import dataclass
+from fnmatch import filter as match_names
 from functools import lru_cache, partial
 from io import FileIO
 from pathlib import Path
@@ -19,12 +20,19 @@ from pathlib import Path
 from ipu_results.errors import DocumentTooLargeError, UnrecognisedDocumentError, WorkerError
 from ipu_results.ground.files import join_path
 from ipu_results.ground.limits import MAX_SMALL
-from ipu_results.mlperf.entries import POWER_FOLDER, FileFinding, parse_round
+from ipu_results.mlperf.entries import (
+    LOG_PATTERN,
+    MAX_DEPTH,
+    POWER_FOLDER,
+    FileFinding,
+)
 from ipu_results.mlperf.log import CHUNK
+from ipu_results.mlperf.rules import parse_round
 
 # A pipe must not block, and a link is looked at before it is followed.
 OPEN_FLAGS = os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK | os.O_NOFOLLOW
 PARTS = ("results", "systems")
+LOG_SUFFIXES = (".txt", ".log")
 
 # of a path, whether folders or else files, and their suffix
 ListNames = Callable[[str, bool, str], list[str]]
@@ -40,9 +48,15 @@ class Listing:
 
 @dataclass(frozen=True, slots=True)
 class LocalTree:
-    """The folder of a round, or of several, to which another process may be sent."""
+    """The folder of a round, or of several, to which another process may be sent.
+
+    `part` is what was asked for of it, such as a submitter's folder; empty for all of it. `logs`
+    are files in the folder `part` outside the layout of a round.
+    """
 
     root: str
+    part: str = ""
+    logs: tuple[str, ...] = ()
 
     @property
     def name(self) -> str:
@@ -54,7 +68,7 @@ class LocalTree:
         if not os.path.isdir(self.root):
             raise UnrecognisedDocumentError(_explain_no_folder(self.root), document=self.root)
         findings: list[FileFinding] = []
-        return walk(self.root, partial(_list_names, self.root, findings), findings)
+        return walk(partial(_list_names, self.root, findings), findings, self.part)
 
     def check_visible(self, folder: str) -> None:
         """Raise WorkerError on a machine that does not see a folder that was listed."""
@@ -66,6 +80,27 @@ class LocalTree:
         with closing(_open(self.root, path)) as file:
             while chunk := file.read(CHUNK):
                 yield chunk
+
+
+def find_tree(path: str) -> LocalTree:
+    """Return the checkout that a path is or is in: that of a submitter, a system, a benchmark or a
+    log; or logs outside the layout of one.
+    """
+    if not path:
+        return LocalTree(path)
+    asked = Path(os.path.abspath(path))
+    if any(asked.glob("*/results")) or any(asked.glob("*/*/results")):
+        return LocalTree(str(asked))
+    for results in (asked / "results", asked, *asked.parents[:3]):
+        if results.name == "results" and results.is_dir():
+            root = results.parents[1]
+            return LocalTree(str(root), asked.relative_to(root).as_posix())
+    if asked.is_file() and asked.suffix in LOG_SUFFIXES:
+        return LocalTree(str(asked.parents[1]), asked.parent.name, (asked.name,))
+    names = sorted(os.listdir(asked)) if asked.is_dir() else []
+    if logs := match_names(names, LOG_PATTERN):
+        return LocalTree(str(asked.parent), asked.name, tuple(logs))
+    return LocalTree(str(asked))
 
 
 def read_small_file(tree: LocalTree, path: str) -> bytes | None:
@@ -160,25 +195,23 @@ def _check_name(root: str, entry: os.DirEntry[str], folders: bool) -> tuple[bool
     return is_folder == folders, "is a broken link; not read" if is_broken else None
 
 
-def walk(root: str, list_names: ListNames, findings: list[FileFinding]) -> Listing:
+def walk(list_names: ListNames, findings: list[FileFinding], part: str = "") -> Listing:
     """List what the layout names and no more: a checkout also holds the submitters' code.
 
-    `list_names` adds to `findings`. Raises UnrecognisedDocumentError for the folder of one
-    submitter.
+    `list_names` adds to `findings`. `part` is a path from a submitter on, of which alone is listed.
     """
     paths: list[str] = []
-    top = list_names("", True, "")
-    if set(PARTS) <= set(top):
-        raise UnrecognisedDocumentError(
-            "is the folder of one submitter; pass the one above it", document=root
-        )
-    for name in top:
-        inner = list_names(name, True, "")
-        if not _add_submitter(name, inner, paths, list_names):
-            for below in inner:
-                submitter = f"{name}/{below}"
-                _add_submitter(submitter, list_names(submitter, True, ""), paths, list_names)
-    return Listing(tuple(paths), tuple(findings))
+
+    def descend(folder: str, names: list[str], depth: int) -> None:
+        for name in names:
+            path = join_path(folder, name)
+            inner = list_names(path, True, "")
+            if not _add_submitter(path, inner, paths, list_names) and depth < MAX_DEPTH:
+                descend(path, inner, depth + 1)
+
+    descend("", [part.split("/", maxsplit=1)[0]] if part else list_names("", True, ""), 1)
+    listed = [path for path in paths if f"{path}/".startswith(f"{part}/")] if part else paths
+    return Listing(tuple(listed), tuple(findings))
 
 
 def _add_submitter(path: str, inner: list[str], paths: list[str], list_names: ListNames) -> bool:

@@ -200,7 +200,14 @@ def _mlperf_entry(source: TableSource) -> Outcome:
     rows, rejected = source._replace(table=scored).convert(
         {**source.get_constants(), "origin": "official"}, columns, {"time_to_train_s": "min"}
     )
-    return [rows], rejected
+    described = [
+        map_texts(scored.texts[column[name]], str, RESULTS, "chip").to_pylist()
+        for name in ("chip", "chip_memory", "path")
+    ]
+    refined = [chip or None for chip in map(vocabulary.refine_chip, *described)]
+    chips = pa.array(refined, pa.string()).take(pa.array(rows.positions))
+    values = {**rows.values, "chip": chips}
+    return [replace(rows, values=values)], rejected
 
 
 def _find_sdk(text: str) -> str | None:

@@ -98,6 +98,7 @@ class Vocabulary:
     metrics: Mapping[str, Mapping[str, str]]
     metadata: Mapping[str, Mapping[str, str]]
     chips: Mapping[str, str]
+    chip_refinements: Sequence[Mapping[str, str]]
     chip_ratings: Mapping[str, float]
     benchmarks: Mapping[str, str]
     framework_by_path: Mapping[str, str]
@@ -160,6 +161,17 @@ class Vocabulary:
         if self.gives_no_value("chip", text or ""):
             return None
         return self.chips.get(normalise_name(text or ""), text)
+
+    def refine_chip(self, text: str | None, memory: str | None, path: str) -> str | None:
+        """Return the one name of the chip of an official entry: by its text, its printed memory and
+        the name of its system in the entry's path.
+        """
+        chip = self.name_chip(text)
+        for entry in self.chip_refinements:
+            is_alike = (memory or "").startswith(entry["memory"])
+            if chip == entry["chip"] and is_alike and f"/{entry['system']}" in path:
+                return entry["refined"]
+        return chip
 
     def name_platform(self, text: str | None) -> str | None:
         """Return the one name of a machine, None for a text that stands for no machine."""
@@ -227,6 +239,7 @@ def load_vocabulary() -> Vocabulary:
             for chip in [*platforms["chips"], *platforms["chip_names"]]
             for name in [chip, *platforms["chip_names"].get(chip, ())]
         },
+        chip_refinements=platforms["chip_refinements"],
         chip_ratings={
             chip: entry["rated_chip_power_w"]
             for chip, entry in platforms["chips"].items()

@@ -202,7 +202,7 @@ FEW_FIGURES = f"""
 RANKINGS = """
     SELECT
         round, benchmark, rank, submitter, platform, chip_count, minutes, minutes_low, minutes_high,
-        tied_ranks, outcome, unscored, usable, result_id
+        tied_ranks, outcome, unscored, published, usable, result_id
     FROM mlperf_ranking
     WHERE division = 'closed' AND scope = 'all-sizes'
     ORDER BY round, benchmark, rank, path
