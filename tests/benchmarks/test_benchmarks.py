@@ -301,7 +301,7 @@ def test_drift_and_sessions_are_found(
     sessions = np.repeat([0, 1], [6, 4])
     values = NOISE + drift * np.arange(10) + jump * sessions
     series = independence.Series("bert", independence.SPEED, values - values.mean(), sessions)
-    found = independence.describe(series, 999)
+    found = independence.describe(series, 999, np.random.default_rng(1))
     assert (float(found["p"] or 0) < 0.05) is is_ordered
     assert (float(found["session_p"] or 0) < 0.05) is is_sessions
     if jump:  # the variance between two sessions is half of their squared distance

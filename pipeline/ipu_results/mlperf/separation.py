@@ -187,7 +187,7 @@ def _test_shape(
     left, right = (
         np.sort(values, axis=1) for values in make_values(runs, first, second, a[0], b[0])
     )
-    right -= _find_session_part(left, right, _subtract_means(left, right, a, b))[:, None]
+    right -= _find_session_part(left, right, a, b)[:, None]
     gap = _subtract_means(left, right, a, b)
     pooled = np.sort(np.concatenate([left, right], axis=1), axis=1)
     total = comb(a[0] + b[0], a[0])
@@ -220,21 +220,35 @@ def _subtract_means(left: Numbers, right: Numbers, a: Shape, b: Shape) -> Number
     return gap
 
 
-def _find_session_part(left: Numbers, right: Numbers, gap: Numbers) -> Numbers:
+def _find_session_part(left: Numbers, right: Numbers, a: Shape, b: Shape) -> Numbers:
     """Return the part of each difference that two sessions may explain.
 
     The rest is as far from zero, in quantiles of Student's t with the error of the runs alone, as
     the whole is with that of the sessions added.
     """
-    df = left.shape[1] + right.shape[1] - 2
-    squares = [_square_error(side) for side in (left, right)]
-    within = squares[0] + squares[1]
+    gap = _subtract_means(left, right, a, b)
+    df = a[0] + b[0] - 2
+    within = _square_trimmed_error(left, a) + _square_trimmed_error(right, b)
     between = SESSION**2 * (left.mean(axis=1) ** 2 + right.mean(axis=1) ** 2)
     both = within + between
     freedom = np.minimum(df * (both / within) ** 2, MAX_DF).astype(int)
     share = np.sqrt(within / both) * list_quantiles(np.array([df])) / list_quantiles(freedom)
     part: Numbers = gap * (1 - np.minimum(share, 1))
     return part
+
+
+def _square_trimmed_error(values: Numbers, shape: Shape) -> Numbers:
+    """Return Yuen's squared standard error of the olympic mean of each row of sorted runs, or that
+    of the plain mean where fewer than two runs are kept.
+    """
+    n, low, high = shape
+    kept = n - low - high
+    if kept < 2:
+        return _square_error(values)
+    winsorised = np.clip(values, values[:, [low]], values[:, [n - high - 1]])
+    resolution = RESOLUTION * values.mean(axis=1)
+    squares: Numbers = winsorised.var(axis=1) * n / (kept * (kept - 1)) + resolution**2
+    return squares
 
 
 def _square_error(values: Numbers) -> Numbers:
