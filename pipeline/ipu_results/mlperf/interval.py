@@ -95,26 +95,6 @@ class Estimates:
     has_counts: npt.NDArray[np.bool_]
     is_pooled: npt.NDArray[np.bool_]
 
-    def expect_scores(self, arm: Numbers, error: Numbers) -> Numbers:
-        """Return the scores, over the official ones, if the mean samples were off by `arm`."""
-        expected = _expect_normalised(1 + arm, self.reference, error)
-        return expected / np.maximum(self.reference, 1)
-
-    def select(self, rows: Any) -> Estimates:
-        """Return the estimates of some entries."""
-        speed, convergence = (
-            Error(*(getattr(error, name)[rows] for name in Error.__slots__))
-            for error in (self.speed, self.convergence)
-        )
-        return Estimates(
-            self.scores[rows],
-            self.reference[rows],
-            speed,
-            convergence,
-            self.has_counts[rows],
-            self.is_pooled[rows],
-        )
-
 
 @dataclass(frozen=True, slots=True)
 class Intervals:
@@ -196,7 +176,9 @@ def estimate_intervals(runs: Runs, groups: Sequence[Sequence[Hashable]]) -> Inte
     parts = estimate_parts(runs, groups)
     arm = parts.convergence.find_arm()
     error = np.maximum(parts.convergence.plain, parts.convergence.yuen)
-    lower, upper = (np.abs(1 - parts.expect_scores(sign * arm, error)) for sign in (-1.0, 1.0))
+    lower, upper = (
+        np.abs(1 - expect_scores(parts.reference, sign * arm, error)) for sign in (-1.0, 1.0)
+    )
     speed_arm = np.hypot(parts.speed.find_arm(), SESSION_ARM)
     # Zou and Donner (2008): each limit of a product from the distances of its factors' own limits.
     low = np.maximum(1 - np.hypot(lower, speed_arm), 0)
@@ -276,6 +258,11 @@ def _pool(
             yuen_variance = float(yuen[rows] @ kept_df[rows]) / max(yuen_df, 1)
             pools[name] = (float(plain[rows] @ own_df[rows]) / df, yuen_variance, df, yuen_df)
     return pools
+
+
+def expect_scores(reference: Numbers, arm: Numbers, error: Numbers) -> Numbers:
+    """Return the scores, over the official ones, if the mean samples were off by `arm`."""
+    return _expect_normalised(1 + arm, reference, error) / np.maximum(reference, 1)
 
 
 def _expect_normalised(mean: Numbers, reference: Numbers, error: Numbers) -> Numbers:

@@ -29,6 +29,7 @@ from ipu_results.mlperf.interval import (
     compute_normal_share,
     compute_two_sided_p,
     estimate_parts,
+    expect_scores,
     list_quantiles,
 )
 
@@ -40,12 +41,10 @@ TOLERANCE = 1e-9  # relative: deals of equal values differ in the last bits of t
 CHUNK = 256  # pairs at a time, for memory
 # multiplications: OpenBLAS starts threads for more, and they wait longer than they work
 SMALL_PRODUCT = 500_000
-# Standard errors by which the mean samples of entries of one batch size may differ. Of the pairs of
-# the record 16 % differ by more, where 5 % would if all converged alike.
+# Standard errors by which the mean samples of entries of one batch size may differ. In the record
+# 16 % of the pairs differ by more than two, where 5 % would if all converged alike.
 MAX_APART = 2.5
-MAX_CHANCE = (
-    0.01  # that the mean samples of an entry are those of the reference, where luck is none
-)
+MAX_CHANCE = 0.01  # that an entry's mean samples are above the reference's, where luck is none
 RESOLUTION = 1e-6  # of run times, relative: a millisecond of a quarter of an hour
 MAX_T = 64.0  # p is below MIN_P from 32 on, with the fewest runs from 1,000 on
 HALVINGS = 30  # of MAX_T: to 1e-7
@@ -84,7 +83,7 @@ def compare_pairs(
     alike = np.flatnonzero(shared)
     p[alike], gap[alike] = _permute(runs, first[alike], second[alike])
     others = np.flatnonzero(~shared)
-    p[others] = _test_difference(parts.select(first[others]), parts.select(second[others]))
+    p[others] = _test_difference(parts, first[others], second[others])
     return Separations(
         p,
         np.where(gap >= 0, p / 2, 1 - p / 2),
@@ -110,16 +109,16 @@ def _find_shared_luck(
     return (one_batch & ~is_apart) | (is_far[first] & is_far[second])
 
 
-def _test_difference(left: Estimates, right: Estimates) -> Numbers:
+def _test_difference(parts: Estimates, first: Integers, second: Integers) -> Numbers:
     """Return p by the interval of the difference of two scores (MOVER, Zou and Donner 2008): the
     level at which its nearer end is zero.
 
     Each distance is that of the published interval with one quantile for both: Student's t with the
     degrees of freedom of Welch and Satterthwaite.
     """
-    gap = right.scores - left.scores
+    gap = parts.scores[second] - parts.scores[first]
     rising = np.where(gap >= 0, 1.0, -1.0)
-    sides = (_Side(left, rising), _Side(right, -rising))
+    sides = (_Side(parts, first, rising), _Side(parts, second, -rising))
     low, high = np.zeros_like(gap), np.full_like(gap, MAX_T)
     for _ in range(HALVINGS):
         t = (low + high) / 2
@@ -136,21 +135,23 @@ def _test_difference(left: Estimates, right: Estimates) -> Numbers:
 class _Side:
     """How far the score of one entry of each pair may be off towards the other's."""
 
-    def __init__(self, parts: Estimates, sign: Numbers) -> None:
-        self.parts, self.sign = parts, sign
-        self.convergence = parts.convergence.plain
+    def __init__(self, parts: Estimates, rows: Integers, sign: Numbers) -> None:
+        self.sign = sign
+        self.scores, self.reference = parts.scores[rows], parts.reference[rows]
+        self.convergence = parts.convergence.plain[rows]
         # Yuen's needs two runs that are kept
         has_yuen = parts.speed.yuen_df > 0
-        self.speed = np.where(has_yuen, parts.speed.yuen, parts.speed.plain)
-        speed_df = np.where(has_yuen, parts.speed.yuen_df, parts.speed.df)
-        sessions = np.full(len(sign), MAX_DF)
-        self.df = np.stack([parts.convergence.df, speed_df, sessions])
+        self.speed = np.where(has_yuen, parts.speed.yuen, parts.speed.plain)[rows]
+        speed_df = np.where(has_yuen, parts.speed.yuen_df, parts.speed.df)[rows]
+        sessions = np.full(len(rows), MAX_DF)
+        self.df = np.stack([parts.convergence.df[rows], speed_df, sessions])
 
     def measure(self, t: Numbers) -> Numbers:
         """Return the squared distances by convergence, speed and session, a row each."""
-        moved = self.parts.expect_scores(self.sign * t * self.convergence, self.convergence)
-        distances = np.maximum(self.sign * (moved - 1), 0), t * self.speed, t * SESSION
-        squares: Numbers = np.stack([(part * self.parts.scores) ** 2 for part in distances])
+        arm = self.sign * t * self.convergence
+        moved = self.sign * (expect_scores(self.reference, arm, self.convergence) - 1)
+        distances = np.stack([np.maximum(moved, 0), t * self.speed, t * SESSION])
+        squares: Numbers = (distances * self.scores) ** 2
         return squares
 
 
@@ -228,7 +229,7 @@ def _find_session_part(left: Numbers, right: Numbers, a: Shape, b: Shape) -> Num
     """
     gap = _subtract_means(left, right, a, b)
     df = a[0] + b[0] - 2
-    within = _square_trimmed_error(left, a) + _square_trimmed_error(right, b)
+    within = _square_error(left, *a[1:]) + _square_error(right, *b[1:])
     between = SESSION**2 * (left.mean(axis=1) ** 2 + right.mean(axis=1) ** 2)
     both = within + between
     freedom = np.minimum(df * (both / within) ** 2, MAX_DF).astype(int)
@@ -237,24 +238,17 @@ def _find_session_part(left: Numbers, right: Numbers, a: Shape, b: Shape) -> Num
     return part
 
 
-def _square_trimmed_error(values: Numbers, shape: Shape) -> Numbers:
+def _square_error(values: Numbers, low: int = 0, high: int = 0) -> Numbers:
     """Return Yuen's squared standard error of the olympic mean of each row of sorted runs, or that
-    of the plain mean where fewer than two runs are kept.
+    of the plain mean where fewer than two runs are kept; never below what a clock shows.
     """
-    n, low, high = shape
+    n = values.shape[1]
     kept = n - low - high
     if kept < 2:
         return _square_error(values)
     winsorised = np.clip(values, values[:, [low]], values[:, [n - high - 1]])
     resolution = RESOLUTION * values.mean(axis=1)
     squares: Numbers = winsorised.var(axis=1) * n / (kept * (kept - 1)) + resolution**2
-    return squares
-
-
-def _square_error(values: Numbers) -> Numbers:
-    """Return the squared standard error of the mean of each row, never below what a clock shows."""
-    resolution = RESOLUTION * values.mean(axis=1)
-    squares: Numbers = values.var(axis=1, ddof=1) / values.shape[1] + resolution**2
     return squares
 
 
