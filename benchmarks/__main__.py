@@ -34,6 +34,7 @@ BENCHMARKS = {
     "stages": "stages",
     "mlperf": "mlperf.comparison",
     "mlperf_intervals": "mlperf.intervals",
+    "mlperf_independence": "mlperf.independence",
     "expect": "expect",
     "planted_errors": "planted_errors",
     "emulator": "emulator",

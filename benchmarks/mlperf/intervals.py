@@ -17,6 +17,7 @@ import pandas as pd
 from ipu_results.ground.files import DATASET
 from ipu_results.mlperf.interval import (
     COVERAGE,
+    SESSION,
     Integers,
     Numbers,
     Runs,
@@ -29,6 +30,7 @@ from ipu_results.mlperf.interval import (
 )
 from ipu_results.mlperf.separation import compare_pairs, make_values
 
+from benchmarks.mlperf import pairs
 from benchmarks.mlperf.shapes import Shape, load_shapes
 from benchmarks.report import Options, Report, ReportTable, ReportTarget, SkipBenchmarkError, Value
 
@@ -84,6 +86,7 @@ def run(options: Options, warehouse: Path = DATASET) -> Report:
         .mean()
     )
     targets.append(ReportTarget("highest mean size of the test", float(sizes.max()), MAX_SIZE))
+    pair_tables, pair_targets = pairs.tabulate(quick=options.quick)
     return Report(
         "mlperf_intervals",
         f"{entries:,} simulated entries of each of {len(shapes)} shapes, nominal coverage"
@@ -93,9 +96,10 @@ def run(options: Options, warehouse: Path = DATASET) -> Report:
             _tabulate_outside(here),
             _tabulate_ends(here),
             _tabulate_tests(frame),
+            *pair_tables,
             _tabulate_shapes(frame),
         ],
-        targets,
+        [*targets, *pair_targets],
         [
             (
                 "Shapes are pairs of samples to convergence and minutes per sample of runs of the"
@@ -105,10 +109,11 @@ def run(options: Options, warehouse: Path = DATASET) -> Report:
                 "The official rule: olympic mean x max(1, reference / own mean). The reference is"
                 " such that the mean samples to convergence are that far from it."
             ),
+            f"Each entry is of a session, whose speed has a standard deviation of {SESSION:.1%}.",
             (
                 "Size: pairs of equal systems called different at 5 %. Power: the same of pairs"
                 f" that are {EFFECT:g} standard errors of their difference apart. All but the last"
-                " test the same values of the runs."
+                " test the same values of the runs, and only the permutation knows of sessions."
             ),
             "The last table has each shape at the number of runs that its entries have.",
         ],
@@ -156,7 +161,7 @@ def simulate(
         ),
         sample.truth,
     )
-    sizes, powers = (_test(each, first, before) for each in (sample, different))
+    sizes, powers = (_test(each, first, before, groups) for each in (sample, different))
     for test in TESTS:
         yield {**common, "method": test, "size": sizes[test], "power": powers[test]}
 
@@ -171,6 +176,7 @@ def _draw(
         (_score(minutes, drop) * np.maximum(1, reference / _score(counts, drop))).mean()
     )
     counts, minutes = shape.draw(rng, (math.ceil(entries / members) * members, n))
+    minutes *= 1 + SESSION * rng.standard_normal((len(minutes), 1))
     ratios = reference / _score(counts, drop)
     scores = _score(minutes, drop) * np.maximum(1, ratios)
     dropped = [(drop, drop)] * len(counts)
@@ -201,7 +207,9 @@ def _estimate_before(sample: Sample, members: int) -> Numbers:
     return half
 
 
-def _test(sample: Sample, first: Integers, before: Numbers) -> dict[str, float]:
+def _test(
+    sample: Sample, first: Integers, before: Numbers, groups: list[list[int]]
+) -> dict[str, float]:
     """Return the share of pairs of neighbouring rows that each test calls different."""
     second, n = first + 1, sample.runs.minutes.shape[1]
     values = make_values(sample.runs, first, second, n, n)
@@ -215,8 +223,9 @@ def _test(sample: Sample, first: Integers, before: Numbers) -> dict[str, float]:
     )
     widths = before * sample.scores
     apart = np.abs(np.diff(sample.scores.reshape(-1, 2), axis=1)[:, 0])
+    tested = compare_pairs(sample.runs, first, second, groups, np.ones(len(first), dtype=bool))
     return {
-        PERMUTATION: float((compare_pairs(sample.runs, first, second).p < 1 - COVERAGE).mean()),
+        PERMUTATION: float((tested.p < 1 - COVERAGE).mean()),
         YUEN: _reject(gaps, yuen, other_yuen, n - 2 * int(sample.runs.low[0]) - 1),
         WELCH: _reject(gaps, plain, other_plain, n - 1),
         OVERLAP: float((apart > np.hypot(widths[first], widths[second])).mean()),

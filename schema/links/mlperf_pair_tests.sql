@@ -3,9 +3,10 @@
 -- Benjamini and Hochberg.
 WITH rounded AS (
     SELECT
-        p.* EXCLUDE (is_tested, has_speeds, shares_logs),
+        p.* EXCLUDE (is_tested, has_speeds, shares_logs, one_batch),
         round_figure(t.p) AS p_value,
         round_figure(t.wrong_order) AS wrong_order_probability,
+        t.test,
         round_figure(s.p) AS speed_p_value
     FROM pairs p
     JOIN p_values t USING (first, second)

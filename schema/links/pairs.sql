@@ -40,6 +40,7 @@ SELECT
     b.path AS other_path,
     s.path IS NOT NULL AS shares_logs,
     s.path IS NULL AND a.run_minutes IS NOT NULL AND b.run_minutes IS NOT NULL AS is_tested,
+    coalesce(a.global_batch_size = b.global_batch_size, FALSE) AS one_batch,
     coalesce(a.size = b.size, FALSE) AND a.speeds IS NOT NULL AND b.speeds IS NOT NULL AS has_speeds
 FROM of_interest p
 JOIN scored a ON a.place = p.first

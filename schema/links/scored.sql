@@ -52,6 +52,7 @@ SELECT
     e.comparable_rounds,
     e.chip_count,
     e.nodes,
+    e.global_batch_size,
     name_size(e.chip_count, e.nodes) AS size,
     coalesce(e.same_as, e.result_id, e.path) AS measurement,
     r.run_minutes,

@@ -61,8 +61,8 @@ function Benchmark({ data, rankings, query }: { data: Dataset; rankings: Frame; 
       <h3>What the rows cannot show</h3>
       <ul class="caveats">
         <li>Systems of all sizes are ranked together, so a larger machine leads.</li>
-        <li>The interval is that of the score at 95 %, from the spread of its runs. “Surely slower” is said of the entry above.</li>
-        <li>Two neighbours count as tied if a permutation test of their runs does not reject equal scores at 5 %. More runs could separate them.</li>
+        <li>The interval says how far this score may be off at 95 %. Whether two are tied, it does not say: intervals may overlap and their entries be separable.</li>
+        <li>“Surely slower” is said of the entry above, by a test of the runs of both: two are tied if it does not reject equal scores at 5 %. More runs could separate them.</li>
         {unscored > 0 && <li>{unscored} more published entries have no score here, as their logs are missing. {published < unscored ? "Each whose minutes are not known may be faster, so ranks are lower bounds." : "Ranks count their published minutes."}</li>}
         <li>{ATTRIBUTION}</li>
       </ul>

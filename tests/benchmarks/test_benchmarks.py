@@ -7,13 +7,14 @@ import sys
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import onnx
 import pytest
 
 from benchmarks.__main__ import BENCHMARKS, main
 from benchmarks.emulator import networks
 from benchmarks.emulator.speed import DEVELOPMENT, QUICK_SHAPES, SWEEP
-from benchmarks.mlperf import comparison
+from benchmarks.mlperf import comparison, independence
 from benchmarks.mlperf.comparison import compare_figures
 from benchmarks.mlperf.reading import decode_all_lines
 from benchmarks.processes import run_steps
@@ -170,7 +171,7 @@ def test_exported_graphs_are_counted_and_what_is_not_read_is_named(tmp_path: Pat
     [
         name
         for name in BENCHMARKS
-        if name not in {"stages", "emulator", "emulator_networks", "mlperf"}
+        if name not in {"stages", "emulator", "emulator_networks", "mlperf", "mlperf_independence"}
     ],
 )
 def test_benchmark_reports_figures(
@@ -268,7 +269,40 @@ def test_missing_archive_is_skipped_with_exit_status_1(
     assert f"SKIPPED: {tmp_path / 'round.tar.xz'} does not exist" in capsys.readouterr().out
 
 
+HAS_ARCHIVE = pytest.mark.skipif(
+    not comparison.ARCHIVE.exists(), reason="the archive of the round is not here"
+)
+
+
 @pytest.mark.slow
-@pytest.mark.skipif(not comparison.ARCHIVE.exists(), reason="the archive of the round is not here")
+@HAS_ARCHIVE
 def test_part_of_the_archive_is_scored(tmp_path: Path) -> None:
     assert run_quick(tmp_path, "mlperf")["title"] == "score v2.0, 140 logs of 13 MB"
+
+
+@pytest.mark.slow
+@HAS_ARCHIVE
+def test_order_of_runs_is_read_from_the_logs(tmp_path: Path) -> None:
+    report = run_quick(tmp_path, "mlperf_independence")
+    assert report["title"] == "225 entries with the speed of 5 runs or more"
+
+
+NOISE = np.array([0.3, -0.1, 0.2, -0.4, 0.1, -0.3, 0.4, -0.2, 0.0, 0.1])
+
+
+@pytest.mark.parametrize(
+    ("drift", "jump", "is_ordered", "is_sessions"),
+    [(0.0, 0.0, False, False), (0.3, 0.0, True, True), (0.0, 3.0, True, True)],
+)
+def test_drift_and_sessions_are_found(
+    drift: float, jump: float, is_ordered: bool, is_sessions: bool
+) -> None:
+    """Sessions of six and of four runs, whose noise has a deviation of 0.26."""
+    sessions = np.repeat([0, 1], [6, 4])
+    values = NOISE + drift * np.arange(10) + jump * sessions
+    series = independence.Series("bert", independence.SPEED, values - values.mean(), sessions)
+    found = independence.describe(series, 999, np.random.default_rng(1))
+    assert (float(found["p"] or 0) < 0.05) is is_ordered
+    assert (float(found["session_p"] or 0) < 0.05) is is_sessions
+    if jump:  # the variance between two sessions is half of their squared distance
+        assert found["component"] == pytest.approx(jump**2 / 2, rel=0.2)

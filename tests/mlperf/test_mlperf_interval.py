@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from itertools import combinations
 from statistics import fmean, stdev
 from typing import Any
@@ -11,10 +12,13 @@ import numpy as np
 import pytest
 from ipu_results.ground.sql import open_engine
 from ipu_results.ground.statements import define_macros, run_statement
+from ipu_results.mlperf import separation
 from ipu_results.mlperf.interval import (
     ALONE,
     GROUP,
     OWN,
+    SESSION,
+    SESSION_ARM,
     Runs,
     compute_t_quantile,
     compute_two_sided_p,
@@ -22,7 +26,7 @@ from ipu_results.mlperf.interval import (
     estimate_intervals,
     make_runs,
 )
-from ipu_results.mlperf.separation import MIN_P, compare_pairs
+from ipu_results.mlperf.separation import DIFFERENCE, MIN_P, PERMUTATION, compare_pairs
 
 from tests.mlperf.link_support import link_mlperf
 
@@ -70,25 +74,26 @@ def test_interval_of_minutes_alone_is_the_larger_of_two_errors() -> None:
     low, high, method = estimate_one(FIVE, None, 0.0)
     runs = make_runs([FIVE], [FIVE], [(1, 1)], [0.0])
     plain, yuen = (float(error[0]) for error in estimate_errors(runs.minutes, runs))
-    half = max(compute_t_quantile(0.95, 4) * plain, compute_t_quantile(0.95, 2) * yuen) / 10.1
+    runs_half = max(compute_t_quantile(0.95, 4) * plain, compute_t_quantile(0.95, 2) * yuen) / 10.1
+    half = math.hypot(runs_half, SESSION_ARM)
     assert (high - 1, 1 - low, method) == (pytest.approx(half), pytest.approx(half), OWN)
 
 
 def test_luck_of_convergence_cancels_far_below_the_reference() -> None:
     """Minutes follow samples, and all that count are those of the reference: the speed of the runs
-    hardly differs.
+    hardly differs, and what is left is that of sessions.
     """
     counts = tuple(minutes * (1 + 1e-5 * number) for number, minutes in enumerate(TEN))
     normalised = estimate_one(TEN, counts, 1.3)
     unnormalised = estimate_one(TEN, counts, 0.0)
     assert normalised[2] == ALONE
-    assert normalised[1] - normalised[0] < 1e-4
+    assert normalised[1] - normalised[0] == pytest.approx(2 * 1.96 * SESSION, rel=1e-3)
     assert unnormalised[1] - unnormalised[0] > 0.04
 
 
 def test_score_at_the_reference_cannot_become_much_lower() -> None:
     low, high, _ = estimate_one(TEN, TEN, 1.0)
-    assert 1 - low < 0.01 * (high - 1)
+    assert SESSION_ARM <= 1 - low < 1.1 * SESSION_ARM < 0.2 * (high - 1)
 
 
 def test_comparable_entries_widen_the_interval_of_runs_that_agree() -> None:
@@ -116,11 +121,23 @@ def deal_by_hand(first: tuple[float, ...], second: tuple[float, ...]) -> float:
     return sum(subtract(deal) >= observed - 1e-12 for deal in deals) / len(deals)
 
 
-def check_two(runs: Runs) -> tuple[float, float]:
-    tested = compare_pairs(runs, np.array([0]), np.array([1]))
+def check_two(
+    runs: Runs, *, one_batch: bool = True, test: str = PERMUTATION
+) -> tuple[float, float]:
+    """Return p and the probability of the wrong order of two entries, by this test."""
+    names = [["first"], ["second"]]
+    tested = compare_pairs(runs, np.array([0]), np.array([1]), names, np.array([one_batch]))
+    assert tested.tests == [test]
     return float(tested.p[0]), float(tested.wrong_order[0])
 
 
+@pytest.fixture
+def one_session(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let all runs be of one session."""
+    monkeypatch.setattr(separation, "SESSION", 0.0)
+
+
+@pytest.mark.usefixtures("one_session")
 @pytest.mark.parametrize("shift", [0.05, 0.15, 0.2])
 def test_p_is_the_share_of_all_deals_that_differ_as_much(shift: float) -> None:
     slower = tuple(minutes + shift for minutes in FIVE)
@@ -135,13 +152,63 @@ def test_order_of_rows_decides_which_order_is_wrong() -> None:
     assert wrong == 1 - p / 2 > 0.5
 
 
+@pytest.mark.usefixtures("one_session")
 def test_p_beyond_the_last_deal_is_students_and_has_a_floor() -> None:
     for shift in (1.0, 100.0):
         slower = tuple(minutes + shift for minutes in FIVE)
-        p, _ = check_two(make_runs([FIVE, slower], [FIVE, slower], [(1, 1)] * 2, [0.0] * 2))
+        p, _ = check_two(make_runs([FIVE, slower], [FIVE, FIVE], [(1, 1)] * 2, [0.0] * 2))
         t = shift / math.sqrt(2 * stdev(FIVE) ** 2 / 5)
-        assert p == pytest.approx(max(compute_two_sided_p(t, 8), MIN_P))
+        assert p == pytest.approx(max(compute_two_sided_p(t, 8), MIN_P), rel=1e-4)
         assert p < 1 / 126
+
+
+@pytest.mark.parametrize(("one_batch", "test"), [(True, PERMUTATION), (False, DIFFERENCE)])
+def test_speeds_of_two_sessions_differ_though_their_runs_agree(one_batch: bool, test: str) -> None:
+    """Runs within 0.001 % of each other; the difference of two sessions has a deviation of
+    0.14 %.
+    """
+    runs = tuple(10 + 0.0001 * (number % 3) for number in range(10))
+    for percent, is_separable in ((0.1, False), (0.25, False), (0.32, True)):
+        slower = tuple(minutes * (1 + percent / 100) for minutes in runs)
+        unknown = [(math.nan,) * 10] * 2
+        pair = make_runs([runs, slower], unknown, [(1, 1)] * 2, [0.0] * 2)
+        p, _ = check_two(pair, one_batch=one_batch, test=test)
+        assert (p < 0.05) is is_separable
+
+
+def test_difference_without_a_reference_is_welchs_by_yuens_errors() -> None:
+    slower = tuple(minutes + 0.6 for minutes in TEN[:7])
+    unknown = [(math.nan,) * 10, (math.nan,) * 7]
+    runs = make_runs([TEN, slower], unknown, [(1, 1)] * 2, [0.0] * 2)
+    p, wrong = check_two(runs, one_batch=False, test=DIFFERENCE)
+    yuen = estimate_errors(runs.minutes, runs)[1]
+    means = (fmean(sorted(TEN)[1:-1]), fmean(sorted(slower)[1:-1]))
+    sessions = sum((SESSION * mean) ** 2 for mean in means)
+    squares = [*(yuen**2).tolist(), sessions]
+    parts = (yuen[0] ** 4 / 7, yuen[1] ** 4 / 4, sum((SESSION * mean) ** 4 / 200 for mean in means))
+    df = sum(squares) ** 2 / sum(parts)
+    t = (means[1] - means[0]) / math.sqrt(sum(squares))
+    low, high = (compute_two_sided_p(t, each) for each in (math.ceil(df), math.floor(df)))
+    assert low < p < high
+    assert wrong == p / 2
+
+
+def test_equal_scores_that_converge_differently_are_seldom_separable() -> None:
+    """One 5 % below the reference and one at it: its luck is half cut off."""
+    random = np.random.default_rng(48)
+    entries = 500
+    counts = random.normal(1, 0.02, (2 * entries, 10))
+    counts[:entries] *= 0.95
+    minutes = counts * random.normal(1, 0.005, counts.shape)
+    # by the mean of max(X, 1) for the olympic mean of runs around 1
+    minutes[entries:] /= 1.0026
+    first = np.arange(entries)
+    runs = make_runs(minutes.tolist(), counts.tolist(), [(1, 1)] * len(counts), [0.0] * len(counts))
+    runs = replace(runs, reference=np.ones(len(counts)))
+    groups = [[row < entries] for row in range(len(counts))]
+    tested = compare_pairs(runs, first, first + entries, groups, np.ones(entries, dtype=bool))
+    assert tested.tests.count(DIFFERENCE) > 0.9 * entries
+    assert 0.02 < (tested.p < 0.05).mean() < 0.09
 
 
 def test_equal_scores_of_unequal_speed_are_separable_below_the_reference_only() -> None:
@@ -166,16 +233,20 @@ def test_correction_is_that_of_benjamini_and_hochberg() -> None:
         connection.execute("""
             CREATE TABLE pairs (
                 first INTEGER, second INTEGER, family VARCHAR, is_tested BOOLEAN,
-                has_speeds BOOLEAN, shares_logs BOOLEAN
+                has_speeds BOOLEAN, shares_logs BOOLEAN, one_batch BOOLEAN
             );
-            CREATE TABLE p_values (first INTEGER, second INTEGER, p DOUBLE, wrong_order DOUBLE);
+            CREATE TABLE p_values (
+                first INTEGER, second INTEGER, p DOUBLE, wrong_order DOUBLE, test VARCHAR
+            );
             CREATE TABLE speed_p_values (first INTEGER, second INTEGER, p DOUBLE)
         """)
         for first, family, p in tests:
             connection.execute(
                 "INSERT INTO pairs (first, second, family) VALUES (?, 0, ?)", [first, family]
             )
-            connection.execute("INSERT INTO p_values VALUES (?, 0, ?, 0)", [first, p])
+            connection.execute(
+                "INSERT INTO p_values VALUES (?, 0, ?, 0, 'permutation')", [first, p]
+            )
         rows = run_statement(connection, "links/mlperf_pair_tests.sql").sort_by("first")
     assert rows["p_value_corrected"].to_pylist() == corrected
 

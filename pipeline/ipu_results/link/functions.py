@@ -126,25 +126,35 @@ def _estimate_intervals(connection: duckdb.DuckDBPyConnection) -> dict[str, Any]
 
 
 def _compare_pairs(
-    connection: duckdb.DuckDBPyConnection, entries: str, condition: str
+    connection: duckdb.DuckDBPyConnection, entries: str, condition: str, one_batch: str
 ) -> dict[str, Any]:
-    """Return what the runs of `entries` say of the pairs with a condition: p of equal means, and the
-    probability that their order is wrong.
+    """Return what the runs of `entries` say of the pairs with a condition: p of equal means, the
+    probability that their order is wrong, and which test it is.
+
+    `one_batch` is the expression for pairs whose runs may be dealt out again.
     """
-    places, runs, _ = _fetch_entries(connection, entries)
+    places, runs, alike = _fetch_entries(connection, entries)
     pairs = connection.sql(
-        f"SELECT first, second FROM pairs WHERE {condition} ORDER BY ALL"
+        f"SELECT first, second, {one_batch} AS one_batch FROM pairs WHERE {condition} ORDER BY ALL"
     ).fetchnumpy()
-    rows = {name: np.searchsorted(places, pairs[name]) for name in pairs}
-    tested = compare_pairs(runs, **rows)
-    return {**pairs, "p": tested.p, "wrong_order": tested.wrong_order}
+    first, second = (np.searchsorted(places, pairs[name]) for name in ("first", "second"))
+    tested = compare_pairs(runs, first, second, alike, pairs["one_batch"])
+    return {
+        "first": pairs["first"],
+        "second": pairs["second"],
+        "p": tested.p,
+        "wrong_order": tested.wrong_order,
+        "test": pa.array(tested.tests, pa.string()),
+    }
 
 
 COMPUTED: Mapping[str, Callable[[duckdb.DuckDBPyConnection], dict[str, Any]]] = {
     "intervals": _estimate_intervals,
-    "p_values": partial(_compare_pairs, entries="scored", condition="is_tested"),
+    "p_values": partial(
+        _compare_pairs, entries="scored", condition="is_tested", one_batch="one_batch"
+    ),
     "speed_p_values": partial(
-        _compare_pairs, entries="paced", condition="is_tested AND has_speeds"
+        _compare_pairs, entries="paced", condition="is_tested AND has_speeds", one_batch="TRUE"
     ),
 }
 """The columns of relations that are computed from those before them, by the name of the relation in

@@ -26,6 +26,10 @@ MIN_GROUP_DF = 20  # fewer runs of comparable entries would be as uncertain as t
 GROUP_WEIGHT = (
     2  # of the comparable entries' variance, where the entry's own has 1: chosen by simulation
 )
+# relative standard deviation of speed from one session to the next, which the runs of one session
+# cannot show: `python -m benchmarks mlperf_independence` estimates it from pauses within entries
+SESSION = 0.001
+SESSION_ARM = SESSION * NormalDist().inv_cdf(0.5 + COVERAGE / 2)
 MAX_DF = 200  # of a quantile: its t is 0.6 % above that of infinitely many
 OWN, GROUP, ALONE = METHODS = ("own-runs", "group-convergence", "own-runs-alone")
 MAX_STEPS = 100
@@ -57,6 +61,39 @@ class Runs:
     def select(self, rows: Any) -> Runs:
         """Return the runs of some entries."""
         return Runs(*(getattr(self, name)[rows] for name in self.__slots__))
+
+
+@dataclass(frozen=True, slots=True)
+class Error:
+    """Two standard errors of a relative olympic mean, and their degrees of freedom: of the plain
+    mean, and by Yuen.
+    """
+
+    plain: Numbers
+    yuen: Numbers
+    df: Integers
+    yuen_df: Integers
+
+    def find_arm(self) -> Numbers:
+        """Return how far the mean may be off."""
+        return np.maximum(
+            list_quantiles(self.df) * self.plain, list_quantiles(self.yuen_df) * self.yuen
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Estimates:
+    """What scores consist of, and how well each part is known.
+
+    `reference` is over the entry's own mean samples, 0 where none applies.
+    """
+
+    scores: Numbers
+    reference: Numbers
+    speed: Error
+    convergence: Error
+    has_counts: npt.NDArray[np.bool_]
+    is_pooled: npt.NDArray[np.bool_]
 
 
 @dataclass(frozen=True, slots=True)
@@ -135,49 +172,48 @@ def _sum_squares(values: Numbers, n: Integers) -> Numbers:
 
 
 def estimate_intervals(runs: Runs, groups: Sequence[Sequence[Hashable]]) -> Intervals:
-    """Estimate the interval of each score, relative to it.
+    """Estimate the interval of each score, relative to it; `groups` as for `estimate_parts`."""
+    parts = estimate_parts(runs, groups)
+    arm = parts.convergence.find_arm()
+    error = np.maximum(parts.convergence.plain, parts.convergence.yuen)
+    lower, upper = (
+        np.abs(1 - expect_scores(parts.reference, sign * arm, error)) for sign in (-1.0, 1.0)
+    )
+    speed_arm = np.hypot(parts.speed.find_arm(), SESSION_ARM)
+    # Zou and Donner (2008): each limit of a product from the distances of its factors' own limits.
+    low = np.maximum(1 - np.hypot(lower, speed_arm), 0)
+    high = 1 + np.hypot(upper, speed_arm)
+    methods = np.where(parts.has_counts, np.where(parts.is_pooled, GROUP, ALONE), OWN)
+    return Intervals(np.round(low, DIGITS), np.round(high, DIGITS), methods.tolist())
+
+
+def estimate_parts(runs: Runs, groups: Sequence[Sequence[Hashable]]) -> Estimates:
+    """Estimate speed and convergence of each entry.
 
     `groups` names, for each entry, the comparable ones: of the first group with enough runs its
-    variance is used.
+    variance of the convergence is used.
     """
     has_counts = ~np.isnan(runs.counts[:, 0])
     counts = np.where(
         has_counts[:, None], runs.counts, np.where(np.isnan(runs.minutes), np.nan, 1.0)
     )
     mean = average(counts, runs)
-    speed = average(runs.minutes, runs) / mean
-    speed_arm = _find_speed_arm(runs.minutes - speed[:, None] * counts, runs) / mean / speed
-    arm, error, is_pooled = _find_convergence_arm(counts / mean[:, None], runs, groups, has_counts)
+    minutes = average(runs.minutes, runs)
+    residuals = runs.minutes / minutes[:, None] - counts / mean[:, None]
+    speed = Error(*estimate_errors(residuals, runs), runs.n - 1, runs.n - runs.low - runs.high - 1)
     reference = runs.reference / mean
-    expected = np.maximum(reference, 1)
-    lower, upper = (
-        np.abs(1 - _expect_normalised(1 + sign * arm, reference, error) / expected)
-        for sign in (-1.0, 1.0)
-    )
-    # Zou and Donner (2008): each limit of a product from the distances of its factors' own limits.
-    low = np.maximum(1 - np.hypot(lower, speed_arm), 0)
-    high = 1 + np.hypot(upper, speed_arm)
-    methods = np.where(has_counts, np.where(is_pooled, GROUP, ALONE), OWN)
-    return Intervals(np.round(low, DIGITS), np.round(high, DIGITS), methods.tolist())
+    convergence, is_pooled = _estimate_convergence(counts / mean[:, None], runs, groups, has_counts)
+    scores = minutes * np.maximum(reference, 1)
+    return Estimates(scores, reference, speed, convergence, has_counts, is_pooled)
 
 
-def _find_speed_arm(residuals: Numbers, runs: Runs) -> Numbers:
-    plain, yuen = estimate_errors(residuals, runs)
-    return np.maximum(
-        _list_quantiles(runs.n - 1) * plain,
-        _list_quantiles(runs.n - runs.low - runs.high - 1) * yuen,
-    )
-
-
-def _find_convergence_arm(
+def _estimate_convergence(
     counts: Numbers,
     runs: Runs,
     groups: Sequence[Sequence[Hashable]],
     has_counts: npt.NDArray[np.bool_],
-) -> tuple[Numbers, Numbers, npt.NDArray[np.bool_]]:
-    """Return how far the mean of relative counts may be off, its standard error, and whether others
-    have a say.
-    """
+) -> tuple[Error, npt.NDArray[np.bool_]]:
+    """Return the errors of the mean of relative counts, and whether others have a say."""
     plain, yuen = estimate_errors(counts, runs)
     own_df = runs.n - 1
     kept_df = runs.n - runs.low - runs.high - 1
@@ -189,12 +225,13 @@ def _find_convergence_arm(
     is_pooled = np.array([name is not None for name in names], dtype=bool) & has_counts
     variance, yuen_variance = (pooled[:, column] / runs.n for column in (0, 1))
     weight = np.where(is_pooled, GROUP_WEIGHT, 0)
-    error = np.sqrt((plain**2 + weight * variance) / (1 + weight))
-    df = own_df + np.minimum(weight * own_df, pooled[:, 2].astype(np.int64))
-    yuen = np.where(is_pooled, np.sqrt(yuen_variance), yuen)
-    yuen_df = np.where(is_pooled, pooled[:, 3].astype(np.int64), kept_df)
-    arm = np.maximum(_list_quantiles(df) * error, _list_quantiles(yuen_df) * yuen)
-    return arm, np.maximum(error, yuen), is_pooled
+    error = Error(
+        plain=np.sqrt((plain**2 + weight * variance) / (1 + weight)),
+        yuen=np.where(is_pooled, np.sqrt(yuen_variance), yuen),
+        df=own_df + np.minimum(weight * own_df, pooled[:, 2].astype(np.int64)),
+        yuen_df=np.where(is_pooled, pooled[:, 3].astype(np.int64), kept_df),
+    )
+    return error, is_pooled
 
 
 def _pool(
@@ -223,6 +260,11 @@ def _pool(
     return pools
 
 
+def expect_scores(reference: Numbers, arm: Numbers, error: Numbers) -> Numbers:
+    """Return the scores, over the official ones, if the mean samples were off by `arm`."""
+    return _expect_normalised(1 + arm, reference, error) / np.maximum(reference, 1)
+
+
 def _expect_normalised(mean: Numbers, reference: Numbers, error: Numbers) -> Numbers:
     """Return the mean of max(X, reference) for a normal X with this mean and standard error."""
     z = (mean - reference) / np.maximum(error, TINY)
@@ -238,7 +280,7 @@ def compute_normal_share(z: Numbers) -> Numbers:
     return np.array([math.erfc(-value / math.sqrt(2)) / 2 for value in z.tolist()])
 
 
-def _list_quantiles(df: Integers) -> Numbers:
+def list_quantiles(df: Integers) -> Numbers:
     """Return the quantile for each number of degrees of freedom, 0 for none."""
     unique, inverse = np.unique(df, return_inverse=True)
     quantiles = [

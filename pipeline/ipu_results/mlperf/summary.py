@@ -18,6 +18,7 @@ from ipu_results.mlperf.interval import (
     COVERAGE,
     DIGITS,
     MIN_RUNS,
+    SESSION_ARM,
     compute_t_quantile,
     estimate_intervals,
     make_runs,
@@ -160,12 +161,14 @@ def _average(values: Sequence[float | None]) -> float | None:
 
 
 def describe_mean(values: Sequence[float]) -> tuple[float | None, float | None, float | None]:
-    """Return the mean and its interval by Student's t, which two values do not give."""
+    """Return the mean of speeds with its interval, which two values do not give: Student's t for
+    the runs, and that sessions differ.
+    """
     mean = _average(values)
     n = len(values)
     if mean is None or n < MIN_RUNS:
         return mean, None, None
     # statistics.stdev sums fractions; the digits kept of an end do not need them
     error = math.sqrt(math.fsum((value - mean) ** 2 for value in values) / (n - 1) / n)
-    half = compute_t_quantile(COVERAGE, n - 1) * error / mean
+    half = math.hypot(compute_t_quantile(COVERAGE, n - 1) * error / mean, SESSION_ARM)
     return mean, mean * max(round(1 - half, DIGITS), 0.0), mean * round(1 + half, DIGITS)

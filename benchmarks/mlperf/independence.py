@@ -1,0 +1,283 @@
+"""Check whether the runs of an entry are independent, by the times at which their logs start.
+
+Runs in order of their starts should be as in any other order. Where they are not, neither Student's
+t nor a permutation test knows how far a mean may be off, and what a session has in common, no run
+of it shows. `--mlperf FOLDER` may hold `training_results_v<round>` checkouts of all rounds.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from pathlib import Path
+from unittest import mock
+
+import numpy as np
+import pandas as pd
+from ipu_results.ground.files import DATASET
+from ipu_results.mlperf import separation
+from ipu_results.mlperf.interval import COVERAGE, SESSION, Integers, Numbers, Runs, make_runs
+from ipu_results.mlperf.round import score_path
+from ipu_results.mlperf.score import ScoredEntry, TrainingRun
+from ipu_results.store.query import open_warehouse
+
+from benchmarks.mlperf.comparison import ARCHIVE
+from benchmarks.report import Options, Report, ReportTable, ReportTarget, SkipBenchmarkError, Value
+
+SEED = 4
+MIN_RUNS = 5
+MIN_HALVED = 9  # of an entry whose halves are compared as two
+MIN_SESSION_RUNS = 3  # of both sides of a pause, likewise
+MAX_SIZE = 0.065
+PAUSE_MS = 4 * 3_600_000  # from the end of a run to the next start: another session
+BLOCK = 5  # consecutive runs
+DEALS, QUICK_DEALS = 2_000, 100
+RESAMPLES = 4_000
+TOLERANCE = 1e-9
+SESSIONS = (0.0, 0.0005, 0.001, 0.002)
+WIDE_SESSIONS = (*SESSIONS, 0.005, 0.01)
+MINUTES, SPEED = QUANTITIES = ("minutes", "minutes per sample")
+ALL = "all"
+# the speeds of neighbours in the order by speed, of pairs that the record tests
+NEIGHBOURS = """
+WITH speeds AS (
+    SELECT round, path, list(minutes_per_sample ORDER BY file) AS speeds
+    FROM (
+        FROM mlperf_runs
+        WHERE counted
+        QUALIFY 1 = row_number() OVER (
+            PARTITION BY round, path, coalesce(nullif(sha256, ''), file) ORDER BY file DESC
+        )
+    )
+    WHERE minutes_per_sample IS NOT NULL
+    GROUP BY ALL
+),
+neighbours AS (
+    SELECT
+        speeds,
+        speed_p_value,
+        lag(speeds) OVER (PARTITION BY ranking ORDER BY r.minutes_per_sample, path) AS faster
+    FROM mlperf_ranking r
+    JOIN speeds USING (round, path)
+    WHERE scope = 'same-size' AND division = 'closed' AND NOT repeats
+)
+SELECT faster, speeds FROM neighbours WHERE speed_p_value IS NOT NULL
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class Series:
+    """Values of the runs of one entry in order of their starts, over their mean and less one.
+
+    `sessions` numbers the session of each run.
+    """
+
+    benchmark: str
+    quantity: str
+    values: Numbers
+    sessions: Integers
+
+    def cut(self) -> tuple[Numbers, Numbers]:
+        """Return the first and the second half of the runs."""
+        middle = len(self.values) // 2
+        return self.values[:middle], self.values[middle:]
+
+    def split(self) -> tuple[Numbers, Numbers] | None:
+        """Return the runs of the first two sessions with enough of them, if there are two."""
+        every = [self.values[self.sessions == number] for number in np.unique(self.sessions)]
+        long = [values for values in every if len(values) >= MIN_SESSION_RUNS]
+        return (long[0], long[1]) if len(long) > 1 else None
+
+
+def run(options: Options, warehouse: Path = DATASET) -> Report:
+    """Measure dependence in the logs, and what sessions do to the pairs of the record."""
+    source = options.mlperf or ARCHIVE
+    if not source.exists():
+        raise SkipBenchmarkError(f"{source} does not exist")
+    series = list(list_series(score_path(str(source)).entries))
+    deals, rng = QUICK_DEALS if options.quick else DEALS, np.random.default_rng(SEED)
+    frame = pd.DataFrame([describe(each, deals, rng) for each in series])
+    speeds = [each for each in series if each.quantity == SPEED]
+    halves = [each.cut() for each in speeds if len(each.values) >= MIN_HALVED]
+    parts = {
+        "halves of an entry": halves,
+        "those of unet3d": [
+            each.cut()
+            for each in speeds
+            if each.benchmark == "unet3d" and len(each.values) >= MIN_HALVED
+        ],
+        "two sessions of an entry": [pair for each in speeds if (pair := each.split())],
+    }
+    shares = {name: _compare_parts(pairs) for name, pairs in parts.items()}
+    return Report(
+        "mlperf_independence",
+        f"{len(speeds):,} entries with the speed of {MIN_RUNS} runs or more",
+        [
+            *(_tabulate_order(frame, quantity) for quantity in QUANTITIES),
+            _tabulate_sessions(frame),
+            ReportTable(
+                "Parts of one entry as two: speed called different at 5 %, in %, by the standard"
+                " deviation of sessions in % that the test assumes",
+                ["parts", "entries", *(f"{100 * session:g}" for session in WIDE_SESSIONS)],
+                [[name, len(parts[name]), *shares[name]] for name in parts],
+            ),
+            ReportTable(
+                "Neighbours of the record by minutes per sample, in closed rankings of one size: not"
+                " separable, by the standard deviation of sessions",
+                ["deviation, %", "pairs", "not separable, %"],
+                list(_tabulate_neighbours(warehouse)),
+            ),
+        ],
+        [
+            ReportTarget(
+                "halves called different, %",
+                shares["halves of an entry"][WIDE_SESSIONS.index(SESSION)],
+                100 * MAX_SIZE,
+            )
+        ],
+        [
+            "Lag 1: one-sided permutation test, at 5 %, of the products of successive runs.",
+            f"Blocks: variance of the mean of {BLOCK} successive runs over that of independent ones.",
+            (
+                "A session ends with a pause of four hours or more. Its deviation is the root of the"
+                " median variance component between the sessions of an entry, with a 95 % range by"
+                " resampling entries; negative where sessions differ less than their runs let expect."
+            ),
+        ],
+    )
+
+
+def list_series(entries: Iterable[ScoredEntry]) -> Iterator[Series]:
+    """Yield minutes and speeds of entries with enough runs, each measurement once."""
+    seen = set()
+    for scored in entries:
+        runs = {run.log.start_ms: run for run in scored.runs if run.counted and run.log.start_ms}
+        ordered = [runs[start] for start in sorted(runs)]
+        measurement = (scored.benchmark, tuple(run.log.minutes for run in ordered))
+        if len(ordered) < MIN_RUNS or measurement in seen:
+            continue
+        seen.add(measurement)
+        sessions = _number_sessions(ordered)
+        for quantity, values in (
+            (MINUTES, [run.log.minutes for run in ordered]),
+            (SPEED, [run.speed.minutes_per_sample for run in ordered]),
+        ):
+            known = np.array([value for value in values if value is not None], dtype=np.float64)
+            if len(known) == len(ordered) and np.ptp(known) > 0:
+                yield Series(scored.benchmark, quantity, known / known.mean() - 1, sessions)
+
+
+def _number_sessions(runs: Sequence[TrainingRun]) -> Integers:
+    pauses = [
+        (after.log.start_ms or 0) - (before.log.stop_ms or 0) >= PAUSE_MS
+        for before, after in pairwise(runs)
+    ]
+    return np.cumsum([False, *pauses])
+
+
+def describe(series: Series, deals: int, rng: np.random.Generator) -> dict[str, Value]:
+    """Test the order of the runs and whether sessions differ, against `deals` random orders."""
+    values = series.values
+    n = len(values)
+    dealt = rng.permuted(np.tile(values, (deals, 1)), axis=1)
+    products = (dealt[:, 1:] * dealt[:, :-1]).sum(axis=1)
+    # deals in the same order differ in the last bits of their sums
+    product = float(values[1:] @ values[:-1] - TOLERANCE * (values @ values))
+    blocks = values[: n // BLOCK * BLOCK].reshape(-1, BLOCK).mean(axis=1)
+    is_blocked = len(blocks) > 1
+    return {
+        "benchmark": series.benchmark,
+        "quantity": series.quantity,
+        # any order of n values has a correlation of -1/n on average
+        "correlation": product / float(values @ values) + 1 / n,
+        "p": float((1 + np.count_nonzero(products >= product)) / (deals + 1)),
+        "blocks": BLOCK * blocks.var(ddof=1) / values.var(ddof=1) if is_blocked else math.nan,
+        **_describe_sessions(series, dealt),
+    }
+
+
+def _describe_sessions(series: Series, dealt: Numbers) -> dict[str, Value]:
+    """Test whether sessions differ, and return the variance component between them."""
+    sizes = np.bincount(series.sessions)
+    n, k = len(series.values), len(sizes)
+    if k < 2 or n - k < 2:
+        return {"session_p": math.nan, "component": math.nan}
+    sums = np.stack([np.bincount(series.sessions, weights=row) for row in (series.values, *dealt)])
+    between = (sums**2 / sizes).sum(axis=1)
+    within = (series.values @ series.values - between[0]) / (n - k)
+    typical_size = (n - (sizes**2).sum() / n) / (k - 1)
+    return {
+        "session_p": float(np.mean(between >= between[0] * (1 - TOLERANCE))),
+        "component": float((between[0] / (k - 1) - within) / typical_size),
+    }
+
+
+def _tabulate_order(frame: pd.DataFrame, quantity: str) -> ReportTable:
+    rows: list[list[Value]] = []
+    for name, own in _group(frame[frame["quantity"] == quantity]):
+        shares = (own["p"] < 1 - COVERAGE).mean(), own["correlation"].mean(), own["blocks"].mean()
+        rows.append([name, len(own), 100 * float(shares[0]), *map(float, shares[1:])])
+    columns = ["benchmark", "entries", "lag 1 rejected, %", "mean correlation", "blocks"]
+    return ReportTable(f"Order of the runs: {quantity}", columns, rows)
+
+
+def _tabulate_sessions(frame: pd.DataFrame) -> ReportTable:
+    rows: list[list[Value]] = []
+    for quantity in QUANTITIES:
+        known = frame[(frame["quantity"] == quantity) & frame["session_p"].notna()]
+        for name, own in _group(known) if quantity == SPEED else [(ALL, known)]:
+            rejected = float((own["session_p"] < 1 - COVERAGE).mean())
+            deviations = _estimate_deviation(own["component"].to_numpy())
+            rows.append([f"{quantity}, {name}", len(own), 100 * rejected, *deviations])
+    columns = ["quantity", "entries", "rejected, %", "deviation, %", "from", "to"]
+    return ReportTable("Sessions of entries with a pause", columns, rows)
+
+
+def _group(frame: pd.DataFrame) -> Iterator[tuple[str, pd.DataFrame]]:
+    yield ALL, frame
+    for name, own in frame.groupby("benchmark"):
+        yield str(name), own
+
+
+def _estimate_deviation(components: Numbers) -> list[Value]:
+    if len(components) == 0:
+        return [None, None, None]
+    rng = np.random.default_rng(SEED)
+    medians = np.median(rng.choice(components, (RESAMPLES, len(components))), axis=1)
+    squares = [np.median(components), *np.percentile(medians, [2.5, 97.5])]
+    return [100 * math.copysign(math.sqrt(abs(square)), square) for square in squares]
+
+
+def _compare_parts(pairs: Sequence[tuple[Numbers, Numbers]]) -> list[float]:
+    """Return the share called different in %, by the deviation that the test assumes."""
+    runs = make_speeds([(1 + part).tolist() for pair in pairs for part in pair])
+    first = np.arange(0, 2 * len(pairs), 2)
+    tested = [_test(runs, first, first + 1, session) for session in WIDE_SESSIONS]
+    return [100 * float((p < 1 - COVERAGE).mean()) for p in tested]
+
+
+def make_speeds(speeds: Sequence[Sequence[float]]) -> Runs:
+    """Make entries of which speeds alone are known, as the record compares them."""
+    unknown = [[math.nan] * len(own) for own in speeds]
+    return make_runs(speeds, unknown, [(0, 0)] * len(speeds), [0.0] * len(speeds))
+
+
+def _test(runs: Runs, first: Integers, second: Integers, session: float) -> Numbers:
+    names = [[row] for row in range(len(runs.n))]
+    with mock.patch.object(separation, "SESSION", session):
+        tested = separation.compare_pairs(
+            runs, first, second, names, np.ones(len(first), dtype=bool)
+        )
+    return tested.p
+
+
+def _tabulate_neighbours(warehouse: Path) -> Iterator[list[Value]]:
+    with open_warehouse(warehouse) as connection:
+        pairs = connection.sql(NEIGHBOURS).fetchall()
+    runs = make_speeds([speeds for pair in pairs for speeds in pair])
+    first = np.arange(0, 2 * len(pairs), 2)
+    for session in SESSIONS:
+        p = _test(runs, first, first + 1, session)
+        yield [100 * session, len(p), 100 * float((p >= 1 - COVERAGE).mean())]
