@@ -283,7 +283,7 @@ def _predict(
 
 @dataclass(frozen=True, slots=True)
 class OperatorProfile:
-    """One operator on one chip: seconds from the batch's start, bytes, and joules of all chips.
+    """One operator on one chip: seconds, bytes, and joules of all chips.
 
     `peak_share` is the share of the chip's peak rate of multiply-accumulates that the operator
     achieves, from 0 to 1; None for one that multiplies no matrices. `live_bytes` are the
@@ -292,18 +292,11 @@ class OperatorProfile:
     """
 
     step: OperatorCost
-    start: float
-    compute: float
-    exchange: float
-    sync: float
+    seconds: float
     peak_share: float | None
     live_bytes: float
     tile_bytes: float
     energy_j: float | None
-
-    @property
-    def seconds(self) -> float:
-        return self.compute + self.exchange + self.sync
 
 
 def profile_operators(
@@ -326,12 +319,8 @@ def profile_operators(
     data = list_data_bytes(program, plan, holding)
     profiles: list[OperatorProfile] = []
     has_power = "power.idle" in target
-    start = 0.0
     for step, elements, held in zip(plan.steps, live, data, strict=True):
-        compute = (step.compute + step.reduce) / clock
-        exchange = step.exchange / clock
-        sync = step.supersteps * superstep / clock
-        seconds = compute + exchange + sync
+        seconds = (step.cycles + step.supersteps * superstep) / clock
         # The idle power of the card while the operator runs, and the multiply-accumulates of all
         # chips.
         energy = (
@@ -342,17 +331,13 @@ def profile_operators(
         profiles.append(
             OperatorProfile(
                 step,
-                start,
-                compute,
-                exchange,
-                sync,
+                seconds,
                 step.macs / (seconds * peak) if step.macs and seconds else None,
                 elements * target["element.bytes"],
                 held + code,
                 energy,
             )
         )
-        start += seconds
     return profiles
 
 
