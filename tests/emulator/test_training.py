@@ -31,8 +31,7 @@ from ipu_results.store.query import open_warehouse
 
 from benchmarks.emulator import training
 from benchmarks.emulator.page import read_parts
-from benchmarks.emulator.rows import LARGE, load_training_rows, read_toml
-from benchmarks.emulator.validation import AIMED
+from benchmarks.emulator.rows import LARGE, TRAINING_SETS, load_training_rows, read_toml
 from tests.conftest import run_cli
 
 GRADIENTS = 64e6  # bytes of a chip
@@ -234,7 +233,7 @@ def test_rows_are_those_of_the_configurations(warehouse: Path) -> None:
     with open_warehouse(warehouse) as connection:
         rows = load_training_rows(connection)
     assert len(rows) == len({row.result_id for row in rows}) == 88
-    assert sum(row.set == AIMED for row in rows) >= 40
+    assert sum(row.set == TRAINING_SETS[0] for row in rows) >= 40
     assert all(row.set == LARGE for row in rows if row.setup.replicas * row.setup.chips > 64)
     assert {
         row.setup.proportions
