@@ -64,7 +64,7 @@ def list_attention(name: str, sizes: Attention) -> Iterator[Operator]:
     yield scores
     if sizes.biased:
         yield Elementwise(f"{name}.positions", "add", scores.elements)
-    yield Elementwise(f"{name}.softmax", "softmax", scores.elements, sizes.tokens)
+    yield Elementwise(f"{name}.softmax", "softmax", scores.elements)
     yield Gemm(f"{name}.values", sizes.groups, sizes.tokens, sizes.tokens, head, constant=False)
     yield Rearrangement(f"{name}.join", "transpose", elements)
     yield Gemm(f"{name}.proj", 1, sizes.rows, width, width, bias=True)

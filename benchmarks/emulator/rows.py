@@ -361,7 +361,6 @@ def _parse_training_row(entry: Mapping[str, Any], record: Mapping[str, Any]) -> 
         bool(record["optimizer_state_offchip"]),
         record["instances"],
         layers=layers,
-        framework=record["framework"],
         **{each.name: entry[each.name] for each in fields(TrainingSetup) if each.name in entry},
     )
     return TrainingRow(

@@ -20,6 +20,7 @@ from benchmarks.report import ReportTable
 
 ROWS = Path(__file__).parent / "validation.csv"
 PERCENT = 100
+BANDED = ("inference", "training")  # kinds of whole programs, which predictions are of
 NOMINAL = 0.8  # share of further rows that a band is made to hold
 FEWEST = 5  # rows of other documents, below which there is no band to test
 ROUNDING = 1e-9
@@ -105,11 +106,13 @@ SUMMARY = ("rows", "median %", "mean %", "p90 %", "bias %")
 def fit_band(ratios: Sequence[float]) -> tuple[float, float]:
     """Return the order statistics that hold NOMINAL of further rows, whatever their distribution
     is.
+
+    The prediction itself is always in its band.
     """
     ordered = sorted(ratios)
     tail = (1 - NOMINAL) / 2
     low = max(0, math.floor((len(ordered) + 1) * tail + ROUNDING) - 1)
-    return ordered[low], ordered[len(ordered) - 1 - low]
+    return min(1.0, ordered[low]), max(1.0, ordered[len(ordered) - 1 - low])
 
 
 def check_coverage(scores: Sequence[Score]) -> dict[Score, bool]:
@@ -118,7 +121,8 @@ def check_coverage(scores: Sequence[Score]) -> dict[Score, bool]:
     A row whose kind has too few rows in other documents is left out.
     """
     held = {}
-    for document, kind in dict.fromkeys((each.document, each.kind) for each in scores):
+    programs = [each for each in scores if each.kind in BANDED]
+    for document, kind in dict.fromkeys((each.document, each.kind) for each in programs):
         members = [each for each in scores if each.kind == kind and not each.host_bound]
         others = [each.ratio for each in members if each.document != document]
         if len(others) < FEWEST:
@@ -139,7 +143,7 @@ def format_bands(scores: Sequence[Score]) -> str:
         "# Made by `python -m benchmarks.emulator bands`: measured over predicted time. Not to be"
         " edited."
     ]
-    for kind in dict.fromkeys(each.kind for each in scores):
+    for kind in BANDED:
         members = [each for each in scores if each.kind == kind and not each.host_bound]
         low, high = fit_band([each.ratio for each in members])
         checked = [held[each] for each in members if each in held]

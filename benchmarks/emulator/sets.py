@@ -25,7 +25,12 @@ from ipu_results.emulator.schedule import estimate_copy, schedule
 from ipu_results.emulator.settings import load_target_file, select_protocol
 from ipu_results.emulator.split import ConvolutionShape, plan_split
 from ipu_results.emulator.target import PLATFORMS, Target, load_target
-from ipu_results.emulator.training import TrainingSetup, extend_target, predict_training
+from ipu_results.emulator.training import (
+    TrainingSetup,
+    extend_target,
+    is_host_bound,
+    predict_training,
+)
 from ipu_results.ground.sql import run_query
 from ipu_results.store.query import open_warehouse
 
@@ -250,7 +255,7 @@ def score_blocks() -> Iterator[Score]:
     cycles = {line["operation"]: parse_number(line["value"]) for line in lines}
     steps = schedule(build_siglip(1), target).steps
     softmax = next(step for step in steps if step.kind == "softmax")
-    copied = estimate_copy(16 * 729, 729, target)
+    copied = estimate_copy(16 * 729 * 729, target)
     scores = 16 * 729 * 729
     sets = {
         "copy of scores before softmax": copied,
@@ -422,6 +427,7 @@ def score_training() -> Iterator[Score]:
             document=PAGE,
             network=_strip(row.name),
             row=f"{row.target} {row.framework} {chips} chips {row.variant}".strip(),
+            host_bound=is_host_bound(each.prediction, row.setup),
         )
 
 
@@ -510,7 +516,6 @@ def _setup_gpt2(micro: int, replicas: int, accumulation: int) -> TrainingSetup:
         True,
         layers=(0, 4, 4, 4),
         head="first",
-        framework="PyTorch",
     )
 
 
@@ -529,7 +534,8 @@ def _score_setup(
     step = predict_training(network, target, setup)
     times = predict_step_times(step, network, target, setup)
     seconds = setup.micro_batch * setup.replicas * setup.accumulation / rate
-    return _make(times, seconds, TRAINING, network=_strip(name), **labels)
+    refused = is_host_bound(step, setup)
+    return _make(times, seconds, TRAINING, network=_strip(name), host_bound=refused, **labels)
 
 
 def score_convolutions() -> Iterator[Score]:

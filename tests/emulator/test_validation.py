@@ -214,8 +214,8 @@ def test_calibration_is_recomputed_from_the_six_rows(edited: Edit) -> None:
     recomputed = recalibrate(load_rows())
     assert not calibrations_differ(recomputed, load_calibration())
     assert recomputed.fit.superstep == 600
-    assert recomputed.fit.per_batch == pytest.approx(4.5457525520754126e-05, rel=1e-6)
-    assert recomputed.fit.per_image == pytest.approx(0.00032005686621970354, rel=1e-6)
+    assert recomputed.fit.per_batch == pytest.approx(3.285932934580251e-05, rel=1e-6)
+    assert recomputed.fit.per_image == pytest.approx(0.00033578878387664556, rel=1e-6)
     changed = edited(
         f"UPDATE results SET latency_ms = 1.5 WHERE result_id = '{load_rows()[0].result_id}'"
     )

@@ -15,6 +15,7 @@ from ipu_results.cli.common import (
     show_progress,
 )
 from ipu_results.emulator.target import DEFAULT_BATCH_SIZES, DEFAULT_NETWORK, TARGETS
+from ipu_results.errors import HostBoundError
 from ipu_results.ground.text import escape_unprintable
 
 if TYPE_CHECKING:
@@ -133,7 +134,7 @@ def predict(
     line does as well as this model.
 
     FILE may be the name of a built-in network. Protocols: paper, tensorflow, pytorch,
-    lowest-latency, io-tiles, poptorch-call.
+    lowest-latency, io-tiles. Refused as host-bound: poptorch-call.
 
     Keys of --set: input_bits, instances, replicas, io_tiles, prefetch, threads, and every constant
     of the machine, for example clock, tiles, sram or exchange.bytes.
@@ -144,8 +145,9 @@ def predict(
     docs/how-to/predict-your-own-network.md shows all of this.
 
     --training predicts one step: forward and backward passes of each micro-batch, pipeline, sum
-    over replicas and update, on m2000 or bow-2000 and pods of them. Its errors are larger:
-    docs/explanation/emulator.md has the scores. The table `training` of a machine's TOML file has
+    over replicas and update, on m2000 or bow-2000 and pods of them. A step of less than a second
+    that one process drives is refused: its time is the host's. docs/explanation/emulator.md has the
+    errors, which are larger. The table `training` of a machine's TOML file has
     the same keys as --set, which goes before it.
 
     \b
@@ -153,7 +155,7 @@ def predict(
       micro_batch       samples that a replica takes at once; 1
       accumulation      micro-batches of a replica in a step; 1
       replicas          copies of the network; as many as the machine has room for
-      instances         host processes that feed the replicas; the machine's
+      instances         host processes that feed the replicas; one drives, the machine's feed
       stages            chips of a replica, with about the same MACs each; 1
       layers_per_ipu    layers on each chip of a built-in transformer, such as 3,7,7,7
       head              chip of what follows the last layer: first or last; last
@@ -172,7 +174,8 @@ def predict(
       ipu-results predict --target my-machine.toml --batch-sizes 8
       ipu-results predict --target m2000 --model bert.onnx --shape input_ids=N,128
       ipu-results predict --target m2000 --sweep tiles=1000,1472 --sweep clock=1.33e9,1.85e9 --out designs.csv
-      ipu-results predict --target m2000 --training --model resnet50 --set micro_batch=8 --set accumulation=8
+      ipu-results predict --target m2000 --training --model resnet50 --set micro_batch=8 --set accumulation=8 \\
+        --set instances=4
       ipu-results predict --target bow-2000 --training --model bert-large-pretraining --set micro_batch=8 \\
         --set layers_per_ipu=3,7,7,7 --set head=first --set recompute=layer --set replicas=4 --set offchip=on
     """
@@ -246,7 +249,7 @@ def _predict_step(
     """Predict a training step. Return it and the name of the network."""
     from ipu_results.emulator.network import load_sized_network
     from ipu_results.emulator.settings import apply_settings, parse_pairs, refuse
-    from ipu_results.emulator.training import extend_target, predict_training
+    from ipu_results.emulator.training import extend_target, is_host_bound, predict_training
     from ipu_results.emulator.training_keys import KEYS, build_setup, load_training_table
     from ipu_results.networks import SEQUENCE, TEXTS
 
@@ -264,7 +267,15 @@ def _predict_step(
     if "sequence" in values and model not in TEXTS:
         raise refuse("sequence", f"is for {', '.join(TEXTS)}; others have sizes of their own")
     network = load_sized_network(model, values.get("sequence", SEQUENCE))
-    return predict_training(network, machine, build_setup(values, machine, path)), network.name
+    setup = build_setup(values, machine, path)
+    step = predict_training(network, machine, setup)
+    if is_host_bound(step, setup):
+        message = (
+            f"host-bound: not predicted, as one process drives steps of {1000 * step.step_s:.0f} ms;"
+            " --set instances=N says that N processes do"
+        )
+        raise HostBoundError(message, document=network.name)
+    return step, network.name
 
 
 def _write(text: str, out: Path | None) -> None:

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from typing import Any, ClassVar, Literal
 
 from ipu_results.emulator.codelets import compute_mac_rate
-from ipu_results.emulator.operators import Program, count_live_elements, count_peak_elements
+from ipu_results.emulator.operators import Program, count_live_elements
 from ipu_results.emulator.schedule import OperatorCost, Schedule, schedule
 from ipu_results.emulator.settings import (
     Protocol,
@@ -33,10 +33,6 @@ KIB = 1024
 Record = Mapping[str, Any]
 Verdict = Literal["FITS", "UNCERTAIN", "DOES-NOT-FIT"]
 CODE_BAND = 0.1  # code and exchange state are "about" 110 bytes a superstep and tile: 100 to 120
-DEFAULT_PROPORTION = 0.6  # of availableMemoryProportion in poplibs
-SERIAL_PROPORTION = (
-    0.05  # assumed: what temporaries come down to where a product is computed in parts
-)
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,36 +48,25 @@ class MemoryNeed:
 
 
 def assess_memory(program: Program, plan: Schedule, target: Target) -> MemoryNeed:
-    """Return UNCERTAIN where the answer depends on how much code a superstep is, or on splits in
-    time.
+    """Return DOES-NOT-FIT where one operator needs more than a tile has, and UNCERTAIN where the
+    answer depends on how much code a superstep is.
 
-    On Mk2 the vendor's planner may compute a product in parts, one after another, which this search
-    does not do: a program that fits only that way is UNCERTAIN, and would be slower. On C2 the
-    paper's recipe fixes what it may use.
+    The vendor's compiler may compute a product in parts, one after another, which this search does
+    not do. What fits only that way takes another time, so it is not said to fit.
     """
     # Every tile holds code and exchange state of every superstep.
     code = target["memory.superstep"] * plan.code_supersteps
     weights = program.parameters * target["element.bytes"] / target.tiles
-    data, operator = max(
-        zip(
-            list_data_bytes(program, plan, target), (step.name for step in plan.steps), strict=True
-        ),
-        default=(weights, ""),
-        key=lambda each: each[0],
-    )
-    if data + code * (1 + CODE_BAND) <= target["sram"]:
-        return MemoryNeed("FITS", data + code, target["sram"], operator)
-    if target["plan.memory"] >= DEFAULT_PROPORTION:
-        held = (
-            (program.parameters + count_peak_elements(program))
-            * target["element.bytes"]
-            / target.tiles
-        )
-        data = min(data, held + SERIAL_PROPORTION * target["sram"])
-    verdict: Verdict = (
-        "UNCERTAIN" if data + code * (1 - CODE_BAND) <= target["sram"] else "DOES-NOT-FIT"
-    )
-    return MemoryNeed(verdict, data + code, target["sram"], operator)
+    held = list_data_bytes(program, plan, target)
+    data = max(held, default=weights)
+    operator = plan.steps[held.index(data)].name if held else ""
+    sram = target["sram"]
+    verdict: Verdict = "DOES-NOT-FIT"
+    if data + code * (1 + CODE_BAND) <= sram:
+        verdict = "FITS"
+    elif data + code * (1 - CODE_BAND) <= sram:
+        verdict = "UNCERTAIN"
+    return MemoryNeed(verdict, data + code, sram, operator)
 
 
 def list_data_bytes(program: Program, plan: Schedule, target: Target) -> list[float]:
@@ -232,6 +217,9 @@ def _predict(
 ) -> Prediction:
     micro = select_micro_batch(batch, target, protocol)
     program = programs(micro)
+    if not program.operators:
+        message = "has nothing to compute: each output is an input, as it is"
+        raise InconsistentModelError(message, document=program.name)
     # I/O tiles move data and compute nothing.
     machine = (
         target.with_constants(tiles=target.tiles - protocol.io_tiles)

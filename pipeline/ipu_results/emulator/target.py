@@ -103,7 +103,7 @@ DEFAULT_BATCH_SIZES: dict[
 
 # Constants that the search for splits reads.
 SEARCHED = re.compile(
-    r"(amp1|ampn|conv|element|exchange|plan|reduce|slic|vmac)\.|(sram|tiles|workers)$"
+    r"(amp1|ampn|conv|element|exchange|plan|reduce|slic|superstep|vmac)\.|(sram|tiles|workers)$"
 )
 
 
