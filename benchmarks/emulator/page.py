@@ -17,6 +17,7 @@ from tabulate import tabulate
 from benchmarks.emulator import accuracy
 from benchmarks.emulator.blind.scoring import format_scores, score_convolutions
 from benchmarks.emulator.blind.scoring_yolov4 import format_yolov4, score_yolov4
+from benchmarks.emulator.blind.wormhole import tabulate_products
 from benchmarks.emulator.rows import SETS, load_rows
 from benchmarks.emulator.scores import (
     Score,
@@ -75,6 +76,7 @@ def generate_parts(validation: Validation, scores: Sequence[Score]) -> dict[str,
         "calibration": _format_calibration(validation),
         "doubtful": format_table(accuracy.tabulate_doubtful(validation)),
         "blind_convolutions": format_scores(score_convolutions()),
+        "wormhole": format_table(tabulate_products()),
         "blind_yolov4": format_yolov4(score_yolov4()),
         "rows": "\n".join(f"### {table.title}\n\n{format_table(table)}" for table in by_row),
     }

@@ -18,9 +18,15 @@ from ipu_results.emulator.split import ConvolutionShape, plan_split
 from ipu_results.emulator.target import Target
 
 from benchmarks.emulator.blind.predictions import FOLDER
+from benchmarks.emulator.scores import SUMMARY, summarise
+from benchmarks.report import ReportTable
 
 SHAPES = FOLDER / "wormhole_shapes.csv"
 PREDICTIONS = FOLDER / "wormhole.csv"
+FIGURES = FOLDER / "wormhole_figures.csv"
+"""Times with trace, in ns: tenstorrent/tt-metal at 06bd3735, tech_reports/GEMM_FLOPS/GEMM_FLOPS.md,
+N150 Manually Tuned Configurations, column inference_time_avg. Two shapes of the 75 are not there.
+"""
 MACHINE = FOLDER / "wormhole.toml"
 # Of an element; 16 of a block format share an exponent of a byte.
 BYTES = {"BFLOAT16": 2.0, "BFLOAT8_B": 1 + 1 / 16, "BFLOAT4_B": 0.5 + 1 / 16}
@@ -28,7 +34,9 @@ BYTES = {"BFLOAT16": 2.0, "BFLOAT8_B": 1 + 1 / 16, "BFLOAT4_B": 0.5 + 1 / 16}
 # the 262 TFLOP/s of the data sheet. A row of a 32 x 32 tile then takes half a cycle.
 CYCLES_OF_ROW = {"LoFi": 0.5, "HiFi2": 1.0, "HiFi4": 2.0}
 DRAM_RATE = 288e9  # bytes a second: 12 channels of GDDR6
-NS = 1e9
+NS = 1e9  # in a second; at 1 GHz, a cycle
+CORES = 64
+MACS_OF_ROW = 32 * 32  # of a row of a tile, in CYCLES_OF_ROW
 
 
 def predict_products() -> Iterator[dict[str, Any]]:
@@ -84,6 +92,40 @@ def _count_dram_bytes(sizes: Mapping[str, int], target: Target) -> float:
     else:
         moved += first
     return moved if result <= room else moved + result
+
+
+def score_products() -> dict[str, list[tuple[float, float]]]:
+    """Return the signed errors of the committed predictions by type and fidelity, each with that of
+    operations over peak.
+    """
+    with PREDICTIONS.open(encoding="utf-8", newline="") as file:
+        predicted = {_get_key(row): float(row["predicted_ns"]) for row in csv.DictReader(file)}
+    errors: dict[str, list[tuple[float, float]]] = {}
+    with FIGURES.open(encoding="utf-8", newline="") as file:
+        for row in csv.DictReader(file):
+            measured = float(row["measured_ns"])
+            macs = int(row["m"]) * int(row["k"]) * int(row["n"])
+            ideal = macs * CYCLES_OF_ROW[row["fidelity"]] / (CORES * MACS_OF_ROW)
+            both = (predicted[_get_key(row)] / measured - 1, ideal / measured - 1)
+            errors.setdefault(f"{row['dtype']} {row['fidelity']}", []).append(both)
+    return errors
+
+
+def _get_key(row: Mapping[str, str]) -> tuple[str, ...]:
+    return tuple(row[name] for name in ("m", "k", "n", "dtype", "fidelity"))
+
+
+def tabulate_products() -> ReportTable:
+    """Summarise the errors by type and fidelity."""
+    groups = score_products()
+    pool = [each for members in groups.values() for each in members]
+    rows = []
+    for name, members in {"all": pool, **groups}.items():
+        errors = summarise([error for error, _ in members])
+        peak = summarise([error for _, error in members])
+        rows.append((name, *errors, *peak[1:3]))
+    columns = ("type and fidelity", *SUMMARY, "operations over peak: median %", "mean %")
+    return ReportTable("Matrix products of a Wormhole", columns, rows)
 
 
 def main() -> None:
