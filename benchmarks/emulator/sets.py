@@ -213,7 +213,10 @@ def score_collectives() -> Iterator[Score]:
             cycles = _sum_operands(sizes, target)
         else:
             busiest = _count_busiest(name, sizes, parts, size)
-            cycles = busiest / target["exchange.bytes"] + target["superstep.cycles"]
+            # Neighbours that receive the same data share their speed, as in a product.
+            paired = name == "broadcast" and parts % 2 == 0
+            rate = target["exchange.pair_bytes" if paired else "exchange.bytes"]
+            cycles = busiest / rate + target["superstep.cycles"]
         yield Score(
             OPERATORS,
             f"citadel {name}, {line['metric']}",

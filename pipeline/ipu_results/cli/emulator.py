@@ -129,7 +129,7 @@ def predict(
 
     Every figure is emulated: calculated from the architecture with two numbers fitted on the C2
     rows of one paper. The band of a latency holds 80 % of measured ones, by the errors on other
-    networks. Figures are also printed where the verdict is DOES-NOT-FIT; stderr then has the bytes
+    programs. Figures are also printed where the verdict is DOES-NOT-FIT; stderr then has the bytes
     of a tile that are needed. Power is for c2 alone, ± 10 % and not validated. On c2 a straight
     line does as well as this model.
 
@@ -271,7 +271,7 @@ def _predict_step(
     step = predict_training(network, machine, setup)
     if is_host_bound(step, setup):
         message = (
-            f"host-bound: not predicted, as one process drives steps of {1000 * step.step_s:.0f} ms;"
+            f"host-bound: not predicted, as one process drives steps of {1000 * step.step_s:.3g} ms;"
             " --set instances=N says that N processes do"
         )
         raise HostBoundError(message, document=network.name)

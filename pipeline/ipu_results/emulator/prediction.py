@@ -149,7 +149,7 @@ class Prediction(EmulatedFigures):
     """One batch over the whole machine.
 
     Times are in milliseconds, throughput in items per second, power in watts. `latency_ms_low` and
-    `_high` are the band that holds 80 % of measured times, by the errors on other networks: see
+    `_high` are the band that holds 80 % of measured times, by the errors on other programs: see
     `load_band`. The shares are of the time on the chip. `timing` holds the same times in seconds.
     """
 
@@ -229,7 +229,7 @@ def _predict(
     plan = schedule(program, machine)
     cycles = plan.cycles
     count = plan.supersteps
-    # The fit to all rows decides the figure, the errors of rows of other networks its band.
+    # The fit to all rows decides the figure, the errors of all rows its band.
     superstep = target["superstep.cycles"]
     device = (cycles + count * superstep) / target["clock"]
     timing = compute_timing(device, program, target, protocol, known.fit)

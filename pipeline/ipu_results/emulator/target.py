@@ -80,7 +80,7 @@ def load_band(kind: str) -> tuple[float, float]:
     one.
 
     It lies between the quantiles of measured over predicted time that hold 80 % of the rows of
-    `bands.toml`. Of rows of a network that was left out, it held the share that is stated there.
+    `bands.toml`. Of rows of a document that was left out, it held the share that is stated there.
     """
     entry = read_toml("bands.toml")[kind]
     return entry["low"], entry["high"]
