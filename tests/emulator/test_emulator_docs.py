@@ -29,7 +29,7 @@ def test_generated_parts_are_those_of_the_validation() -> None:
 
 def test_a_line_of_the_sensitivity_is_recomputed() -> None:
     """One constant that changes no split, as all others need a new search."""
-    name = "elementwise.mul"
+    name = "elementwise.start"
     assert name in list_assumed_of(load_rows())
     lines = page.read_parts()[page.SENSITIVITY].splitlines()
     cells = [
@@ -48,5 +48,6 @@ def test_ranges_are_as_stated_or_half_less_and_half_more() -> None:
     known = list_assumed()
     assert get_range(known["superstep.cycles"]) == (400, 770)
     assert get_range(known["host.prefetch"]) == (5e9, 14e9)
-    assert get_range(known["elementwise.mul"]) == (1.5, 4.5)
+    assert get_range(known["elementwise.start"]) == (122, 359)
+    assert get_range(known["elementwise.clip"]) == (1.5, 4.5)
     assert get_range(known["rearrange.supersteps"]) == (0, 2)

@@ -32,6 +32,8 @@ MS = physics.MS_PER_S
 KIB = 1024
 Record = Mapping[str, Any]
 Verdict = Literal["FITS", "UNCERTAIN", "DOES-NOT-FIT"]
+DEFAULT_PROPORTION = 0.6  # of availableMemoryProportion in poplibs
+SERIAL_PROPORTION = 0.05  # assumed: of SRAM, for a product that is computed in parts
 CODE_BAND = 0.1  # code and exchange state are "about" 110 bytes a superstep and tile: 100 to 120
 
 
@@ -48,25 +50,31 @@ class MemoryNeed:
 
 
 def assess_memory(program: Program, plan: Schedule, target: Target) -> MemoryNeed:
-    """Return DOES-NOT-FIT where one operator needs more than a tile has, and UNCERTAIN where the
-    answer depends on how much code a superstep is.
+    """Return DOES-NOT-FIT where one operator alone needs more than a tile has, or what is held does.
 
-    The vendor's compiler may compute a product in parts, one after another, which this search does
-    not do. What fits only that way takes another time, so it is not said to fit.
+    UNCERTAIN is what depends on how much code a superstep is, or on products that are computed in
+    parts, one after another: on Mk2 the vendor's compiler may do so, which this search does not. On
+    C2 the paper's recipe fixes what a product may use.
     """
     # Every tile holds code and exchange state of every superstep.
     code = target["memory.superstep"] * plan.code_supersteps
-    weights = program.parameters * target["element.bytes"] / target.tiles
-    held = list_data_bytes(program, plan, target)
-    data = max(held, default=weights)
-    operator = plan.steps[held.index(data)].name if held else ""
     sram = target["sram"]
+    each = target["element.bytes"] / target.tiles  # bytes of a tile for an element of the chip
+    needs = list_data_bytes(program, plan, target)
+    data = max(needs, default=program.parameters * each)
+    name = plan.steps[needs.index(data)].name if needs else ""
+    pairs = zip(plan.steps, program.operators, strict=True)
+    alone = max((step.temporary + one.elements * each for step, one in pairs), default=0.0)
+    least = data
+    if target["plan.memory"] >= DEFAULT_PROPORTION and alone <= sram:
+        held = (program.parameters + max(count_live_elements(program), default=0)) * each
+        least = min(data, held + SERIAL_PROPORTION * sram)
     verdict: Verdict = "DOES-NOT-FIT"
     if data + code * (1 + CODE_BAND) <= sram:
         verdict = "FITS"
-    elif data + code * (1 - CODE_BAND) <= sram:
+    elif least + code * (1 - CODE_BAND) <= sram:
         verdict = "UNCERTAIN"
-    return MemoryNeed(verdict, data + code, sram, operator)
+    return MemoryNeed(verdict, data + code, sram, name)
 
 
 def list_data_bytes(program: Program, plan: Schedule, target: Target) -> list[float]:

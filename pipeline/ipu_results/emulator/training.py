@@ -22,6 +22,7 @@ from ipu_results.emulator.operators import (
 from ipu_results.emulator.prediction import (
     CODE_BAND,
     MS,
+    SERIAL_PROPORTION,
     EmulatedFigures,
     read_fields,
 )
@@ -47,7 +48,6 @@ TRAINING_FILE = "training.toml"
 TRAINED = ("m2000", "bow-2000")  # machines with links to others and a memory of their own
 BYTE_BITS = 8
 TOKEN_BITS = 64  # ONNX has token numbers as int64, which are sent as they are
-SERIAL_PROPORTION = 0.05  # assumed: temporaries where a product is computed in parts
 # A process of CARAML spends 0.66 s on the host in each step, and other programs up to that.
 SHORT_STEP_S = 1.0
 NORM_PASSES = 3  # forward, forward again, and back
