@@ -20,7 +20,6 @@ from benchmarks.emulator.scoring import (
     summarise_errors,
 )
 
-
 START = "elementwise.start"  # of every kind
 
 
