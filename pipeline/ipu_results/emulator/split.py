@@ -52,7 +52,7 @@ class ConvolutionShape:
 class SplitPlan:
     """The chosen split and its cost: cycles, supersteps, and temporary bytes of the fullest tile.
 
-    `split` holds the parts of each of DIMENSIONS, `share` the output elements of the fullest tile.
+    `split` holds the parts of each of DIMENSIONS.
     """
 
     vertex: str
@@ -62,7 +62,6 @@ class SplitPlan:
     exchange: float
     supersteps: int
     temporary: float
-    share: float
 
     @property
     def cycles(self) -> float:
@@ -288,6 +287,5 @@ def _choose(
         float(exchange[best]),
         int(supersteps[best]),
         float(temporary[best]),
-        float(np.ceil(partials[best] / depth[best])),
     )
     return float(ranked[best]), plan
