@@ -9,18 +9,14 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from benchmarks.emulator import bias, scores, training
-from benchmarks.emulator.accuracy import (
-    build_scores,
-    build_tables,
-    load_rows,
-    load_validation,
-    tabulate_sensitivity,
-)
+from benchmarks.emulator import scores, training
+from benchmarks.emulator.accuracy import tabulate_rows, tabulate_sensitivity
 from benchmarks.emulator.freezing import PACKAGE_DATA, freeze
-from benchmarks.emulator.page import PAGE, update_page, write_parts
+from benchmarks.emulator.page import PAGE, update_page
+from benchmarks.emulator.rows import SETS, load_rows
 from benchmarks.emulator.sensitivity import measure_changes
-from benchmarks.emulator.validation import Validation, add_training_json, to_json
+from benchmarks.emulator.sets import score_all
+from benchmarks.emulator.validation import Validation, load_validation, to_json
 from benchmarks.report import Report, format_report
 
 
@@ -32,37 +28,35 @@ def main(arguments: Sequence[str] | None = None) -> int:
             print(f"wrote {path}; log the change in {PAGE.name}", file=sys.stderr)
         return 0
     if options.action in ("scores", "bands"):
-        rows = scores.score_all()
-        if options.action == "bands":
-            (PACKAGE_DATA / "bands.toml").write_text(
-                scores.format_bands(rows), encoding="utf-8", newline="\n"
-            )
-        if options.out is not None:
-            scores.write_rows(rows, options.out)
-        print(*bias.generate_parts(rows).values(), sep="\n")
-        return 0
+        return _print_scores(score_all(), options.out, bands=options.action == "bands")
     if options.action == "training":
         training.update_page(sensitivity=options.sensitivity)
         return 0
     validation = load_validation()
-    if options.action == "validate":
-        if options.format == "json":
-            record = add_training_json(to_json(validation), training.load_scores())
-            print(json.dumps(record, indent=2, ensure_ascii=False))
-        else:
-            print(
-                format_report(Report("emulator", _describe(validation), build_scores(validation)))
-            )
-        return refuse_changes(validation)
     if options.action == "page":
-        update_page(validation, sensitivity=options.sensitivity)
-        write_parts(bias.generate_parts(scores.read_rows()))
+        update_page(validation, scores.read_rows(), sensitivity=options.sensitivity)
         return 0
-    tables = build_tables(validation)
+    if options.action == "validate":
+        record = to_json(validation, training.load_scores())
+        print(json.dumps(record, indent=2, ensure_ascii=False))
+        return refuse_changes(validation)
+    tables = [tabulate_rows(validation, name) for name in SETS]
     if options.sensitivity:
         changes = measure_changes(load_rows(), workers=os.cpu_count() or 1)
         tables.append(tabulate_sensitivity(validation, changes))
     print(format_report(Report("emulator", _describe(validation), tables)))
+    return 0
+
+
+def _print_scores(rows: Sequence[scores.Score], out: Path | None, *, bands: bool) -> int:
+    if bands:
+        (PACKAGE_DATA / "bands.toml").write_text(
+            scores.format_bands(rows), encoding="utf-8", newline="\n"
+        )
+    if out is not None:
+        scores.write_rows(rows, out)
+    subject = "emulated, not measured; errors are predicted over measured time minus 1"
+    print(format_report(Report("emulator", subject, scores.build_tables(rows))))
     return 0
 
 
@@ -93,10 +87,11 @@ def _build_parser() -> argparse.ArgumentParser:
         choices=("validate", "tables", "scores", "bands", "page", "training", "freeze"),
         default="tables",
         help=(
-            "tables: print the accuracy (default); validate: print the scores, and exit 1 if the"
-            " calibration or a prediction differs from the committed one; scores: print error, bias"
-            " and coverage of every set; bands: write bands.toml from them too; page: write the"
-            " generated parts of docs/explanation/emulator.md; training: those of"
+            "scores: print error, bias and coverage of every row that can be built, next to simpler"
+            " models; tables: print the published inference rows one by one (default); validate:"
+            " print these and training as JSON, and exit 1 if the calibration or a prediction"
+            " differs from the committed one; bands: write bands.toml from the scores too; page:"
+            " write the generated parts of docs/explanation/emulator.md; training: those of"
             " emulator-training.md; freeze: write calibration.toml, validated.csv and"
             " predictions.csv from the warehouse"
         ),
@@ -108,9 +103,6 @@ def _build_parser() -> argparse.ArgumentParser:
     )
     parser.add_argument(
         "--out", type=Path, metavar="FILE", help="with scores: write every row as CSV"
-    )
-    parser.add_argument(
-        "--format", choices=("table", "json"), default="table", help="with validate: of the output"
     )
     return parser
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from ipu_results.emulator.prediction import MS
@@ -17,7 +17,14 @@ from tabulate import tabulate
 from benchmarks.emulator import accuracy
 from benchmarks.emulator.blind.scoring import format_scores, score_convolutions
 from benchmarks.emulator.blind.scoring_yolov4 import format_yolov4, score_yolov4
-from benchmarks.emulator.rows import SETS
+from benchmarks.emulator.blind.wormhole import tabulate_products
+from benchmarks.emulator.rows import SETS, load_rows
+from benchmarks.emulator.scores import (
+    Score,
+    tabulate_documents,
+    tabulate_pool,
+    tabulate_sets,
+)
 from benchmarks.emulator.sensitivity import ConstantChange, list_assumed, measure_changes
 from benchmarks.emulator.validation import Validation
 from benchmarks.processes import ROOT
@@ -43,13 +50,15 @@ def write_parts(parts: Mapping[str, str], page: Path = PAGE) -> None:
     )
 
 
-def update_page(validation: Validation, *, sensitivity: bool = False) -> None:
+def update_page(
+    validation: Validation, scores: Sequence[Score], *, sensitivity: bool = False
+) -> None:
     """Write all parts and the plot: the sensitivity, which takes minutes, on request or if it is of
     other constants.
     """
-    parts = generate_parts(validation)
+    parts = generate_parts(validation, scores)
     if sensitivity or not read_parts()[SENSITIVITY].startswith(format_stamp(validation)):
-        changes = measure_changes(accuracy.load_rows(), workers=os.cpu_count() or 1)
+        changes = measure_changes(load_rows(), workers=os.cpu_count() or 1)
         parts[SENSITIVITY] = format_sensitivity(validation, changes)
     write_parts(parts)
     with open_warehouse(ROOT / "warehouse") as connection:
@@ -57,21 +66,18 @@ def update_page(validation: Validation, *, sensitivity: bool = False) -> None:
     PLOT.write_bytes(render_specification(chart["specification"], ".svg"))
 
 
-def generate_parts(validation: Validation) -> dict[str, str]:
+def generate_parts(validation: Validation, scores: Sequence[Score]) -> dict[str, str]:
     """Return all parts but the sensitivity."""
     by_row = [accuracy.tabulate_rows(validation, name) for name in SETS]
     return {
+        "pool": format_table(tabulate_pool(scores)),
+        "documents": format_table(tabulate_documents(scores)),
+        "sets": format_table(tabulate_sets(scores)),
         "calibration": _format_calibration(validation),
-        "scores": format_table(accuracy.tabulate_scores(validation)),
-        "gateway": format_table(accuracy.tabulate_gateway(validation)),
         "doubtful": format_table(accuracy.tabulate_doubtful(validation)),
-        "misses": "".join(f"* {line}\n" for line in accuracy.list_misses(validation)),
-        "baselines": _format_baselines(validation),
-        "groups": format_table(accuracy.tabulate_groups(validation)),
-        "mechanisms": format_table(accuracy.tabulate_mechanisms(validation)),
         "blind_convolutions": format_scores(score_convolutions()),
+        "wormhole": format_table(tabulate_products()),
         "blind_yolov4": format_yolov4(score_yolov4()),
-        "parts": format_table(accuracy.tabulate_parts(validation)),
         "rows": "\n".join(f"### {table.title}\n\n{format_table(table)}" for table in by_row),
     }
 
@@ -103,20 +109,6 @@ def _format_calibration(validation: Validation) -> str:
     ]
     table = ReportTable("", ("rows", "κ, cycles", "s, ms", "h, ms"), rows)
     return f"Calibration `{calibration.id}`.\n\n{format_table(table)}"
-
-
-def _format_baselines(validation: Validation) -> str:
-    ratios = "".join(
-        f"* The mean error of the {ratio.against} on the 19 development rows is"
-        f" {ratio.development:.1f} times the emulator's. The target is {ratio.target:g}:"
-        f" {'met' if ratio.met else 'missed'}. On the other 57 rows it is {ratio.blind:.1f} times\n"
-        for ratio in validation.compute_ratios()
-    )
-    models = "".join(
-        f"* {name}: {description}\n" for name, description in accuracy.DESCRIPTIONS.items()
-    )
-    table = format_table(accuracy.tabulate_baselines(validation))
-    return f"MAPE and, in brackets, the maximum, %.\n\n{table}\n{ratios}\n{models}"
 
 
 def format_table(table: ReportTable) -> str:

@@ -27,6 +27,9 @@ from ipu_results.errors import TooFewRowsError, WarehouseError
 from ipu_results.ground.physics import count_batches_in_flight
 from ipu_results.ground.sql import run_query
 from ipu_results.networks import SEQUENCE
+from ipu_results.store.query import open_warehouse
+
+from benchmarks.processes import ROOT
 
 DATA = Path(__file__).parent / "data"
 # The fit, the two development sets (not fitted, but their errors were watched), and the blind set,
@@ -146,6 +149,13 @@ def _read_entries(file: str) -> list[dict[str, Any]]:
         {key: tuple(each) if isinstance(each, list) else each for key, each in entry.items()}
         for entry in entries
     ]
+
+
+@cache
+def load_rows() -> list[PublishedRow]:
+    """Read the rows of all sets from the committed warehouse."""
+    with open_warehouse(ROOT / "warehouse") as connection:
+        return load_published_rows(connection)
 
 
 def load_published_rows(
@@ -351,7 +361,6 @@ def _parse_training_row(entry: Mapping[str, Any], record: Mapping[str, Any]) -> 
         bool(record["optimizer_state_offchip"]),
         record["instances"],
         layers=layers,
-        framework=record["framework"],
         **{each.name: entry[each.name] for each in fields(TrainingSetup) if each.name in entry},
     )
     return TrainingRow(

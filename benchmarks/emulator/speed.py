@@ -110,7 +110,7 @@ def search_shapes(shapes: int, tiles: int) -> Iterator[Step]:
 
 
 def run(options: Options) -> Report:
-    """Measure the speed; at full size, add the accuracy's scores and their targets."""
+    """Measure the speed."""
     sweep, development, repeats, count = (
         (QUICK, QUICK, 1, QUICK_SHAPES) if options.quick else (SWEEP, DEVELOPMENT, REPEATS, SHAPES)
     )
@@ -122,7 +122,7 @@ def run(options: Options) -> Report:
         cold += run_steps(predict_points, points=sweep, warm=WARM_REPEATS)
         others += run_steps(predict_points, points=development, warm=1)
     searches = run_steps(search_shapes, shapes=count, tiles=FEW_TILES)
-    report = Report(
+    return Report(
         "emulator",
         f"predict a C2 sweep of {len(sweep)} points and {len(development)} points of other"
         " machines",
@@ -162,15 +162,6 @@ def run(options: Options) -> Report:
             ),
         ],
     )
-    if not options.quick:
-        from benchmarks.emulator.accuracy import (  # noqa: PLC0415
-            load_validation,
-            tabulate_baselines,
-            tabulate_scores,
-        )
-
-        report.tables += [tabulate_scores(load_validation()), tabulate_baselines(load_validation())]
-    return report
 
 
 def _draw_sizes(draw: random.Random) -> dict[str, int]:

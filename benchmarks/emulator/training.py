@@ -16,20 +16,12 @@ from ipu_results.emulator.training import (
 )
 from ipu_results.store.query import open_warehouse
 
-from benchmarks.emulator.accuracy import PERCENT, load_rows
 from benchmarks.emulator.calibration import get_range
 from benchmarks.emulator.page import format_table, write_parts
-from benchmarks.emulator.rows import TrainingRow, load_training_rows
-from benchmarks.emulator.scoring import GRID, ROOFLINE, summarise_errors
-from benchmarks.emulator.validation import (
-    AIMED,
-    MAX_LIMIT,
-    MEDIAN_LIMIT,
-    TrainingScore,
-    check_aim,
-    iterate_sets,
-    score_training,
-)
+from benchmarks.emulator.rows import TRAINING_SETS, TrainingRow, load_training_rows
+from benchmarks.emulator.scores import PERCENT
+from benchmarks.emulator.scoring import summarise_errors
+from benchmarks.emulator.validation import TrainingScore, iterate_sets, score_training
 from benchmarks.processes import ROOT
 from benchmarks.report import ReportTable
 
@@ -48,8 +40,7 @@ NAMES = {
 @cache
 def load_scores() -> tuple[TrainingScore, ...]:
     with open_warehouse(ROOT / "warehouse") as connection:
-        rows = load_training_rows(connection)
-    return tuple(score_training(rows, [row for row in load_rows() if row.set == "calibration"]))
+        return tuple(score_training(load_training_rows(connection)))
 
 
 def update_page(*, sensitivity: bool = False) -> None:
@@ -74,30 +65,9 @@ def _tabulate_sets(scores: Sequence[TrainingScore]) -> ReportTable:
     rows = []
     for name, members in iterate_sets(scores):
         summary = summarise_errors([each.error for each in members])
-        met = ["met" if each else "missed" for each in check_aim(summary)] if name == AIMED else []
-        verdict = f"median {met[0]}, maximum {met[1]}" if met else ""
         shares = (summary.median, summary.mean, summary.max)
-        simple = (_format_baseline(members, GRID), _format_baseline(members, ROOFLINE))
-        rows.append(
-            (
-                f"{NAMES[name]} (`{name}`)",
-                str(len(members)),
-                *map(_format_share, shares),
-                *simple,
-                verdict,
-            )
-        )
-    aim = f"aim: {PERCENT * MEDIAN_LIMIT:.0f} ({PERCENT * MAX_LIMIT:.0f})"
-    return ReportTable(
-        "",
-        ("rows", "n", "median %", "MAPE %", "max %", "broadcast-grid BSP", "roofline", aim),
-        rows,
-    )
-
-
-def _format_baseline(members: Sequence[TrainingScore], name: str) -> str:
-    summary = summarise_errors([each.get_baseline_error(name) for each in members])
-    return f"{_format_share(summary.median)} ({_format_share(summary.max)})"
+        rows.append((f"{NAMES[name]} (`{name}`)", str(len(members)), *map(_format_share, shares)))
+    return ReportTable("", ("rows", "n", "median %", "mean %", "max %"), rows)
 
 
 def _tabulate_groups(scores: Sequence[TrainingScore]) -> ReportTable:
@@ -165,7 +135,7 @@ def format_sensitivity(scores: Sequence[TrainingScore]) -> str:
     chosen = {
         _describe_setup(each.row): each
         for each in scores
-        if each.row.set == AIMED and each.row.target == "m2000"
+        if each.row.set == TRAINING_SETS[0] and each.row.target == "m2000"
     }
     rows = [each.row for each in chosen.values()]
     constants = dict(load_target("m2000").constants) | dict(load_training_constants())

@@ -46,6 +46,8 @@ IpuResultsError
         A dimension is neither in the model nor given with the batch.
     UnsupportedOperatorError
         A node is of a kind that the emulator does not cover.
+    HostBoundError
+        One process drives short steps, so that their time is the host's: not predicted.
   RunnerError
       A sweep cannot start or cannot continue.
     SweepConfigError
@@ -174,6 +176,10 @@ class UnknownShapeError(ModelError):
 
 
 class UnsupportedOperatorError(ModelError):
+    pass
+
+
+class HostBoundError(ModelError):
     pass
 
 

@@ -128,11 +128,11 @@ def test_reductions_of_one_to_three_stages() -> None:
     """Depth, partials, stages, cycles, received elements; all in one call, as candidates are."""
     cases = [
         (1, 100, 0, 0, 0),
-        (8, 100, 1, 32 + 6 * 1 * (3 * 8 + 7), 13 * 8),
-        (15, 15, 1, 32 + 6 * 1 * (3 * 15 + 7), 15),
-        (16, 160, 2, 32 + 6 * 2 * (3 * 4 + 7) + 32 + 6 * 1 * (3 * 4 + 7), 40 * 4 + 10 * 4),
-        (124, 24, 2, 2 * (32 + 6 * 1 * (3 * 12 + 7)), 2 * 12 + 1 * 12),
-        (125, 1000, 3, 3 * 32 + 6 * (9 + 2 + 1) * (3 * 5 + 7), 200 * 5 + 40 * 5 + 8 * 5),
+        (8, 100, 1, 192 + 6 * 1 * (3 * 8 + 8), 13 * 8),
+        (15, 15, 1, 192 + 6 * 1 * (3 * 15 + 8), 15),
+        (16, 240, 2, 2 * 192 + 6 * (2 + 1) * (3 * 4 + 8), 60 * 4 + 15 * 4),
+        (124, 24, 2, 2 * (192 + 6 * 1 * (3 * 12 + 8)), 2 * 12 + 1 * 12),
+        (125, 1000, 3, 3 * 192 + 6 * (5 + 1 + 1) * (3 * 5 + 8), 200 * 5 + 40 * 5 + 8 * 5),
     ]
     depth, partials, stages, cycles, received = (
         array(*values) for values in zip(*cases, strict=True)
@@ -155,20 +155,20 @@ def cost(target: Target, operator: Operator) -> tuple[float, int]:
 
 @pytest.mark.parametrize(
     ("kind", "cycles", "supersteps"),
-    [("relu", 2, 1), ("add", 3, 1), ("swish", 7, 1), ("batchnorm", 2 + 2, 5), ("unlisted", 7, 1)],
+    [("relu", 2, 1), ("add", 3, 1), ("swish", 5, 1), ("batchnorm", 2 + 2, 5), ("unlisted", 5, 1)],
 )
 def test_elementwise_operators_spread_evenly(kind: str, cycles: int, supersteps: int) -> None:
     elements = 1472 * 50  # 50 a tile: 13 vectors, 3 for the slowest worker
-    assert cost(MK2, Elementwise("e", kind, elements)) == (6 * 3 * cycles, supersteps)
+    assert cost(MK2, Elementwise("e", kind, elements)) == (150 + 6 * 3 * cycles, supersteps)
 
 
 def test_pools_and_rearrangements() -> None:
     # 24 results a tile: 6 vectors, one a worker
     pool = SlidingWindow("p", "max pool", 1216 * 24, 9)
-    assert cost(MK1, pool) == (6 * 1 * 2 * 9, 1)
+    assert cost(MK1, pool) == (150 + 6 * 1 * 2 * 9, 1)
     # 49 a tile: 13 vectors, 3 for the slowest worker
     mean = Reduction("g", "global pool", 1216 * 49, 1216)
-    assert cost(MK1, mean) == (6 * 3 * 2, 2)
+    assert cost(MK1, mean) == (150 + 6 * 3 * 2, 2)
     assert cost(MK1, Rearrangement("t", "transpose", 1216 * 10)) == (10 * 2 / 4, 1)
 
 
@@ -192,7 +192,7 @@ def test_every_constant_has_unit_and_source_or_is_assumed(name: str) -> None:
         assert len(constant.source) > 5, key
         assert constant.assumed or not constant.source.startswith(hints), key
         assert constant.assumed or not constant.source.endswith(hints), key
-        assert constant.range is None or constant.range[0] < constant.value <= constant.range[1], (
+        assert constant.range is None or constant.range[0] <= constant.value <= constant.range[1], (
             key
         )
 
@@ -210,7 +210,7 @@ def test_central_vertex_takes_24_cycles_for_six_rows() -> None:
 
 def test_machines_by_their_digests() -> None:
     """Predictions name these digests: a constant that changes by accident is noticed here."""
-    digests = ["2c9fd0acd668f6c3", "ab09da5e3decf6c7", "c53f4804b0743acc", "fa13acd544d93429"]
+    digests = ["4eec981fd6b80b4e", "fb0e7d6aa2d0864f", "1b06cc2e50fd068c", "4555d2173857688a"]
     assert [load_target(name).digest for name in TARGETS] == digests
     assert [(target.chip, target.chips) for target in (MK1, MK2, BOW)] == [
         ("GC2", 2),

@@ -7,6 +7,7 @@ import tomllib
 import pytest
 from ipu_results.emulator.frontend import read_program
 
+from benchmarks.emulator.blind import wormhole
 from benchmarks.emulator.blind.predictions import (
     CONVOLUTIONS,
     FOLDER,
@@ -52,3 +53,15 @@ def test_committed_convolutions_are_scored_as_they_stand() -> None:
     assert worst.errors["time_ms"] == pytest.approx(4.51 / 2.01841 - 1, rel=1e-4)
     assert worst.errors["roofline_ms"] == pytest.approx(4.26316e-05 / (2 * 2_654_208 / 4.51e9) - 1)
     assert read_parts()["blind_convolutions"] == format_scores(rows)
+
+
+def test_wormhole_was_predicted_before_it_was_scored() -> None:
+    sidecar = tomllib.loads((FOLDER / "wormhole.csv.toml").read_text(encoding="utf-8"))
+    assert sidecar["sha256"] == hash_file(wormhole.PREDICTIONS)
+    assert sidecar["shapes_sha256"] == hash_file(wormhole.SHAPES)
+    assert sidecar["machine_sha256"] == hash_file(wormhole.MACHINE)
+
+
+def test_wormhole_missed_its_aim_as_the_page_says() -> None:
+    row = wormhole.tabulate_products().rows[0]
+    assert row[:3] == ("all", "73", "18.5")

@@ -87,7 +87,7 @@ def test_whole_graph() -> None:
         Elementwise("e", "add", 3 * 8 * 16),
         Reduction("h", "global pool", 3 * 8 * 16, 3 * 8),
         Gemm("k", 1, 3, 8, 5, constant=True, bias=True),
-        Elementwise("y", "softmax", 15, row=5),
+        Elementwise("y", "softmax", 15),
     ]
     program = read_program(source, 3)
     assert program.sources == ((-1,), (0,), (1,), (2,), (2,), (3,), (5, 4), (6,), (7,), (8,))

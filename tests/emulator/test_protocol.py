@@ -13,7 +13,11 @@ from ipu_results.emulator.settings import (
     select_protocol,
 )
 from ipu_results.emulator.target import Fit, load_target
-from ipu_results.errors import InconsistentModelError, UnrecognisedModelError
+from ipu_results.errors import (
+    HostBoundError,
+    InconsistentModelError,
+    UnrecognisedModelError,
+)
 
 IMAGES = Program(
     "two",
@@ -51,7 +55,7 @@ def test_transfers_add_to_the_time_on_the_chip(
     assert timing.latency == timing.period * in_flight
 
 
-@pytest.mark.parametrize(("target", "chips"), [("m2000", 1), ("bow-2000", 2)])
+@pytest.mark.parametrize(("target", "chips"), [("m2000", 1), ("bow-2000", 1)])
 @pytest.mark.parametrize("name", ["tensorflow", "pytorch", "io-tiles"])
 def test_batch_is_not_faster_than_a_host_process_feeds_its_chips(
     name: str, target: str, chips: int
@@ -78,21 +82,15 @@ def test_io_tiles_overlap_the_transfers() -> None:
 
 def test_latency_without_prefetch_counts_the_transfers_of_all_chips_of_a_process() -> None:
     machine = load_target("bow-2000")
-    timing = compute_timing(
-        DEVICE, IMAGES, machine, select_protocol("lowest-latency", machine), FIT
-    )
+    path = replace(select_protocol("lowest-latency", machine), instances=2)
+    timing = compute_timing(DEVICE, IMAGES, machine, path, FIT)
     assert timing.latency - timing.period == pytest.approx((PIXELS + 2 * CLASSES) / 3.1e9, rel=1e-9)
 
 
-def test_time_after_a_call_counts_in_the_period_alone() -> None:
-    machine = load_target("m2000")
-    path = select_protocol("poptorch-call", machine)
-    timing = compute_timing(DEVICE, IMAGES, machine, path, FIT)
-    without = compute_timing(
-        DEVICE, IMAGES, machine, replace(path, after_call=0.0, after_byte=0.0), FIT
-    )
-    assert timing.period - without.period == pytest.approx(0.00098 + 4.5e-10 * PIXELS)
-    assert timing.latency == without.latency
+def test_one_process_that_waits_for_each_batch_is_refused() -> None:
+    message = "^poptorch-call: host-bound: not predicted, as one PyTorch process"
+    with pytest.raises(HostBoundError, match=message):
+        select_protocol("poptorch-call", load_target("m2000"))
 
 
 def test_fit_with_a_negative_time_of_a_batch_makes_no_host_time_negative() -> None:
@@ -136,7 +134,7 @@ def test_every_protocol_names_its_source_and_one_is_calibrated() -> None:
             "c2",
             (
                 "is not a protocol: choose one of paper, tensorflow, pytorch, lowest-latency,"
-                " io-tiles, poptorch-call"
+                " io-tiles"
             ),
         ),
         ("tensorflow", "c2", "is not a protocol of c2"),

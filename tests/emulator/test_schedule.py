@@ -42,11 +42,11 @@ def test_shapes_of_convolutions_and_matrix_products() -> None:
         assert to_convolution_shape(operator).macs == operator.macs
 
 
-def test_rows_of_whole_words_are_copied_faster() -> None:
-    """8 rows of 729 values on the fullest tile took 126,283 cycles, by the SDK's profile of SigLIP."""
-    odd, whole = (estimate_copy(16 * 729, row, MK2) for row in (729, 736))
-    assert odd == pytest.approx(126_283, rel=0.01)
-    assert whole == pytest.approx(8 * 736 * 2 * 0.44)
+def test_a_copy_has_one_rate_whatever_the_length_of_a_row() -> None:
+    """By the cliff that one figure gave, 729 values of a row took 25 times as long as 736."""
+    odd, whole = (estimate_copy(16 * 729 * row, MK2) for row in (729, 736))
+    assert odd == pytest.approx(ceil(16 * 729 * 729 / 1472) * 2 * 0.44)
+    assert odd < whole < 1.02 * odd
 
 
 def test_products_of_activations_are_laid_out_again() -> None:
@@ -54,7 +54,7 @@ def test_products_of_activations_are_laid_out_again() -> None:
         Gemm("g", 12, 128, 64, 128, constant=constant) for constant in (True, False)
     )
     fixed, moved = (schedule(chain(each), MK2).steps[0] for each in (weights, activations))
-    copied = estimate_copy(12 * 128, 64, MK2) + estimate_copy(12 * 64, 128, MK2)
+    copied = 2 * estimate_copy(12 * 128 * 64, MK2)
     assert moved.cycles - fixed.cycles == pytest.approx(copied)
     assert copied > 0
 
@@ -65,9 +65,8 @@ def test_program_is_the_sum_of_its_operators() -> None:
     plans = [plan_split(to_convolution_shape(operator), MK2) for operator in (CONV, gemm)]
     assert [step.kind for step in result.steps] == ["convolution", "relu", "gemm"]
     # The convolution reads the network's input, which is copied from the order of the host.
-    copied = estimate_copy(
-        CONV.batch * CONV.in_height * CONV.in_width, CONV.groups * CONV.in_channels_per_group, MK2
-    )
+    field = CONV.batch * CONV.in_height * CONV.in_width
+    copied = estimate_copy(field * CONV.groups * CONV.in_channels_per_group, MK2)
     assert copied > 0
     assert result.cycles == pytest.approx(
         plans[0].cycles + copied + result.steps[1].cycles + plans[1].cycles
@@ -89,15 +88,6 @@ def test_split_input_channels_cost_a_superstep_per_stage_and_one_more() -> None:
     assert 16 <= step.plan.split[4] < 125
     assert step.supersteps == 1 + 2 + 1
     assert step.reduce > 0
-
-
-def test_elementwise_operator_works_on_what_the_fullest_tile_holds() -> None:
-    relus = [Elementwise(name, "relu", CONV.elements) for name in "rs"]
-    convolution, relu, again = schedule(chain(CONV, *relus), MK2).steps
-    assert convolution.plan is not None
-    share, even = convolution.plan.share, CONV.elements / 1472
-    assert even < share <= 4 * even
-    assert relu.compute == again.compute == 6 * ceil(ceil(share / 4) / 6) * 2
 
 
 # Predictions

@@ -25,7 +25,7 @@ search_every_split = partial(search_splits, every=True)
 MK1, MK2 = load_target("c2"), load_target("m2000")
 FEW = 48  # tiles of a machine on which every split can be tried
 PARITY = ConvolutionShape(3, 7, 64, 200, 4, 5, in_rows=4, in_columns=5)
-DEPTH = ConvolutionShape(3, 1, 333, 20, 3, 4, in_rows=3, in_columns=4)
+DEPTH = ConvolutionShape(2, 1, 333, 64, 6, 6, in_rows=6, in_columns=6)
 
 channels = st.sampled_from([1, 3, 4, 8, 16, 20, 40, 64, 100, 333])
 targets = st.sampled_from([MK1, MK2])
@@ -56,7 +56,7 @@ def shapes(draw: st.DrawFn, field: int = 6) -> ConvolutionShape:
 
 
 def cost(plan: SplitPlan, target: Target) -> float:
-    return plan.cycles + plan.supersteps * target["plan.superstep"]
+    return plan.cycles + plan.supersteps * target["superstep.cycles"]
 
 
 def fits(plan: SplitPlan, target: Target) -> bool:
@@ -91,10 +91,10 @@ def mk1_by_hand(
         each = 1 if i == 1 else i if stages == 1 else ceil(i**0.5)
         for _ in range(stages):
             left = ceil(left / each)
-            reduce += 32 + 6 * ceil(ceil(left / 4) / 6) * (3 * each + 7)
+            reduce += 192 + 6 * ceil(ceil(left / 8) / 6) * (3 * each + 8)
             exchange += left * each * 2 / 4
         supersteps = 1 + (stages + 1 if stages else 0)
-        best = min(best, (compute + reduce + exchange + 700 * supersteps, (f, 1, 1, g, i, o, 1)))
+        best = min(best, (compute + reduce + exchange + 600 * supersteps, (f, 1, 1, g, i, o, 1)))
     return best
 
 

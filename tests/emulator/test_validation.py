@@ -14,44 +14,27 @@ from pathlib import Path
 
 import duckdb
 import pytest
-from ipu_results.emulator.codelets import compute_mac_rate
-from ipu_results.emulator.split import ConvolutionShape
-from ipu_results.emulator.target import Fit, load_calibration, load_target
+from ipu_results.emulator.target import Fit, load_calibration
 from ipu_results.errors import TooFewRowsError, WarehouseError
 from ipu_results.store.files import get_parquet_name
 
 from benchmarks.emulator import freezing
 from benchmarks.emulator.__main__ import main, refuse_changes
-from benchmarks.emulator.accuracy import load_rows, load_validation
 from benchmarks.emulator.rows import (
     BLIND,
     DATA,
-    DEVELOPMENT,
-    SETS,
     load_published_rows,
+    load_rows,
     load_selectors,
 )
 from benchmarks.emulator.scoring import (
-    GRID,
-    PERFECT,
     calibrations_differ,
-    estimate_grid,
-    estimate_perfect,
     list_changed_predictions,
     load_predictions,
     predict_rows,
     recalibrate,
 )
-from benchmarks.emulator.validation import (
-    EXCLUDED,
-    FIT,
-    LATENCY,
-    LATENCY_SECOND,
-    LIMITS,
-    SECOND,
-    Validation,
-    to_json,
-)
+from benchmarks.emulator.validation import Validation, load_validation, to_json
 from tests.conftest import ROOT
 
 COVERED = ("ResNet-50 v1.5", "ResNeXt101", "EfficientNet-B0", "EfficientNet-B4", "EfficientNet-B7")
@@ -231,8 +214,8 @@ def test_calibration_is_recomputed_from_the_six_rows(edited: Edit) -> None:
     recomputed = recalibrate(load_rows())
     assert not calibrations_differ(recomputed, load_calibration())
     assert recomputed.fit.superstep == 600
-    assert recomputed.fit.per_batch == pytest.approx(4.5457525520754126e-05, rel=1e-6)
-    assert recomputed.fit.per_image == pytest.approx(0.00032005686621970354, rel=1e-6)
+    assert recomputed.fit.per_batch == pytest.approx(3.285932934580251e-05, rel=1e-6)
+    assert recomputed.fit.per_image == pytest.approx(0.00033578878387664556, rel=1e-6)
     changed = edited(
         f"UPDATE results SET latency_ms = 1.5 WHERE result_id = '{load_rows()[0].result_id}'"
     )
@@ -289,75 +272,20 @@ def test_all_predictions_are_the_committed_ones(validation: Validation, tmp_path
         )
 
 
-# Errors
-
-
-@pytest.mark.slow
-def test_targets_are_met_or_missed_as_documented(validation: Validation) -> None:
-    verdicts = {name: limits.check(validation.score(name)) for name, limits in LIMITS.items()}
-    assert verdicts == {
-        FIT: (True, True),
-        EXCLUDED: (True, True),
-        "resnext": (True, True),
-        "ten": (True, True),
-        "honest": (False, False),
-        SECOND: (True, True),
-        LATENCY: (True, False),
-        LATENCY_SECOND: (True, True),
-    }
-
-
-@pytest.mark.slow
-def test_simpler_models_have_larger_errors(validation: Validation) -> None:
-    ratios = validation.compute_ratios()
-    assert [(ratio.target, ratio.met) for ratio in ratios] == [(4.0, True), (1.3, True)]
-    for ratio, model in zip(ratios, ("C2 line, scaled by peak", GRID), strict=True):
-        assert ratio.blind == pytest.approx(
-            validation.score_baseline(model, BLIND).mean / validation.score(BLIND).mean
-        )
-        assert 1 < ratio.blind < ratio.development
-    for name in SETS[1:]:
-        best = min(validation.score_baseline(model, name).mean for model in validation.baselines)
-        assert validation.score(name).mean < best
-    assert (
-        validation.score_baseline(GRID, *DEVELOPMENT).mean
-        < validation.score_baseline(PERFECT, *DEVELOPMENT).mean
-    )
-
-
-def test_simple_models_by_hand() -> None:
-    """A matrix product of 1472 × 64 × 1: a row to each tile, 64 cycles' worth of weights at 64 a
-    cycle.
-    """
-    shape, target = (
-        ConvolutionShape(1, 1, 64, 1, 1472, 1, in_rows=1472, in_columns=1),
-        load_target("m2000"),
-    )
-    assert estimate_grid(shape, target) == 64 / 64 + (64 + 64) * 2 / 4
-    assert estimate_perfect(shape, target) == pytest.approx(64 / 64 + (64 + 64 / 1472) * 2 / 4)
-    assert [compute_mac_rate(load_target(name)) for name in ("c2", "m2000", "bow-2000")] == [
-        32,
-        64,
-        64,
-    ]
-
-
 # The command
 
 
 @pytest.mark.slow
-def test_command_prints_scores_and_json(
+def test_command_prints_rows_and_json(
     validation: Validation, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    assert main(["validate"]) == 0
+    assert main(["tables"]) == 0
     assert f"emulated, not measured; calibration {load_calibration().id}" in capsys.readouterr().out
-    assert main(["validate", "--format", "json"]) == 0
+    assert main(["validate"]) == 0
     record = json.loads(capsys.readouterr().out)
-    training = record.pop("training")
     trained = [row for row in record["rows"] if "train" in row["set"]]
     record["rows"] = [row for row in record["rows"] if "train" not in row["set"]]
     assert record == json.loads(json.dumps(to_json(validation)))
-    assert sum(each["rows"] for each in training["sets"]) == len(trained) >= 40
     names = "set network target batch_size published_ms emulated_ms error second_reading"
     names += " published_latency_ms emulated_latency_ms latency_error"
     assert set(trained[0]) & set(record["rows"][0]) >= set(names.split())

@@ -15,7 +15,8 @@ from ipu_results.cli.common import (
     show_progress,
 )
 from ipu_results.emulator.target import DEFAULT_BATCH_SIZES, DEFAULT_NETWORK, TARGETS
-from ipu_results.ground.text import escape_unprintable, format_json
+from ipu_results.errors import HostBoundError
+from ipu_results.ground.text import escape_unprintable
 
 if TYPE_CHECKING:
     from ipu_results.emulator.network import Network
@@ -96,19 +97,6 @@ class TargetName(click.ParamType[str]):
     is_flag=True,
     help="One record per operator of the first batch size, with its split.",
 )
-@click.option(
-    "--trace",
-    type=click.Path(dir_okay=False, path_type=Path),
-    metavar="FILE",
-    help="Write the first batch size as a trace for Perfetto, .json.",
-)
-@click.option(
-    "--compare",
-    nargs=2,
-    type=click.Path(dir_okay=False, path_type=Path),
-    metavar="A B",
-    help="Compare two files that --format json saved. Predicts nothing.",
-)
 @click.option("--training", is_flag=True, help="Predict a training step, described by --set.")
 @click.option("--strict", is_flag=True, help="Exit 1 if the network does not fit.")
 @click.option(
@@ -132,8 +120,6 @@ def predict(
     shapes: tuple[str, ...],
     sweeps: tuple[str, ...],
     layers: bool,
-    trace: Path | None,
-    compare: tuple[Path, Path] | None,
     strict: bool,
     output: str,
     out: Path | None,
@@ -143,12 +129,12 @@ def predict(
 
     Every figure is emulated: calculated from the architecture with two numbers fitted on the C2
     rows of one paper. The band of a latency holds 80 % of measured ones, by the errors on other
-    networks. Figures are also printed where the verdict is DOES-NOT-FIT; stderr then has the bytes
+    programs. Figures are also printed where the verdict is DOES-NOT-FIT; stderr then has the bytes
     of a tile that are needed. Power is for c2 alone, ± 10 % and not validated. On c2 a straight
     line does as well as this model.
 
     FILE may be the name of a built-in network. Protocols: paper, tensorflow, pytorch,
-    lowest-latency, io-tiles, poptorch-call.
+    lowest-latency, io-tiles. Refused as host-bound: poptorch-call.
 
     Keys of --set: input_bits, instances, replicas, io_tiles, prefetch, threads, and every constant
     of the machine, for example clock, tiles, sram or exchange.bytes.
@@ -159,8 +145,9 @@ def predict(
     docs/how-to/predict-your-own-network.md shows all of this.
 
     --training predicts one step: forward and backward passes of each micro-batch, pipeline, sum
-    over replicas and update, on m2000 or bow-2000 and pods of them. Its errors are larger:
-    docs/explanation/emulator.md has the scores. The table `training` of a machine's TOML file has
+    over replicas and update, on m2000 or bow-2000 and pods of them. A step of less than a second
+    that one process drives is refused: its time is the host's. docs/explanation/emulator.md has the
+    errors, which are larger. The table `training` of a machine's TOML file has
     the same keys as --set, which goes before it.
 
     \b
@@ -168,7 +155,7 @@ def predict(
       micro_batch       samples that a replica takes at once; 1
       accumulation      micro-batches of a replica in a step; 1
       replicas          copies of the network; as many as the machine has room for
-      instances         host processes that feed the replicas; the machine's
+      instances         host processes that feed the replicas; one drives, the machine's feed
       stages            chips of a replica, with about the same MACs each; 1
       layers_per_ipu    layers on each chip of a built-in transformer, such as 3,7,7,7
       head              chip of what follows the last layer: first or last; last
@@ -187,30 +174,24 @@ def predict(
       ipu-results predict --target my-machine.toml --batch-sizes 8
       ipu-results predict --target m2000 --model bert.onnx --shape input_ids=N,128
       ipu-results predict --target m2000 --sweep tiles=1000,1472 --sweep clock=1.33e9,1.85e9 --out designs.csv
-      ipu-results predict --target m2000 --batch-sizes 4 --model resnet50 --trace trace.json
-      ipu-results predict --compare before.json after.json
-      ipu-results predict --target m2000 --training --model resnet50 --set micro_batch=8 --set accumulation=8
+      ipu-results predict --target m2000 --training --model resnet50 --set micro_batch=8 --set accumulation=8 \\
+        --set instances=4
       ipu-results predict --target bow-2000 --training --model bert-large-pretraining --set micro_batch=8 \\
         --set layers_per_ipu=3,7,7,7 --set head=first --set recompute=layer --set replicas=4 --set offchip=on
     """
-    from ipu_results.emulator import show
     from ipu_results.emulator.frontend import parse_shapes
     from ipu_results.emulator.network import load_shaped_network
     from ipu_results.emulator.prediction import format_predictions
     from ipu_results.emulator.prediction import predict as predict_batches
     from ipu_results.emulator.settings import apply_settings
-    from ipu_results.ground.files import write_atomically
 
-    if compare is not None:
-        _write(_compare(compare, output), out)
-        return
     if target is None:
         raise click.UsageError(
             "Missing option '--target'. Choose c2, m2000, bow-2000 or c600, or name a TOML file."
         )
     if training:
-        if batch_sizes or shapes or sweeps or layers or trace:
-            others = "--batch-sizes, --shape, --sweep, --layers or --trace"
+        if batch_sizes or shapes or sweeps or layers:
+            others = "--batch-sizes, --shape, --sweep or --layers"
             raise click.UsageError(f"--training predicts one step: not with {others}.")
         step, name = _predict_step(model, target, protocol, pairs)
         _write(format_predictions([step], name, output), out)
@@ -224,22 +205,14 @@ def predict(
     if sweeps:
         from ipu_results.emulator.sweep import SUFFIXES
 
-        if out is None or out.suffix.lower() not in SUFFIXES or layers or trace:
-            raise click.UsageError(
-                "--sweep needs --out FILE.csv or FILE.parquet, and no --layers or --trace."
-            )
+        if out is None or out.suffix.lower() not in SUFFIXES or layers:
+            raise click.UsageError("--sweep needs --out FILE.csv or FILE.parquet, and no --layers.")
         _run_sweep(network, machine, path, sizes, sweeps, out)
         return
     needed = sizes[:1] if layers else sizes
     predictions = predict_batches(network, machine, needed, path)
-    profiles = (
-        _profile(predictions[0], network, machine, path) if layers or trace is not None else []
-    )
-    if trace is not None:
-        write_atomically(
-            trace, format_json(show.build_trace(predictions[0], profiles, network.name)).encode()
-        )
-    _write(format_predictions(predictions, network.name, output, profiles if layers else None), out)
+    profiles = _profile(predictions[0], network, machine, path) if layers else None
+    _write(format_predictions(predictions, network.name, output, profiles), out)
     _report_memory(predictions, strict)
 
 
@@ -276,7 +249,7 @@ def _predict_step(
     """Predict a training step. Return it and the name of the network."""
     from ipu_results.emulator.network import load_sized_network
     from ipu_results.emulator.settings import apply_settings, parse_pairs, refuse
-    from ipu_results.emulator.training import extend_target, predict_training
+    from ipu_results.emulator.training import extend_target, is_host_bound, predict_training
     from ipu_results.emulator.training_keys import KEYS, build_setup, load_training_table
     from ipu_results.networks import SEQUENCE, TEXTS
 
@@ -294,7 +267,15 @@ def _predict_step(
     if "sequence" in values and model not in TEXTS:
         raise refuse("sequence", f"is for {', '.join(TEXTS)}; others have sizes of their own")
     network = load_sized_network(model, values.get("sequence", SEQUENCE))
-    return predict_training(network, machine, build_setup(values, machine, path)), network.name
+    setup = build_setup(values, machine, path)
+    step = predict_training(network, machine, setup)
+    if is_host_bound(step, setup):
+        message = (
+            f"host-bound: not predicted, as one process drives steps of {1000 * step.step_s:.3g} ms;"
+            " --set instances=N says that N processes do"
+        )
+        raise HostBoundError(message, document=network.name)
+    return step, network.name
 
 
 def _write(text: str, out: Path | None) -> None:
@@ -347,19 +328,3 @@ def _run_sweep(
     workers = choose_workers(len(sweep.designs), DESIGNS_PER_WORKER)
     with open_processes(workers) as executor, show_progress("designs") as progress:
         run_sweep(sweep, out, executor, progress)
-
-
-def _compare(paths: tuple[Path, Path], output: str) -> str:
-    from ipu_results.emulator import show
-    from ipu_results.emulator.prediction import round_records
-    from ipu_results.ground.text import format_records
-
-    before, after = map(show.load_predictions, paths)
-    rows = show.compare_predictions(before, after)
-    if output == "table" and not rows:
-        return "no difference\n"
-    digits = dict.fromkeys(show.COMPARED_FIELDS, 3)
-    cells = (
-        round_records(rows, digits) if output == "table" else [list(row.values()) for row in rows]
-    )
-    return f"{format_records(output, show.COMPARED_FIELDS, cells)}\n"

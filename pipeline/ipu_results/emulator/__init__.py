@@ -14,7 +14,7 @@ The modules, in the order in which a prediction passes them:
     target, codelets, split, schedule                 operators to cycles and supersteps
     settings, prediction                              cycles to time, memory verdict, power and records
     pipeline, training                                the same for a training step
-    network, sweep, show                              what users call and see
+    network, sweep                                    what users call and see
     training_keys                                     what `--set` says of a training step
 """
 

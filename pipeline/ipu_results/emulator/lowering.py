@@ -78,8 +78,7 @@ def _lower_elementwise(typed: products.TypedNode) -> list[Operator]:
         typed.attributes.get("training_mode") or len(typed.outputs) > 1
     ):
         raise typed.unsupported("a batch-norm in training mode")
-    row = typed.outputs[0].shape[typed.attributes.get("axis", -1)] if kind == "Softmax" else 0
-    return [Elementwise(typed.name, ELEMENTWISE[kind], elements, row)]
+    return [Elementwise(typed.name, ELEMENTWISE[kind], elements)]
 
 
 def _lower_pool(typed: products.TypedNode) -> list[Operator]:

@@ -102,14 +102,11 @@ class Elementwise:
     """One result per element of the output.
 
     `kind` is one of `lowering.ELEMENTWISE`, `swish` or `gelu`.
-
-    `row` is the length of the rows that a softmax needs whole on a tile, otherwise 0.
     """
 
     name: str
     kind: str
     elements: int
-    row: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -249,8 +246,3 @@ def count_live_elements(program: Program) -> tuple[int, ...]:
         counts.append(live + (0 if reused else operator.elements))
         live += operator.elements - sum(sizes[source] for source in dying)
     return tuple(counts)
-
-
-def count_peak_elements(program: Program) -> int:
-    """Count the activations that exist at the fullest moment (see `count_live_elements`)."""
-    return max(count_live_elements(program), default=0)

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from typing import Any, ClassVar, Literal
 
 from ipu_results.emulator.codelets import compute_mac_rate
-from ipu_results.emulator.operators import Program, count_live_elements, count_peak_elements
+from ipu_results.emulator.operators import Program, count_live_elements
 from ipu_results.emulator.schedule import OperatorCost, Schedule, schedule
 from ipu_results.emulator.settings import (
     Protocol,
@@ -32,11 +32,9 @@ MS = physics.MS_PER_S
 KIB = 1024
 Record = Mapping[str, Any]
 Verdict = Literal["FITS", "UNCERTAIN", "DOES-NOT-FIT"]
-CODE_BAND = 0.1  # code and exchange state are "about" 110 bytes a superstep and tile: 100 to 120
 DEFAULT_PROPORTION = 0.6  # of availableMemoryProportion in poplibs
-SERIAL_PROPORTION = (
-    0.05  # assumed: what temporaries come down to where a product is computed in parts
-)
+SERIAL_PROPORTION = 0.05  # assumed: of SRAM, for a product that is computed in parts
+CODE_BAND = 0.1  # code and exchange state are "about" 110 bytes a superstep and tile: 100 to 120
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,36 +50,31 @@ class MemoryNeed:
 
 
 def assess_memory(program: Program, plan: Schedule, target: Target) -> MemoryNeed:
-    """Return UNCERTAIN where the answer depends on how much code a superstep is, or on splits in
-    time.
+    """Return DOES-NOT-FIT where one operator alone needs more than a tile has, or what is held does.
 
-    On Mk2 the vendor's planner may compute a product in parts, one after another, which this search
-    does not do: a program that fits only that way is UNCERTAIN, and would be slower. On C2 the
-    paper's recipe fixes what it may use.
+    UNCERTAIN is what depends on how much code a superstep is, or on products that are computed in
+    parts, one after another: on Mk2 the vendor's compiler may do so, which this search does not. On
+    C2 the paper's recipe fixes what a product may use.
     """
     # Every tile holds code and exchange state of every superstep.
     code = target["memory.superstep"] * plan.code_supersteps
-    weights = program.parameters * target["element.bytes"] / target.tiles
-    data, operator = max(
-        zip(
-            list_data_bytes(program, plan, target), (step.name for step in plan.steps), strict=True
-        ),
-        default=(weights, ""),
-        key=lambda each: each[0],
-    )
-    if data + code * (1 + CODE_BAND) <= target["sram"]:
-        return MemoryNeed("FITS", data + code, target["sram"], operator)
-    if target["plan.memory"] >= DEFAULT_PROPORTION:
-        held = (
-            (program.parameters + count_peak_elements(program))
-            * target["element.bytes"]
-            / target.tiles
-        )
-        data = min(data, held + SERIAL_PROPORTION * target["sram"])
-    verdict: Verdict = (
-        "UNCERTAIN" if data + code * (1 - CODE_BAND) <= target["sram"] else "DOES-NOT-FIT"
-    )
-    return MemoryNeed(verdict, data + code, target["sram"], operator)
+    sram = target["sram"]
+    each = target["element.bytes"] / target.tiles  # bytes of a tile for an element of the chip
+    needs = list_data_bytes(program, plan, target)
+    data = max(needs, default=program.parameters * each)
+    name = plan.steps[needs.index(data)].name if needs else ""
+    pairs = zip(plan.steps, program.operators, strict=True)
+    alone = max((step.temporary + one.elements * each for step, one in pairs), default=0.0)
+    least = data
+    if target["plan.memory"] >= DEFAULT_PROPORTION and alone <= sram:
+        held = (program.parameters + max(count_live_elements(program), default=0)) * each
+        least = min(data, held + SERIAL_PROPORTION * sram)
+    verdict: Verdict = "DOES-NOT-FIT"
+    if data + code * (1 + CODE_BAND) <= sram:
+        verdict = "FITS"
+    elif least + code * (1 - CODE_BAND) <= sram:
+        verdict = "UNCERTAIN"
+    return MemoryNeed(verdict, data + code, sram, name)
 
 
 def list_data_bytes(program: Program, plan: Schedule, target: Target) -> list[float]:
@@ -164,7 +157,7 @@ class Prediction(EmulatedFigures):
     """One batch over the whole machine.
 
     Times are in milliseconds, throughput in items per second, power in watts. `latency_ms_low` and
-    `_high` are the band that holds 80 % of measured times, by the errors on other networks: see
+    `_high` are the band that holds 80 % of measured times, by the errors on other programs: see
     `load_band`. The shares are of the time on the chip. `timing` holds the same times in seconds.
     """
 
@@ -232,6 +225,9 @@ def _predict(
 ) -> Prediction:
     micro = select_micro_batch(batch, target, protocol)
     program = programs(micro)
+    if not program.operators:
+        message = "has nothing to compute: each output is an input, as it is"
+        raise InconsistentModelError(message, document=program.name)
     # I/O tiles move data and compute nothing.
     machine = (
         target.with_constants(tiles=target.tiles - protocol.io_tiles)
@@ -241,7 +237,7 @@ def _predict(
     plan = schedule(program, machine)
     cycles = plan.cycles
     count = plan.supersteps
-    # The fit to all rows decides the figure, the errors of rows of other networks its band.
+    # The fit to all rows decides the figure, the errors of all rows its band.
     superstep = target["superstep.cycles"]
     device = (cycles + count * superstep) / target["clock"]
     timing = compute_timing(device, program, target, protocol, known.fit)
@@ -283,7 +279,7 @@ def _predict(
 
 @dataclass(frozen=True, slots=True)
 class OperatorProfile:
-    """One operator on one chip: seconds from the batch's start, bytes, and joules of all chips.
+    """One operator on one chip: seconds, bytes, and joules of all chips.
 
     `peak_share` is the share of the chip's peak rate of multiply-accumulates that the operator
     achieves, from 0 to 1; None for one that multiplies no matrices. `live_bytes` are the
@@ -292,18 +288,11 @@ class OperatorProfile:
     """
 
     step: OperatorCost
-    start: float
-    compute: float
-    exchange: float
-    sync: float
+    seconds: float
     peak_share: float | None
     live_bytes: float
     tile_bytes: float
     energy_j: float | None
-
-    @property
-    def seconds(self) -> float:
-        return self.compute + self.exchange + self.sync
 
 
 def profile_operators(
@@ -326,12 +315,8 @@ def profile_operators(
     data = list_data_bytes(program, plan, holding)
     profiles: list[OperatorProfile] = []
     has_power = "power.idle" in target
-    start = 0.0
     for step, elements, held in zip(plan.steps, live, data, strict=True):
-        compute = (step.compute + step.reduce) / clock
-        exchange = step.exchange / clock
-        sync = step.supersteps * superstep / clock
-        seconds = compute + exchange + sync
+        seconds = (step.cycles + step.supersteps * superstep) / clock
         # The idle power of the card while the operator runs, and the multiply-accumulates of all
         # chips.
         energy = (
@@ -342,17 +327,13 @@ def profile_operators(
         profiles.append(
             OperatorProfile(
                 step,
-                start,
-                compute,
-                exchange,
-                sync,
+                seconds,
                 step.macs / (seconds * peak) if step.macs and seconds else None,
                 elements * target["element.bytes"],
                 held + code,
                 energy,
             )
         )
-        start += seconds
     return profiles
 
 

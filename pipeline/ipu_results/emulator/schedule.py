@@ -8,7 +8,6 @@ costed alike.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from math import ceil
@@ -20,10 +19,7 @@ from ipu_results.emulator.split import ConvolutionShape, SplitPlan, plan_split
 from ipu_results.emulator.target import Target
 from ipu_results.errors import UnsupportedOperatorError
 
-Planner = Callable[[ConvolutionShape, Target], SplitPlan]
 NORMS = frozenset({"batchnorm", "softmax", "layernorm"})  # more than a pass: constants of their own
-WORD_BYTES = 8  # the widest load and store of a tile
-UNEVEN = 4  # an elementwise operator keeps a split this uneven; a worse one is spread evenly
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,105 +70,101 @@ class Schedule:
 
 
 @lru_cache(maxsize=256)
-def schedule(program: ops.Program, target: Target, planner: Planner = plan_split) -> Schedule:
+def schedule(program: ops.Program, target: Target) -> Schedule:
     """Cost each operator in turn: the chip does one thing at a time on all tiles.
 
-    `planner` returns a plan as `plan_split` does: a simpler model may take its place.
+    Results are spread evenly over the tiles. So no result of a larger network is cheaper.
     """
-    steps: list[OperatorCost] = []
-    shares: list[float] = []  # output elements of the fullest tile, of each operator
-    for operator, sources in zip(program.operators, program.sources, strict=True):
-        share = max((shares[at] for at in sources if at >= 0), default=0.0)
-        step = _cost(operator, share, target, planner)
+    steps = []
+    for at, (operator, sources) in enumerate(zip(program.operators, program.sources, strict=True)):
+        step = _cost(operator, target)
         if isinstance(operator, ops.Convolution):
             edges = _estimate_edges(
-                operator, any(at < 0 for at in sources), len(steps) in program.results, target
+                operator, any(source < 0 for source in sources), at in program.results, target
             )
             step = replace(step, compute=step.compute + edges)
         steps.append(step)
-        # Elementwise results lie with their operands, others are spread evenly.
-        even = operator.elements / target.tiles
-        inherited = (
-            max(share, even)
-            if isinstance(operator, ops.Elementwise) and share <= UNEVEN * even
-            else even
-        )
-        shares.append(step.plan.share if step.plan else inherited)
     return Schedule(tuple(steps))
 
 
-def _cost(operator: ops.Operator, share: float, target: Target, planner: Planner) -> OperatorCost:
-    if isinstance(operator, ops.Convolution | ops.Gemm):
-        plan = planner(to_convolution_shape(operator), target)
-        kind = "convolution" if isinstance(operator, ops.Convolution) else "gemm"
-        copied = 0.0
-        if isinstance(operator, ops.Gemm) and not operator.constant:
-            left = operator.groups * operator.m
-            right = operator.groups * operator.k
-            copied = estimate_copy(left, operator.k, target) + estimate_copy(
-                right, operator.n, target
+def _cost(operator: ops.Operator, target: Target) -> OperatorCost:
+    match operator:
+        case ops.Convolution() | ops.Gemm():
+            return _cost_product(operator, target)
+        case ops.Recurrence():
+            return _cost_recurrence(operator, target)
+        case ops.Rearrangement():
+            moved = (
+                operator.elements
+                / target.tiles
+                * target["element.bytes"]
+                / target["exchange.bytes"]
             )
-        costs = (plan.compute + copied, plan.reduce, plan.exchange, plan.supersteps)
-        return OperatorCost(operator.name, kind, *costs, operator.macs, plan)
-    if isinstance(operator, ops.Recurrence):
-        return _cost_recurrence(operator, target, planner)
-    if isinstance(operator, ops.Rearrangement):
-        moved = (
-            operator.elements / target.tiles * target["element.bytes"] / target["exchange.bytes"]
-        )
-        return OperatorCost(
-            operator.name, operator.kind, 0.0, 0.0, moved, int(target["rearrange.supersteps"])
-        )
+            supersteps = int(target["rearrange.supersteps"])
+            return OperatorCost(operator.name, operator.kind, 0.0, 0.0, moved, supersteps)
     kind, cycles, supersteps, elements = _describe_vector_work(operator, target)
-    even = elements / target.tiles
-    held = (
-        share if isinstance(operator, ops.Elementwise) and even < share <= UNEVEN * even else even
-    )
-    compute = count_vectors(held, target) * cycles
-    if isinstance(operator, ops.Elementwise) and operator.row:
-        compute += estimate_copy(operator.elements // operator.row, operator.row, target)
+    compute = estimate_vectors(elements, cycles, target)
+    if kind == "softmax":
+        compute += estimate_copy(elements, target)
     return OperatorCost(operator.name, kind, compute, 0.0, 0.0, supersteps)
 
 
-def count_vectors(held: float, target: Target) -> float:
-    """Count vectors of the `held` elements of the fullest tile, rounded up to what keeps all of its
-    workers busy.
+def _cost_product(operator: ops.Convolution | ops.Gemm, target: Target) -> OperatorCost:
+    plan = plan_split(to_convolution_shape(operator), target)
+    compute = plan.compute
+    kind = "convolution"
+    if isinstance(operator, ops.Gemm):
+        kind = "gemm"
+        if not operator.constant:
+            left = operator.groups * operator.m * operator.k
+            right = operator.groups * operator.k * operator.n
+            compute += estimate_copy(left, target) + estimate_copy(right, target)
+    return OperatorCost(
+        operator.name,
+        kind,
+        compute,
+        plan.reduce,
+        plan.exchange,
+        plan.supersteps,
+        operator.macs,
+        plan,
+    )
+
+
+def estimate_vectors(elements: float, cycles: float, target: Target) -> float:
+    """Estimate a pass over elements: the start of its vertex and `cycles` for each vector of the
+    fullest tile, rounded up to what keeps all of its workers busy.
     """
-    vectors = ceil_div(ceil_div(held, 1), target["vector"])
-    return float(target["workers"] * ceil_div(vectors, target["workers"]))
+    vectors = ceil_div(ceil_div(elements, target.tiles), target["vector"])
+    rounds = ceil_div(vectors, target["workers"])
+    return float(target["elementwise.start"] + target["workers"] * rounds * cycles)
 
 
 def _estimate_edges(operator: ops.Convolution, first: bool, last: bool, target: Target) -> float:
     """Estimate the copies at the edges of a network, whose inputs and outputs are in the order of
     the host.
     """
-    inputs = operator.groups * operator.in_channels_per_group
-    outputs = operator.groups * operator.out_channels_per_group
-    field = operator.batch * operator.in_height * operator.in_width
-    copied = estimate_copy(field, inputs, target) if first else 0.0
-    return copied + (estimate_copy(operator.elements // outputs, outputs, target) if last else 0.0)
+    channels = operator.groups * operator.in_channels_per_group
+    inputs = operator.batch * operator.in_height * operator.in_width * channels
+    copied = estimate_copy(inputs, target) if first else 0.0
+    return copied + (estimate_copy(operator.elements, target) if last else 0.0)
 
 
-def estimate_copy(rows: int, row: int, target: Target) -> float:
-    """Estimate the cycles in which the fullest tile lays out its share of `rows` again, for another
-    operator.
+def estimate_copy(elements: int, target: Target) -> float:
+    """Estimate the cycles in which every tile lays out its share again, for another operator.
 
     The two sides of a product of activations and the rows of a softmax are laid out differently
-    from what made them. Rows of whole 8-byte words are copied as such. Elements of other rows are
-    moved one by one.
+    from what made them. Rows that are no whole 8-byte words may take up to 25 times as long in one
+    profile of the SDK; the vendor's own programs pad them (`attention_padding` of PopRT).
     """
-    held = (
-        ceil(rows / target.tiles) * row if rows >= target.tiles else ceil(rows * row / target.tiles)
-    )
-    aligned = row * target["element.bytes"] % WORD_BYTES == 0
-    return held * target["element.bytes"] * target["copy.word" if aligned else "copy.element"]
+    return float(ceil_div(elements, target.tiles) * target["element.bytes"] * target["copy.word"])
 
 
-def _cost_recurrence(operator: ops.Recurrence, target: Target, planner: Planner) -> OperatorCost:
+def _cost_recurrence(operator: ops.Recurrence, target: Target) -> OperatorCost:
     """Cost one step, and repeat it: a step reads the state that the one before left."""
-    first = _cost(operator.product, 0.0, target, planner)
+    first = _cost_product(operator.product, target)
     steps = operator.steps
-    parts = (first, *(_cost(part, 0.0, target, planner) for part in operator.passes))
+    parts = (first, *(_cost(part, target) for part in operator.passes))
     return OperatorCost(
         operator.name,
         operator.kind,
@@ -189,20 +181,11 @@ def _cost_recurrence(operator: ops.Recurrence, target: Target, planner: Planner)
 def _describe_vector_work(operator: ops.Operator, target: Target) -> tuple[str, float, int, int]:
     """Return kind, cycles a vector, supersteps and the number of elements to process."""
     match operator:
-        case ops.Elementwise(kind=kind) if kind in NORMS:
-            return (
-                kind,
-                target[f"{kind}.cycles"],
-                int(target[f"{kind}.supersteps"]),
-                operator.elements,
-            )
-        case ops.Elementwise(kind=kind):
-            return (
-                kind,
-                target.get(f"elementwise.{kind}", target["elementwise.other"]),
-                1,
-                operator.elements,
-            )
+        case ops.Elementwise(kind=kind, elements=elements) if kind in NORMS:
+            return kind, target[f"{kind}.cycles"], int(target[f"{kind}.supersteps"]), elements
+        case ops.Elementwise(kind=kind, elements=elements):
+            cycles = target.get(f"elementwise.{kind}", target["elementwise.other"])
+            return kind, cycles, 1, elements
         case ops.SlidingWindow():
             return operator.kind, target["pool.tap"] * operator.window, 1, operator.elements
         case ops.Reduction():
@@ -255,8 +238,7 @@ class GradientProduct:
     macs: int
     shapes: tuple[ConvolutionShape, ...]
     turned: int
-    # rows, and their length, that are laid out again: see estimate_copy
-    copied: tuple[tuple[int, int], ...] = ()
+    copied: int = 0  # elements that are laid out again: see estimate_copy
 
 
 # Vector code over the elements of an Elementwise costs the constant `gradient.<kind>`.
@@ -303,17 +285,15 @@ def _derive(operator: ops.Operator, *, needs_data: bool, unary: bool) -> list[Gr
             right = _multiply(groups, k, m, n)
             # Both sides of a product of activations are laid out again for each of its gradients,
             # as forward.
-            result = (groups * m, n)
-            first = (groups * m, k)
-            second = (groups * k, n)
-            copies = ((), ()) if operator.constant else ((result, second), (first, result))
-            data = (
-                [GradientProduct(name, "data", operator.macs, left, groups * k * n, copies[0])]
-                if needs_data
-                else []
-            )
-            other = GradientProduct(name, role, operator.macs, right, groups * m * k, copies[1])
-            return [*data, other, *_reduce_bias(operator)]
+            first = groups * m * k
+            second = groups * k * n
+            copies = (0, 0) if operator.constant else (elements + second, first + elements)
+            other = GradientProduct(name, role, operator.macs, right, first, copies[1])
+            steps: list[GradientStep] = [other, *_reduce_bias(operator)]
+            if needs_data:
+                product = GradientProduct(name, "data", operator.macs, left, second, copies[0])
+                steps.insert(0, product)
+            return steps
         case ops.Elementwise(kind=kind) if kind in ADDITIONS:
             # With one source the other term is a bias or a constant: the bias needs the sum over
             # all rows.
@@ -376,13 +356,15 @@ def _weigh_convolution(operator: ops.Convolution) -> GradientProduct:
     return GradientProduct(operator.name, "weights", operator.macs, shapes, inputs)
 
 
-def cost_gradient(step: GradientStep, target: Target, planner: Planner) -> OperatorCost:
+def cost_gradient(step: GradientStep, target: Target) -> OperatorCost:
     """Cost one step. A product is split by the same search as in the forward pass."""
     if isinstance(step, GradientProduct):
-        plans = [planner(shape, target) for shape in step.shapes]
-        plan = min(plans, key=lambda each: each.cycles + each.supersteps * target["plan.superstep"])
+        plans = [plan_split(shape, target) for shape in step.shapes]
+        plan = min(
+            plans, key=lambda each: each.cycles + each.supersteps * target["superstep.cycles"]
+        )
         exchange = plan.exchange + _exchange_evenly(step.turned, target)
-        compute = plan.compute + sum(estimate_copy(rows, row, target) for rows, row in step.copied)
+        compute = plan.compute + estimate_copy(step.copied, target)
         costs = (
             compute,
             plan.reduce,
@@ -401,7 +383,7 @@ def cost_gradient(step: GradientStep, target: Target, planner: Planner) -> Opera
             supersteps,
         )
     cycles = target.get(f"gradient.{step.kind}", target["gradient.other"])
-    compute = count_vectors(step.elements / target.tiles, target) * cycles
+    compute = estimate_vectors(step.elements, cycles, target)
     return OperatorCost(step.name, f"gradient {step.kind}", compute, 0.0, 0.0, supersteps)
 
 

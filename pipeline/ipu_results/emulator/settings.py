@@ -17,7 +17,7 @@ from typing import Any
 
 from ipu_results.emulator.operators import Program
 from ipu_results.emulator.target import TARGETS, Constant, Fit, Target, load_target, read_toml
-from ipu_results.errors import InconsistentModelError, UnrecognisedModelError
+from ipu_results.errors import HostBoundError, InconsistentModelError, UnrecognisedModelError
 from ipu_results.ground.files import open_regular_file
 from ipu_results.ground.limits import MAX_TOML_CHARACTERS
 from ipu_results.ground.text import parse_toml, split_settings
@@ -33,8 +33,6 @@ class Protocol:
     None is the target's usual number. `io_tiles` move data and compute nothing. `prefetch` stages
     the next batch near the chips. `threads` keep as many batches in flight, otherwise their number
     follows from the other settings. `per_image` adds the calibrated host time of each image.
-    `per_call` and `per_byte` are seconds of the host in each batch, and for each byte that it
-    prepares and sends, `after_call` and `after_byte` those outside what it reports as latency.
     """
 
     name: str
@@ -46,10 +44,6 @@ class Protocol:
     replicas: int | None = None
     threads: int | None = None
     per_image: bool = False
-    per_call: float = 0.0
-    per_byte: float = 0.0
-    after_call: float = 0.0
-    after_byte: float = 0.0
 
     @property
     def overlapped(self) -> bool:
@@ -90,9 +84,13 @@ def load_protocols() -> Mapping[str, Protocol]:
 def select_protocol(name: str | None, target: Target) -> Protocol:
     """Return the named protocol, or the target's default.
 
-    Raises UnrecognisedModelError where the target lacks it.
+    Raises UnrecognisedModelError where the target lacks it, and HostBoundError where the host alone
+    decides.
     """
     known = load_protocols()
+    refused = read_toml("protocols.toml")["host_bound"]
+    if name in refused:
+        raise HostBoundError(f"host-bound: not predicted, as {refused[name]}", document=name)
     chosen = name or str(read_toml("protocols.toml")["defaults"][target.base])
     if chosen not in known:
         raise UnrecognisedModelError(
@@ -137,7 +135,6 @@ def compute_timing(
     received = sum(tensor.elements for tensor in program.inputs) * protocol.input_bits / BYTE_BITS
     sent = sum(tensor.elements for tensor in program.outputs) * target["element.bytes"]
     waiting = 0.0
-    calling = protocol.per_call + protocol.per_byte * received
     if protocol.overlapped:
         period = max(device, _feed(received, target, protocol))
     elif protocol.prefetch:
@@ -151,8 +148,7 @@ def compute_timing(
         period = device + transfer + host
         # A process times one call for all of its chips, whose transfers follow one another.
         waiting = (_count_fed(target, protocol) - 1) * transfer
-    latency = (period + calling) * protocol.in_flight + waiting
-    period += calling + protocol.after_call + protocol.after_byte * received
+    latency = period * protocol.in_flight + waiting
     return Timing(device, period - device, period, latency)
 
 

@@ -20,6 +20,9 @@ SHARED = frozenset({"outs"})  # their parts receive the same inputs, faster wher
 FP16_BYTES = 2
 DIMENSIONS = ("rows", "columns", "batch", "groups", "ins", "outs", "taps")
 SLIC_WIDTH = 4  # kernel columns that a SLIC window covers
+# channels of a group and groups of one call, for fp16 partials
+SLIC_KINDS = ((1, 4), (1, 8), (1, 16), (2, 2), (4, 1))
+WIDEST_SLIC = 4
 TOO_LARGE = 1e6  # cost per byte where no split fits: the smallest is chosen
 
 
@@ -49,7 +52,7 @@ class ConvolutionShape:
 class SplitPlan:
     """The chosen split and its cost: cycles, supersteps, and temporary bytes of the fullest tile.
 
-    `split` holds the parts of each of DIMENSIONS, `share` the output elements of the fullest tile.
+    `split` holds the parts of each of DIMENSIONS.
     """
 
     vertex: str
@@ -59,7 +62,6 @@ class SplitPlan:
     exchange: float
     supersteps: int
     temporary: float
-    share: float
 
     @property
     def cycles(self) -> float:
@@ -104,17 +106,12 @@ def _iterate_candidates(
     for height in (1, 2, 4) if has_slic else (1,):
         yield _plan_amp_nx1(shape, target, height, every)
     if has_slic and shape.stride <= 2:
-        for channels, groups in _list_slic_kinds(shape):
-            yield _plan_slic(shape, target, channels, groups, every)
+        for channels, groups in SLIC_KINDS:
+            # Fewer channels may be padded, so that more are never cheaper.
+            if max(shape.ins, shape.outs) <= channels or channels == WIDEST_SLIC:
+                yield _plan_slic(shape, target, channels, groups, every)
     if has_slic and shape.ins == shape.outs == 1:
         yield _plan_vmac(shape, target, every)
-
-
-def _list_slic_kinds(shape: ConvolutionShape) -> tuple[tuple[int, int], ...]:
-    """List channels of a group and groups of one call, for fp16 partials."""
-    if shape.ins == shape.outs == 1:
-        return ((1, 4), (1, 8), (1, 16))
-    return ((2, 2),) if max(shape.ins, shape.outs) <= 2 else ((4, 1),)
 
 
 @lru_cache(maxsize=65_536)
@@ -278,7 +275,7 @@ def _choose(
     )
     supersteps = 1 + np.where(stages > 0, stages + 1, 0)
     temporary = inputs + weights + partials * target["element.bytes"]
-    cost = compute + reduce + exchange + target["plan.superstep"] * supersteps
+    cost = compute + reduce + exchange + target["superstep.cycles"] * supersteps
     fits = temporary <= target["plan.memory"] * target["sram"]
     ranked = np.where(fits, cost, np.inf) if fits.any() else temporary * TOO_LARGE
     best = int(np.argmin(ranked))
@@ -290,6 +287,5 @@ def _choose(
         float(exchange[best]),
         int(supersteps[best]),
         float(temporary[best]),
-        float(np.ceil(partials[best] / depth[best])),
     )
     return float(ranked[best]), plan

@@ -80,7 +80,7 @@ def load_band(kind: str) -> tuple[float, float]:
     one.
 
     It lies between the quantiles of measured over predicted time that hold 80 % of the rows of
-    `bands.toml`. Of rows of a network that was left out, it held the share that is stated there.
+    `bands.toml`. Of rows of a document that was left out, it held the share that is stated there.
     """
     entry = read_toml("bands.toml")[kind]
     return entry["low"], entry["high"]
@@ -103,7 +103,7 @@ DEFAULT_BATCH_SIZES: dict[
 
 # Constants that the search for splits reads.
 SEARCHED = re.compile(
-    r"(amp1|ampn|conv|element|exchange|plan|reduce|slic|vmac)\.|(sram|tiles|workers)$"
+    r"(amp1|ampn|conv|element|exchange|plan|reduce|slic|superstep|vmac)\.|(sram|tiles|workers)$"
 )
 
 

@@ -29,13 +29,11 @@ from ipu_results.emulator.prediction import (
 from ipu_results.emulator.schedule import (
     Gradients,
     OperatorCost,
-    Planner,
     cost_gradient,
     derive_gradients,
     schedule,
 )
 from ipu_results.emulator.settings import count_fed
-from ipu_results.emulator.split import plan_split
 from ipu_results.emulator.target import (
     Constant,
     Target,
@@ -50,6 +48,8 @@ TRAINING_FILE = "training.toml"
 TRAINED = ("m2000", "bow-2000")  # machines with links to others and a memory of their own
 BYTE_BITS = 8
 TOKEN_BITS = 64  # ONNX has token numbers as int64, which are sent as they are
+# A process of CARAML spends 0.66 s on the host in each step, and other programs up to that.
+SHORT_STEP_S = 1.0
 NORM_PASSES = 3  # forward, forward again, and back
 MOMENT_BYTES = 8  # of a parameter: two moments in fp32
 # Constants of the machine that training replaces: batch-norms compute statistics, not only apply
@@ -71,8 +71,7 @@ class TrainingSetup:
     sample, more than one where sequences are packed. `input_bits` is the size of an input element.
     `io_tiles` move data while the others compute. A replica is cut into chips by `layers` on each,
     or after operators, or else evenly into `stages`; see `pipeline`. Batch-norms take statistics
-    over `norm_span` replicas, `group_norm` puts group norms in their place. The host spends a time
-    on each step that streams the optimizer's state, by `framework`.
+    over `norm_span` replicas.
     """
 
     micro_batch: int
@@ -91,8 +90,6 @@ class TrainingSetup:
     one_chip: bool = False
     stages: int = 1
     norm_span: int = 1
-    group_norm: bool = False
-    framework: str = ""
 
     @property
     def chips(self) -> int:
@@ -199,17 +196,19 @@ def predict_training(
     programs: Callable[[int], Program],
     target: Target,
     setup: TrainingSetup,
-    planner: Planner = plan_split,
 ) -> TrainingPrediction:
     """Predict a step. Raises InconsistentModelError for a setup that does not fit the network."""
     machine = extend_target(target)
     program = programs(setup.micro_batch)
+    if not program.operators:
+        message = "has nothing to compute: each output is an input, as it is"
+        raise InconsistentModelError(message, document=program.name)
     stages = setup.cut(program)
     chips = pipeline.count_chips(stages)
     if len(setup.proportions) not in (0, 1, chips):
         message = f"{len(setup.proportions)} proportions of memory do not suit {chips} chips"
         raise InconsistentModelError(message, document=program.name)
-    step = _Step(program, stages, setup, machine, planner)
+    step = _Step(program, stages, setup, machine)
     loads = tuple(step.load_chip(chip) for chip in range(chips))
     rounds = pipeline.count_rounds(stages, setup.accumulation)
     slowest = sum_slowest(loads)
@@ -231,13 +230,9 @@ def predict_training(
         else 0.0
     )
     computed = rounds * slowest
-    host = (
-        machine.get(f"step.{setup.framework.lower().rstrip('12')}", 0.0) if setup.offchip else 0.0
-    )
-    seconds = max(computed, setup.accumulation * fed) + reduced + update + moved + host
+    seconds = max(computed, setup.accumulation * fed) + reduced + update + moved
     batch = setup.micro_batch * setup.replicas * setup.accumulation
-    is_text = any(isinstance(each, Elementwise) and each.row for each in program.operators)
-    low, high = load_band("training of transformers" if is_text else "training of convolutions")
+    low, high = load_band("training")
     # UNCERTAIN where the verdict depends on the size of the code, or on products being computed in
     # parts.
     fits = all(load.memory_high <= machine["sram"] for load in loads)
@@ -275,6 +270,11 @@ def predict_training(
     )
 
 
+def is_host_bound(step: TrainingPrediction, setup: TrainingSetup) -> bool:
+    """Check whether one process drives short steps, so that a step takes the host's time."""
+    return (setup.instances or 1) == 1 and step.step_s < SHORT_STEP_S
+
+
 def sum_slowest(loads: Sequence[ChipLoad]) -> float:
     """Return the seconds of a round: chips exchange together, so it is the longest computation and
     transfer.
@@ -297,7 +297,6 @@ class _Step:
     stages: Sequence[pipeline.Stage]
     setup: TrainingSetup
     target: Target
-    planner: Planner
 
     @cached_property
     def gradients(self) -> Gradients:
@@ -325,18 +324,14 @@ class _Step:
         return fed * self.input_bytes / self.target["host.process"]
 
     def time_norms(self, mine: Sequence[pipeline.Stage]) -> float:
-        """Return the time that a chip's norms add to a round: sums over replicas, and what group
-        norms cost more.
-        """
+        """Return the time in which a chip's norms are summed over replicas."""
         operators = (
             each for stage in mine for each in self.program.operators[stage.start : stage.stop]
         )
         norms = sum(
             isinstance(each, Elementwise) and each.kind == "batchnorm" for each in operators
         )
-        spanned = NORM_PASSES * self.target["norm.span"] if self.setup.norm_span > 1 else 0.0
-        grouped = self.target["norm.group"] / self.target["clock"] if self.setup.group_norm else 0.0
-        return norms * (spanned + grouped)
+        return norms * NORM_PASSES * self.target["norm.span"] if self.setup.norm_span > 1 else 0.0
 
     def load_chip(self, chip: int) -> ChipLoad:
         """Sum what the stages of one chip do."""
@@ -344,15 +339,13 @@ class _Step:
         stages = self.stages
         target = self._adapt_target(chip)
         mine = [stage for stage in stages if stage.chip == chip]
-        steps = schedule(self.program, target, self.planner).steps
+        steps = schedule(self.program, target).steps
         forward = [steps[stage.start : stage.stop] for stage in mine]
         gradients = [
             [each for part in self.gradients[stage.start : stage.stop] for each in part]
             for stage in mine
         ]
-        backward = [
-            [cost_gradient(each, target, self.planner) for each in part] for part in gradients
-        ]
+        backward = [[cost_gradient(each, target) for each in part] for part in gradients]
         again = [
             part
             for stage, part in zip(mine, forward, strict=True)

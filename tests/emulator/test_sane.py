@@ -1,0 +1,134 @@
+"""Predictions of 500 random graphs are never absurd: larger is not faster, Bow is not slower."""
+
+from __future__ import annotations
+
+import random
+from dataclasses import dataclass, replace
+from functools import partial
+
+import onnx
+import pytest
+from ipu_results.emulator.frontend import read_program
+from ipu_results.emulator.prediction import Prediction, predict
+from ipu_results.emulator.target import load_target
+from ipu_results.networks.builder import GraphBuilder
+
+GRAPHS = 500
+TOLERANCE = 0.02  # a larger network may be this much faster, by how its parts are rounded
+SEED = 1
+CHANNELS = (1, 2, 3, 4, 6, 8, 12, 16, 20, 31, 32, 48, 64, 100, 128, 192, 256, 511, 768, 1024)
+IMAGE_KINDS = ("conv", "conv", "depthwise", "grouped", "Relu", "Swish", "Add", "pool")
+TEXT_KINDS = ("dense", "attention", "norm", "Relu", "Add")
+
+
+@dataclass(frozen=True)
+class Design:
+    """A random network: its layers are drawn from `seed`, its sizes are stated."""
+
+    seed: int
+    text: bool
+    channels: int
+    length: int
+    """Tokens of a sequence, or pixels of a side."""
+    batch: int
+
+
+def draw_design(seed: int) -> Design:
+    draw = random.Random(f"{SEED} {seed}")
+    text = draw.random() < 0.5
+    channels = draw.choice(CHANNELS)
+    if text:
+        return Design(seed, text, channels, draw.randint(1, 1000), draw.randint(1, 8))
+    return Design(seed, text, channels, draw.randint(4, 100), draw.choice((1, 2, 3, 4, 8, 16)))
+
+
+def build_graph(design: Design) -> onnx.ModelProto:
+    """Build the network, whose kinds of layers do not depend on its sizes."""
+    draw = random.Random(f"layers {design.seed}")
+    return _build_text(design, draw) if design.text else _build_image(design, draw)
+
+
+def _build_image(design: Design, draw: random.Random) -> onnx.ModelProto:
+    graph = GraphBuilder(None)
+    width = design.channels
+    x = graph.add_input("x", (width, design.length, design.length))
+    shape = (width, design.length, design.length)
+    for at in range(draw.randint(1, 4)):
+        kind = draw.choice(IMAGE_KINDS)
+        name = f"layer{at}"
+        kernel = draw.choice((1, 1, 3, 5))
+        # two groups where there is an even number of channels at both sizes that are compared
+        groups = {"depthwise": width, "grouped": 1 if width % 2 else 2}.get(kind, 1)
+        if kind in ("conv", "depthwise", "grouped"):
+            stride = draw.choice((1, 1, 1, 2)) if at < 2 else 1
+            x = graph.add_convolution(name, x, (width, width), kernel, groups=groups, stride=stride)
+            shape = (width, *(-(-size // stride) for size in shape[1:]))
+        elif kind == "pool":
+            window = {"kernel_shape": [3, 3], "pads": [1] * 4, "strides": [1, 1]}
+            x = graph.add_node("MaxPool", name, x, **window)
+        elif kind == "Swish":
+            x = graph.add_node("Mul", name, x, graph.add_node("Sigmoid", f"{name}.sigmoid", x))
+        else:
+            x = graph.add_node(kind, name, *([x] if kind == "Relu" else [x, x]))
+    return graph.build_model("image", x, shape)
+
+
+def _build_text(design: Design, draw: random.Random) -> onnx.ModelProto:
+    graph = GraphBuilder(None)
+    width = design.channels
+    x = graph.add_input("x", (design.length, width))
+    for at in range(draw.randint(1, 3)):
+        kind = draw.choice(TEXT_KINDS)
+        name = f"layer{at}"
+        weights = graph.add_drawn(f"{name}.weight", (width, width), 1.0)
+        if kind == "dense":
+            x = graph.add_node("MatMul", name, x, weights)
+        elif kind == "attention":
+            turned = graph.add_node("Transpose", f"{name}.turned", x, perm=[0, 2, 1])
+            scores = graph.add_node("MatMul", f"{name}.scores", x, turned)
+            scores = graph.add_node("Softmax", f"{name}.softmax", scores, axis=-1)
+            x = graph.add_node("MatMul", name, scores, x)
+        elif kind == "norm":
+            scale = graph.add_filled(f"{name}.scale", (width,), 1.0)
+            x = graph.add_node("LayerNormalization", name, x, scale, axis=-1)
+        else:
+            x = graph.add_node(kind, name, *([x] if kind == "Relu" else [x, x]))
+    return graph.build_model("text", x, (design.length, width), opset=17, ir=8)
+
+
+def time_design(design: Design, machine: str = "m2000") -> Prediction:
+    target = replace(load_target(machine), chips=1)
+    network = partial(read_program, build_graph(design))
+    return predict(network, target, [design.batch], "lowest-latency")[0]
+
+
+def grow(design: Design) -> list[Design]:
+    """Return the design with more channels, a greater length and a larger batch."""
+    draw = random.Random(f"growth {design.seed}")
+    return [
+        replace(design, channels=2 * design.channels),
+        replace(design, channels=design.channels + 2 * draw.randint(1, 40)),
+        replace(design, length=design.length + draw.randint(1, max(1, design.length))),
+        replace(design, batch=design.batch + draw.randint(1, design.batch)),
+    ]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("part", range(10))
+def test_larger_is_not_faster_and_bow_not_slower(part: int) -> None:
+    wrong = []
+    for seed in range(part, GRAPHS, 10):
+        design = draw_design(seed)
+        usual = time_design(design)
+        wrong += [
+            (each, usual.latency_ms, larger.latency_ms)
+            for each in grow(design)
+            if (larger := time_design(each)).latency_ms < usual.latency_ms * (1 - TOLERANCE)
+        ]
+        bow = time_design(design, "bow-2000")
+        if bow.latency_ms > usual.latency_ms:
+            wrong.append((design, usual.latency_ms, bow.latency_ms))
+        largest = max(step.temporary for step in usual.schedule.steps)
+        if largest > usual.memory_available_bytes and usual.memory_verdict != "DOES-NOT-FIT":
+            wrong.append((design, largest, usual.memory_available_bytes))
+    assert wrong == []
