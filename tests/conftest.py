@@ -80,6 +80,7 @@ class SharedCache(Cache):
     """
 
     def __init__(self) -> None:
+        super().__init__(Path(), "")
         self._documents: dict[str, Any] = {}
 
     def get(self, digest: str) -> Any | None:
@@ -138,7 +139,9 @@ def check_raw(raw: Path) -> dict[str, pd.DataFrame]:
     """
     with open_memory_store() as store:
         documents = load_catalogue(raw)
-        checked = check_documents(documents, map(load_once, documents), load_vocabulary(), store)
+        checked = check_documents(
+            documents, map(load_once, documents), load_vocabulary(), store, SHARED
+        )
         return {name: to_pandas(store.fetch(name)) for name in checked.tables}
 
 

@@ -426,7 +426,7 @@ def preview_source(config: AddConfig) -> SourcePreview:
     loaded[document.document_id] = load_document(document, vocabulary, evidence)
     with open_memory_store() as store:
         in_order = [loaded[other.document_id] for other in documents]
-        checked = check_documents(documents, in_order, vocabulary, store)
+        checked = check_documents(documents, in_order, vocabulary, store, cache)
         names = ("results", "quarantine", "flags", "figures")
         mine = {name: to_pandas(store.fetch(name)) for name in names}
     for name in ("results", "quarantine"):

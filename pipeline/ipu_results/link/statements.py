@@ -15,7 +15,7 @@ import pyarrow as pa
 from ipu_results.errors import DamagedDocumentError, VocabularyError
 from ipu_results.ground.sql import create_table
 from ipu_results.ground.statements import define_macros, execute_text, read_statement, run_text
-from ipu_results.link.functions import COMPUTED, define_functions
+from ipu_results.link.functions import COMPUTED, Caller, call_directly, define_functions
 from ipu_results.normalise import NormalisedDocument
 from ipu_results.normalise.rows import PLACE, passthrough_schema
 from ipu_results.schema import LINKS, SQL, TABLES, fill_placeholders, table
@@ -113,7 +113,11 @@ def _list_cells(document: NormalisedDocument) -> Iterator[dict[str, Any]]:
                 }
 
 
-def link(connection: duckdb.DuckDBPyConnection, names: Sequence[str] = LINKS) -> list[str]:
+def link(
+    connection: duckdb.DuckDBPyConnection,
+    names: Sequence[str] = LINKS,
+    call: Caller = call_directly,
+) -> list[str]:
     """Run statements of `schema/links` in their order, each of which can read those before it.
 
     Returns the names of the published tables among them, each sorted by its key, and fills
@@ -123,7 +127,7 @@ def link(connection: duckdb.DuckDBPyConnection, names: Sequence[str] = LINKS) ->
     published = []
     for name in names:
         if name in COMPUTED:
-            create_table(connection, name, pa.table(COMPUTED[name](connection)))
+            create_table(connection, name, pa.table(COMPUTED[name](connection, call)))
             continue
         path = f"links/{name}.sql"
         sql = fill_placeholders(read_statement(path))

@@ -12,12 +12,15 @@ import hmac
 import os
 import pickle
 import secrets
+from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from ipu_results.errors import IpuResultsError
 from ipu_results.ground.files import write_atomically
+
+T = TypeVar("T")
 
 KEY_FILE = "ipu-results/cache-key"
 KEY_BYTES = 32
@@ -28,11 +31,12 @@ class Cache:
     """Objects by the digest of all that they follow from.
 
     What cannot be read or written is as if it were not there: a build without a cache is the same
-    and slower.
+    and slower. `code` is a digest of the code that makes the objects.
     """
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, code: str) -> None:
         self._folder = folder
+        self._code = code
         self._secret = _load_secret()
         self._used: set[str] = set()
 
@@ -57,6 +61,20 @@ class Cache:
         with suppress(OSError, IpuResultsError):
             self._folder.mkdir(parents=True, exist_ok=True)
             write_atomically(self._folder / digest, self._sign(digest, content) + content)
+
+    def call(self, function: Callable[..., T], *arguments: object) -> T:
+        """Return what a function returns, from the cache where it was called so before.
+
+        `code` of the cache stands for the function's own text.
+        """
+        called = pickle.dumps((self._code, function.__qualname__, arguments))
+        digest = hashlib.sha256(called).hexdigest()
+        known: T | None = self.get(digest)
+        if known is not None:
+            return known
+        returned = function(*arguments)
+        self.put(digest, returned)
+        return returned
 
     def drop_unused(self) -> None:
         """Delete what no `get` has asked for."""
