@@ -242,7 +242,8 @@ def ingest(
         progress("write", str(config.warehouse))
         read = [document for document in documents if document.document_id in checked.counts]
         build_id = writer.finish(digest_inputs(read, register))
-    cache.drop_unused()
+    if executor is None:
+        cache.drop_unused()  # elsewhere the workers know what they used
     return IngestSummary(summaries, findings, build_id, words, refused)
 
 
@@ -361,7 +362,7 @@ def link_documents(
     invalid.
     """
     stage(connection, documents, vocabulary)
-    assert store.engine  # it has all rows that were added
+    store.wait()
     linked = link(connection, call=cache.call if cache else call_directly)
     for name in ("results", "microbenchmarks"):
         definition = table(name).as_filled()
@@ -378,7 +379,7 @@ def link_documents(
         cells = {CELLS: build_frame_from_columns(table(CELLS), columns)}
         check_tables(cells)
         store.add(cells)
-    assert store.engine
+    store.wait()
     return linked
 
 
@@ -442,7 +443,7 @@ def digest_code() -> str:
     files of `schema/`, and the versions of Python and of the libraries.
     """
     digest = hashlib.sha256(sys.version.encode())
-    for name in ("pyarrow", "numpy", "lxml", "pdfminer.six", "pypdfium2"):
+    for name in ("pyarrow", "numpy", "lxml", "msgspec", "pdfminer.six", "pypdfium2"):
         digest.update(f"{name} {version(name)}".encode())
     package = Path(__file__).parent
     for path in sorted([*package.rglob("*.py"), *SCHEMA.rglob("*.*")]):

@@ -144,6 +144,12 @@ def test_without_a_place_for_the_key_nothing_is_cached(
     assert not (raw.parent / ".cache").exists()
 
 
+def test_key_is_not_sent_to_workers(tmp_path: Path) -> None:
+    cache = Cache(tmp_path, "code")
+    assert cache._secret is not None
+    assert cache._secret not in pickle.dumps(cache)
+
+
 @pytest.fixture(scope="module")
 def processes() -> Iterator[ProcessPoolExecutor]:
     with ProcessPoolExecutor(2, mp_context=get_context("spawn")) as pool:
@@ -154,6 +160,7 @@ def test_executor_of_processes_gives_the_same_build(
     raw: Path, processes: ProcessPoolExecutor
 ) -> None:
     ingest(IngestConfig(raw, raw.parent / "warehouse"), executor=processes)
+    assert len(list_entries(raw)) >= len(FILES)
     files = read_files(raw.parent / "warehouse")
     del files[DATABASE]
     shutil.rmtree(raw.parent / ".cache")

@@ -40,6 +40,10 @@ class Cache:
         self._secret = _load_secret()
         self._used: set[str] = set()
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Leave the key here: a worker on another machine has one of its own."""
+        return Cache, (self._folder, self._code)
+
     def get(self, digest: str) -> Any | None:
         """Return an object that this user put here, else None."""
         self._used.add(digest)

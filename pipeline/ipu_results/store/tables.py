@@ -177,10 +177,13 @@ class TableStore(Protocol):
 
     @property
     def engine(self) -> duckdb.DuckDBPyConnection:
-        """A database engine that has all rows that were added."""
+        """The database engine with the tables."""
 
     def add(self, frames: Frames) -> None:
         """Add rows to tables."""
+
+    def wait(self) -> None:
+        """Return when the engine has all rows that were added."""
 
 
 class MemoryStore:
@@ -192,6 +195,9 @@ class MemoryStore:
 
     def add(self, frames: Frames) -> None:
         insert_tables(self.engine, build_arrow_tables(frames))
+
+    def wait(self) -> None:
+        """They are there."""
 
     def fetch(self, name: str) -> pa.Table:
         """Return the rows of a table."""
@@ -249,9 +255,13 @@ class WarehouseWriter:
     @property
     def engine(self) -> duckdb.DuckDBPyConnection:
         """The database, with all rows that were added."""
+        self.wait()
+        return self._engine
+
+    def wait(self) -> None:
+        """Wait for the thread that writes."""
         with self._name_errors():
             self._filled.result()
-        return self._engine
 
     def add(self, frames: Frames) -> None:
         """Begin to write rows; those that were added before are written first."""
