@@ -12,6 +12,7 @@ import ipu_results
 import pandas as pd
 import pytest
 from distributed import Client, LocalCluster
+from ipu_results import build
 from ipu_results.build import IngestConfig, ingest
 from ipu_results.emulator.network import load_network
 from ipu_results.emulator.settings import select_protocol
@@ -21,13 +22,17 @@ from ipu_results.errors import WorkerError
 from ipu_results.ground.parallel import run_tasks
 from ipu_results.mlperf.round import EntryTask
 from ipu_results.mlperf.tree import LocalTree
+from ipu_results.store.cache import Cache
 
 from tests.conftest import PAGE, PAPER, copy_documents
 from tests.mlperf.mlperf_support import as_folder
 
 
-def test_a_dask_cluster_gives_what_this_process_gives(tmp_path: Path) -> None:
+def test_a_dask_cluster_gives_what_this_process_gives(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """An entry of a round is a task, a design of a sweep, and a document of a build."""
+    monkeypatch.setattr(build, "open_cache", lambda _: Cache(tmp_path / ".cache", "code"))
     raw = copy_documents(tmp_path / "raw", PAGE, PAPER)
     round_ = as_folder(tmp_path / "round")
     target = load_target("m2000")
