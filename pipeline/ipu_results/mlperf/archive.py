@@ -17,7 +17,6 @@ import tarfile
 import zlib
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from fnmatch import fnmatchcase
 from functools import partial
 from gzip import GzipFile
 from typing import IO, Any, BinaryIO, cast
@@ -39,11 +38,12 @@ from ipu_results.ground.limits import (
     MAX_XZ_MEMORY,
 )
 from ipu_results.mlperf.entries import (
-    LOG_PATTERN,
-    POWER_FOLDER,
+    POWER_DEPTH,
     SCALING_FILE,
     FileFinding,
     Location,
+    is_log,
+    is_power_log,
     locate,
 )
 from ipu_results.mlperf.log import CHUNK, Log, read_log
@@ -53,7 +53,6 @@ from ipu_results.mlperf.tree import Listing
 BLOCK = 2**18
 MEGABYTE = 10**6
 SUFFIXES = (".tar", ".tar.gz", ".tgz", ".tar.xz", ".txz")
-LOG_DEPTH = 3  # names of a log's path behind `results`
 DECOMPRESS_ERRORS = (OSError, EOFError, lzma.LZMAError, zlib.error)
 TAR_ERRORS = (tarfile.TarError, ValueError, LookupError, OverflowError, RecursionError)
 
@@ -159,7 +158,7 @@ def read_archive(path: str, *, digests: bool, progress: Progress) -> ArchiveCont
             f"cannot be opened: {error.strerror or error}", document=path
         ) from error
     with file:
-        contents = ArchiveContents(digests)
+        contents = ArchiveContents(os.path.basename(path), digests)
         try:
             # referenced until the file is closed, which it would close first
             stream = CappedStream(file)
@@ -236,7 +235,8 @@ class ArchiveContents:
     when unpacked.
     """
 
-    def __init__(self, digests: bool) -> None:
+    def __init__(self, name: str, digests: bool) -> None:
+        self.name = name
         self.digests = digests
         self.paths: set[str] = set()
         self.logs: dict[str, Log] = {}
@@ -259,6 +259,9 @@ class ArchiveContents:
         if data is None and path in self.links:
             raise DamagedDocumentError("is a link to a file that is not read")
         return data
+
+    def chunks(self, path: str) -> Iterator[bytes]:
+        yield self.small_file(path) or b""
 
     def log(self, path: str) -> Log:
         """Return a log; a link to a log that was read is that log, as in the folder."""
@@ -296,9 +299,9 @@ class ArchiveContents:
         self, path: str, location: Location, tar: tarfile.TarFile, member: tarfile.TarInfo
     ) -> None:
         names = location.names
-        if not path.endswith(".txt") or (names[2:3] == (POWER_FOLDER,) and len(names) == 5):
+        if not path.endswith(".txt") or is_power_log(names):
             self.small[path] = _read_small(tar, member)
-        elif fnmatchcase(names[-1], LOG_PATTERN) and len(names) == LOG_DEPTH:
+        elif is_log(names):
             # The holes of a sparse file take no room in the archive, so no cap on its bytes would
             # stop it.
             sparse = Log(problem="is a sparse file; not read") if member.issparse() else None
@@ -319,7 +322,7 @@ def _is_read(location: Location) -> bool:
     names = location.names
     if location.part != "results" or names[2:] == (SCALING_FILE,):
         return True
-    return names[-1].endswith(".txt") and (len(names) < 5 or names[2] == POWER_FOLDER)
+    return names[-1].endswith(".txt") and (len(names) < POWER_DEPTH or is_power_log(names))
 
 
 def _link_target(path: str, member: tarfile.TarInfo) -> str:

@@ -14,7 +14,7 @@ from collections import Counter, deque
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, TypeGuard
 
 import msgspec
 
@@ -47,15 +47,7 @@ class LogLine(msgspec.Struct):
     time_ms: float
 
 
-class EvaluationLine(msgspec.Struct):
-    """What an evaluation has."""
-
-    value: Any = None
-    metadata: Any = None
-
-
 decode_line = msgspec.json.Decoder(LogLine).decode
-decode_evaluation = msgspec.json.Decoder(EvaluationLine).decode
 DECODE_ERRORS = (msgspec.MsgspecError, UnicodeDecodeError, RecursionError)
 EVALUATION_KEYS = ("eval_accuracy", "eval_error")
 PLANNED_STEPS = "opt_learning_rate_training_steps"
@@ -378,9 +370,13 @@ def _parse_status(fields: Mapping[str, Any]) -> str | None:
     return status if status is None or isinstance(status, str) else json.dumps(status)
 
 
+def is_number(value: Any) -> TypeGuard[float]:
+    """Return whether a value of JSON is a number."""
+    return isinstance(value, (int, float)) and not isinstance(value, bool)
+
+
 def _parse_number(value: Any) -> float | None:
-    is_number = isinstance(value, (int, float)) and not isinstance(value, bool)
-    return value if is_number and abs(value) < MAX_NUMBER else None
+    return value if is_number(value) and abs(value) < MAX_NUMBER else None
 
 
 def _to_count(value: float | None) -> int | None:
@@ -389,20 +385,15 @@ def _to_count(value: float | None) -> int | None:
 
 def _parse_evaluation(text: bytes, time_ms: float) -> Evaluation | None:
     try:
-        line = decode_evaluation(text)
-    except DECODE_ERRORS:
-        try:
-            fields = parse_object(text)
-        except ValueError:
-            return None
-        line = EvaluationLine(fields.get("value"), fields.get("metadata"))
-    if not isinstance(line.metadata, dict):
+        fields = parse_object(text)
+    except ValueError:
         return None
-    metadata = line.metadata
-    metric = line.metadata.get("metric")
+    metadata = fields.get("metadata")
+    if not isinstance(metadata, dict):
+        return None
+    metric = metadata.get("metric")
     for name, unit in (PROGRESS if metric is None else STEPS_FIRST).items():
         if (count := _parse_number(metadata.get(name))) is not None:
-            return Evaluation(
-                metric if isinstance(metric, str) else None, line.value, unit, float(count), time_ms
-            )
+            given = metric if isinstance(metric, str) else None
+            return Evaluation(given, fields.get("value"), unit, float(count), time_ms)
     return None

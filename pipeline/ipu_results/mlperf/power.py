@@ -12,7 +12,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from ipu_results.mlperf.log import extract_marked, parse_object, split_blocks
+from ipu_results.mlperf.log import extract_marked, is_number, parse_object, split_blocks
 
 NODE, SWITCH = "node_", "sw_"
 START, STOP, READING = "power_measurement_start", "power_measurement_stop", "power_reading"
@@ -99,6 +99,6 @@ def _read_lines(chunks: Iterable[bytes]) -> Iterator[tuple[float, str, Any]]:
 
 
 def _to_number(value: Any, name: str) -> float:
-    if isinstance(value, bool) or not isinstance(value, (int, float)) or not math.isfinite(value):
+    if not is_number(value) or not math.isfinite(value):
         raise ValueError(f"{name} is not a number: {str(value)[:40]!r}")
     return float(value)

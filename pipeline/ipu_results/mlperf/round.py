@@ -13,7 +13,6 @@ from concurrent.futures import Executor
 from contextlib import closing
 from dataclasses import asdict, dataclass, replace
 from datetime import date
-from functools import partial
 from io import BytesIO
 from pathlib import PurePosixPath
 from typing import TYPE_CHECKING, Any
@@ -22,7 +21,7 @@ from ipu_results.errors import DocumentError, UnrecognisedDocumentError
 from ipu_results.ground.files import load_schema_file
 from ipu_results.ground.parallel import run_tasks
 from ipu_results.ground.text import escape_unprintable, format_json, format_records
-from ipu_results.mlperf.archive import Progress, has_archive_suffix, read_archive
+from ipu_results.mlperf.archive import ArchiveContents, Progress, has_archive_suffix, read_archive
 from ipu_results.mlperf.entries import (
     NO_ROUND,
     OTHER_SUITE,
@@ -34,7 +33,7 @@ from ipu_results.mlperf.entries import (
     find_entries,
     read_system,
 )
-from ipu_results.mlperf.log import Log, read_log
+from ipu_results.mlperf.log import Log
 from ipu_results.mlperf.power import RunPower, read_power
 from ipu_results.mlperf.rules import (
     BETWEEN_FINDINGS,
@@ -52,7 +51,7 @@ from ipu_results.mlperf.score import (
     score_entry,
     select_used,
 )
-from ipu_results.mlperf.tree import Listing, LocalTree, find_tree, read_small_file
+from ipu_results.mlperf.tree import LocalTree, find_tree
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -67,9 +66,8 @@ Powers = Mapping[str, RunPower]  # by file name of the log
 class EntryTask:
     """The logs of one entry, for a worker, with what else is in its folder and about its system."""
 
-    tree: LocalTree
+    tree: LocalTree | ArchiveContents
     entry: Entry
-    digests: bool
 
     def name(self) -> str:
         return self.entry.full_path
@@ -88,6 +86,10 @@ def is_archive(path: str) -> bool:
     return has_archive_suffix(path) and not os.path.isdir(path)
 
 
+def _ignore_progress(_: int, __: int) -> None:
+    pass
+
+
 def score_path(
     path: str,
     executor: Executor | None = None,
@@ -96,7 +98,7 @@ def score_path(
     round_: str | None = None,
     ruleset: str | None = None,
     missing: Iterable[str] = (),
-    progress: Progress = lambda *_: None,
+    progress: Progress = _ignore_progress,
 ) -> ScoredRound:
     """Score every entry under a folder, or in a tar archive, which is read in one pass and
     without `executor`, the workers that read logs: this process does where there is none.
@@ -108,70 +110,32 @@ def score_path(
     UnrecognisedDocumentError without any entry, DocumentTooLargeError and DamagedDocumentError for
     an archive, and what `run_tasks` raises.
     """
-    if not is_archive(path):
-        return score_tree(
-            find_tree(path),
-            executor,
-            digests=digests,
-            round_=round_,
-            ruleset=ruleset,
-            missing=missing,
-            progress=progress,
-        )
-    contents = read_archive(path, digests=digests, progress=progress)
     rules = load_rules(ruleset)
-    name = round_ or PurePosixPath(path).name
-    inventory = take_inventory(contents.listing(), rules, name, missing)
-
-    def read_whole(member: str) -> Iterator[bytes]:
-        yield contents.small_file(member) or b""
-
-    scored = []
-    for entry in inventory.entries:
-        logs = {log: contents.log(f"{entry.full_path}/{log}") for log in entry.logs}
-        powers = _read_powers(entry, read_whole)
-        scored.append(_score(entry, logs, powers, contents.small_file, rules))
-    return _collect(inventory, scored)
-
-
-def score_tree(
-    tree: LocalTree,
-    executor: Executor | None = None,
-    *,
-    digests: bool = False,
-    round_: str | None = None,
-    ruleset: str | None = None,
-    missing: Iterable[str] = (),
-    progress: Progress = lambda *_: None,
-) -> ScoredRound:
-    """Score every entry under `tree`, as `score_path` does."""
-    rules = load_rules(ruleset)
-    name = round_ or tree.name
-    if tree.logs:
-        if suite := rules.find_other_suite([tree.part]):
-            raise UnrecognisedDocumentError(OTHER_SUITE.format(suite), document=tree.part)
-        round_ = rules.find_round([name])
-        entry = Entry("", round_, "", "", tree.part, tree.logs, loose=tree.part)
-        unnamed = () if entry.round else (FileFinding(tree.part, NO_ROUND),)
-        inventory = RoundInventory((entry,), unnamed)
+    tree: LocalTree | ArchiveContents
+    if is_archive(path):
+        tree = read_archive(path, digests=digests, progress=progress)
+        executor, progress = None, _ignore_progress
     else:
-        inventory = take_inventory(tree.listing(), rules, name, missing)
-    tasks = [EntryTask(tree, entry, digests) for entry in inventory.entries]
+        tree = replace(find_tree(path), digests=digests)
+    inventory = take_inventory(tree, rules, round_ or tree.name, missing)
+    tasks = [EntryTask(tree, entry) for entry in inventory.entries]
     scored: dict[Entry, ScoredEntry] = {}
-    small_file = partial(read_small_file, tree)
     read = read_entry if executor is None else read_sent_entry
     with closing(run_tasks(read, tasks, executor, EntryTask.name)) as results:
         for done, (entry, logs, powers) in enumerate(results, start=1):
             # Scored at once: thousands of logs with their evaluations need not be in memory.
-            scored[entry] = _score(entry, logs, powers, small_file, rules)
+            scored[entry] = _score(entry, logs, powers, tree.small_file, rules)
             progress(done, len(tasks))
     return _collect(inventory, [scored[entry] for entry in inventory.entries])
 
 
 def take_inventory(
-    listing: Listing, rules: Rules, name: str, missing: Iterable[str] = ()
+    tree: LocalTree | ArchiveContents, rules: Rules, name: str, missing: Iterable[str]
 ) -> RoundInventory:
-    """Find the entries of a listing. Raises UnrecognisedDocumentError without any."""
+    """Find the entries of a tree. Raises UnrecognisedDocumentError without any."""
+    if isinstance(tree, LocalTree) and tree.loose:
+        return _take_loose(tree, rules, name)
+    listing = tree.listing()
     inventory = find_entries(listing.paths, rules, name, missing)
     findings = (*listing.findings, *inventory.findings)
     if not inventory.entries:
@@ -184,13 +148,20 @@ def take_inventory(
     return RoundInventory(inventory.entries, findings)
 
 
+def _take_loose(tree: LocalTree, rules: Rules, name: str) -> RoundInventory:
+    """Return the entry that logs outside the layout of a round are."""
+    if suite := rules.find_other_suite([tree.part]):
+        raise UnrecognisedDocumentError(OTHER_SUITE.format(suite), document=tree.part)
+    entry = Entry("", rules.find_round([name]), "", "", tree.part, tree.loose, loose=tree.part)
+    unnamed = () if entry.round else (FileFinding(tree.part, NO_ROUND),)
+    return RoundInventory((entry,), unnamed)
+
+
 def read_entry(task: EntryTask) -> tuple[Entry, Logs, Powers]:
     """Read the logs of one entry."""
-    paths = {name: f"{task.entry.full_path}/{name}" for name in task.entry.logs}
-    logs = {
-        name: read_log(task.tree.chunks(path), digest=task.digests) for name, path in paths.items()
-    }
-    return task.entry, logs, _read_powers(task.entry, task.tree.chunks)
+    tree, entry = task.tree, task.entry
+    logs = {name: tree.log(f"{entry.full_path}/{name}") for name in entry.logs}
+    return entry, logs, _read_powers(entry, tree.chunks)
 
 
 def read_sent_entry(task: EntryTask) -> tuple[Entry, Logs, Powers]:
@@ -198,7 +169,8 @@ def read_sent_entry(task: EntryTask) -> tuple[Entry, Logs, Powers]:
 
     Raises WorkerError on a machine without the data, to which every log would seem to be missing.
     """
-    task.tree.check_visible(task.entry.full_path)
+    if isinstance(task.tree, LocalTree):
+        task.tree.check_visible(task.entry.full_path)
     return read_entry(task)
 
 
@@ -316,6 +288,8 @@ def entry_record(
     """
     entry = scored.entry
     system = scored.system
+    convergence = scored.convergence
+    quality = scored.quality
     columns = COLUMNS["mlperf_entries"]
     named_alike = asdict(system) | {
         name: getattr(scored, name) for name in columns if hasattr(scored, name)
@@ -340,19 +314,23 @@ def entry_record(
                 [run.log.seed for run in scored.runs],
                 [run.log.minutes for run in select_used(scored.runs)],
             ),
-            "quality_check": scored.quality.check,
+            "convergence_unit": convergence.unit,
+            "epochs_to_converge": convergence.epochs,
+            "samples_to_converge": convergence.samples,
+            "tokens_to_converge": convergence.tokens,
+            "quality_check": quality.check,
             "system_path": entry.system_file,
             "system_sha256": system.sha256,
         }
     )
-    for index, prefix in enumerate(("quality", "second_quality")):
-        target = scored.targets[index] if len(scored.targets) > index else None
-        record[f"{prefix}_metric"] = None if target is None else target.metric
-        record[f"{prefix}_target"] = None if target is None else target.target
-        record[f"{prefix}_reached"] = None if target is None else scored.quality.values[index]
+    reached = zip(quality.targets, quality.values, strict=True)
+    for prefix, (target, value) in zip(("quality", "second_quality"), reached, strict=False):
+        record[f"{prefix}_metric"] = target.metric
+        record[f"{prefix}_target"] = target.target
+        record[f"{prefix}_reached"] = value
     record["attribution"] = format_attribution(record, None, retrieved)
     # without a summary, what `make_derived.py` keeps
-    return {name: record.get(name) for name in columns if summary or name in record}
+    return {name: record.get(name) for name in columns if summary or name not in SUMMARY}
 
 
 def run_records(scored: ScoredEntry) -> list[Record]:

@@ -17,7 +17,7 @@ from types import MappingProxyType
 
 from ipu_results.ground.physics import SECONDS_PER_MINUTE
 from ipu_results.mlperf.entries import Entry, FileFinding, System
-from ipu_results.mlperf.log import Log
+from ipu_results.mlperf.log import Log, is_number
 from ipu_results.mlperf.power import RunPower
 from ipu_results.mlperf.rules import (
     CLOSED,
@@ -70,7 +70,8 @@ class TrainingRun:
 class ScoredEntry:
     """An entry with its score: minutes unrounded, None without a score, and `reason` is then why.
 
-    `quality` has the worst values of the counted runs at convergence, in the order of `targets`.
+    `convergence` and `quality` are of the counted runs: the means, as those of the minutes, and the
+    worst values.
     """
 
     entry: Entry
@@ -85,11 +86,7 @@ class ScoredEntry:
     run_minutes_max: float | None
     run_minutes_cv: float | None
     global_batch_size: int | None
-    epochs_to_converge: float | None
-    samples_to_converge: float | None
-    tokens_to_converge: float | None
-    convergence_unit: str | None
-    targets: tuple[QualityTarget, ...]
+    convergence: Convergence
     quality: Quality
     logs_expected: int | None
     energy_j: float | None
@@ -143,18 +140,18 @@ def score_entry(
             stdev(minutes) / fmean(minutes) if len(minutes) > 1 and fmean(minutes) else None
         ),
         global_batch_size=sizes[0] if len(sizes) == 1 else None,
-        epochs_to_converge=average([each.epochs for each in progress]),
-        samples_to_converge=average([each.samples for each in progress]),
-        tokens_to_converge=average([each.tokens for each in progress]),
-        convergence_unit=units.pop() if len(units) == 1 else None,
-        targets=targets,
+        convergence=Convergence(
+            unit=units.pop() if len(units) == 1 else None,
+            epochs=average([each.epochs for each in progress]),
+            samples=average([each.samples for each in progress]),
+            tokens=average([each.tokens for each in progress]),
+        ),
         quality=_find_worst_quality(counted, targets),
         logs_expected=benchmark.runs,
         energy_j=_average_energy(counted, missing, factor, benchmark.drop),
         findings=tuple(
-            _list_findings(entry, runs, system, scaling_finding, benchmark, sizes, powers)
-        )
-        + tuple(_explain_likeness(entry, runs, benchmark, rules)),
+            _list_findings(entry, runs, system, scaling_finding, benchmark, sizes, powers, rules)
+        ),
     )
 
 
@@ -167,21 +164,6 @@ def _find_benchmark(folder: str, logs: Iterable[Log], rules: Rules) -> Benchmark
     return known or rules.benchmark(folder)
 
 
-def _explain_likeness(
-    entry: Entry, runs: Sequence[TrainingRun], benchmark: Benchmark, rules: Rules
-) -> Iterable[FileFinding]:
-    """Yield what is odd about the logs of an entry as a whole."""
-    if rules.benchmark(entry.folder) != benchmark:
-        message = f"is not named like a benchmark; its logs name {benchmark.name}"
-        yield FileFinding(entry.full_path, message)
-    seeds = [run.log.seed for run in runs]
-    minutes = [run.log.minutes for run in select_used(runs)]
-    for message in explain_likeness(seeds, minutes):
-        yield FileFinding(entry.full_path, message)
-    if runs and not any(run.log.global_batch_size for run in runs):
-        yield FileFinding(entry.full_path, "none of its logs says its global batch size")
-
-
 def select_used(runs: Iterable[TrainingRun]) -> list[TrainingRun]:
     """Return the counted runs in order of their files, each log once."""
     last = {run.log.sha256 or run.file: run for run in runs if run.counted}
@@ -189,7 +171,7 @@ def select_used(runs: Iterable[TrainingRun]) -> list[TrainingRun]:
 
 
 def _find_worst_quality(
-    counted: Sequence[TrainingRun], targets: Sequence[QualityTarget]
+    counted: Sequence[TrainingRun], targets: tuple[QualityTarget, ...]
 ) -> Quality:
     """Return the worst value of each target over the counted runs, and the worst verdict."""
     checks = {run.quality.check for run in counted}
@@ -203,7 +185,7 @@ def _find_worst_quality(
         known = [value for value in reached if value is not None]
         worst = (min if target.is_higher_better else max)(known, default=None)
         values.append(worst if len(known) == len(reached) else None)
-    return Quality(check, tuple(values))
+    return Quality(targets, check, tuple(values))
 
 
 def _average_energy(
@@ -258,18 +240,9 @@ def read_scaling_factor(data: bytes | None) -> tuple[float | None, str | None]:
         factor = json.loads(data)["scaling_factor"]
     except (ValueError, KeyError, TypeError, RecursionError):
         return None, "has no scaling_factor; the entry has no score"
-    if (
-        isinstance(factor, bool)
-        or not isinstance(factor, (int, float))
-        or not 0 < factor < MAX_FACTOR
-    ):
-        return (
-            None,
-            (
-                f"scaling_factor is not a number from 0 to {MAX_FACTOR:,}: {factor!r}; the entry"
-                " has no score"
-            ),
-        )
+    if not is_number(factor) or not 0 < factor < MAX_FACTOR:
+        message = f"scaling_factor is not a number from 0 to {MAX_FACTOR:,}: {factor!r}"
+        return None, f"{message}; the entry has no score"
     return float(factor), explain_factor(factor)
 
 
@@ -283,17 +256,16 @@ def _judge_run(
     power: RunPower,
 ) -> TrainingRun:
     convergence, quality = measure_run(log, benchmark, round_)
-    reason = explain_not_counted(log, rules.init_limit(division, round_)) or _explain_missed(
-        log, benchmark, division, quality, round_
-    )
+    reason = explain_not_counted(log, rules.init_limit(division, round_))
+    if division == CLOSED:
+        reason = reason or _explain_missed(quality)
     seconds = None if log.minutes is None else log.minutes * SECONDS_PER_MINUTE
     energy = None if power.watts is None or seconds is None else power.watts * seconds
     speed = measure_speed(log, convergence, benchmark.first_epoch)
     findings = list(log.findings)
     if log.benchmark is not None and rules.benchmark(log.benchmark).name != benchmark.name:
         findings.append(f"is a log of {log.benchmark} by its submission_benchmark")
-    targets = benchmark.targets_in(round_, log.global_batch_size)
-    is_checked = quality.check != NOT_CHECKED or not targets
+    is_checked = quality.check != NOT_CHECKED or not quality.targets
     if reason is None and division == CLOSED and not is_checked:
         what = "readable accuracy" if log.evaluations else "readable evaluation"
         findings.append(f"holds no {what}; its quality is not checked")
@@ -311,24 +283,17 @@ def explain_not_counted(log: Log, limit: float) -> str | None:
     """
     if log.problem is not None:
         return log.problem
-    if log.status is None and log.minutes is None and log.stop_ms is None:
-        return (
-            "has no run_start and no run_stop"
-            if log.start_ms is None
-            else "has run_start and no run_stop"
-        )
-    if log.status is None and log.minutes is None:
-        return "has no run_start before its run_stop"
+    if log.minutes is None and log.status in (None, SUCCESS):
+        if log.stop_ms is not None:
+            return "has no run_start before its run_stop"
+        return f"has {'no run_start' if log.start_ms is None else 'run_start'} and no run_stop"
+    if log.status is None:
+        return "its run_stop has no status"
     if log.status != SUCCESS:
-        return (
-            f"its status is {log.status}"
-            if log.status is not None
-            else "its run_stop has no status"
-        )
-    if log.minutes is None:
-        return "has no run_start before its run_stop"
-    if log.minutes <= 0:
-        return f"its run_stop is {'before' if log.minutes else 'at the time of'} its run_start"
+        return f"its status is {log.status}"
+    minutes = log.minutes or 0.0
+    if minutes <= 0:
+        return f"its run_stop is {'before' if minutes else 'at the time of'} its run_start"
     if log.init_minutes is None and isfinite(limit):
         return "has no init_start and init_stop"
     if log.init_minutes is not None and log.init_minutes >= limit:
@@ -336,19 +301,14 @@ def explain_not_counted(log: Log, limit: float) -> str | None:
     return None
 
 
-def _explain_missed(
-    log: Log, benchmark: Benchmark, division: str | None, quality: Quality, round_: str | None
-) -> str | None:
-    """Return why a run of the closed division missed the quality target, None where it did not or
-    is not checked.
-    """
-    if quality.check != MISSED or division != CLOSED:
+def _explain_missed(quality: Quality) -> str | None:
+    """Return how a run missed the quality target, None where it did not or is not checked."""
+    if quality.check != MISSED:
         return None
-    targets = benchmark.targets_in(round_, log.global_batch_size)
     shown = [
         f"{target.metric} {'none' if value is None else f'{value:g}'}, the target is"
         f" {target.target:g}"
-        for target, value in zip(targets, quality.values, strict=True)
+        for target, value in zip(quality.targets, quality.values, strict=True)
     ]
     return f"did not reach the quality target: {'; '.join(shown)}"
 
@@ -378,6 +338,20 @@ def _explain_no_score(
     return None if factor is not None else "its scaling factor cannot be read"
 
 
+def _list_run_findings(
+    entry: Entry, runs: Sequence[TrainingRun], powers: Mapping[str, RunPower]
+) -> Iterable[FileFinding]:
+    for run in runs:
+        path = f"{entry.full_path}/{run.file}"
+        yield from (FileFinding(path, message) for message in run.findings)
+        if run.reason:
+            yield FileFinding(path, f"does not count: {run.reason}")
+    for file, power in powers.items():
+        if power.problem:
+            path = f"{entry.full_path}/{file}"
+            yield FileFinding(path, f"its energy is unknown: {power.problem}")
+
+
 def _list_findings(
     entry: Entry,
     runs: Sequence[TrainingRun],
@@ -386,31 +360,26 @@ def _list_findings(
     benchmark: Benchmark,
     sizes: Sequence[int],
     powers: Mapping[str, RunPower],
+    rules: Rules,
 ) -> Iterable[FileFinding]:
+    note = partial(FileFinding, entry.full_path)
     yield from (FileFinding(entry.system_path, message) for message in system.findings)
     if scaling:
         yield FileFinding(entry.scaling_path, scaling)
     if entry.missing:
-        yield FileFinding(entry.full_path, f"{MISSING_LOGS}: {len(entry.missing)}; it has no score")
+        yield note(f"{MISSING_LOGS}: {len(entry.missing)}; it has no score")
     elif not runs:
-        yield FileFinding(entry.full_path, "has no logs")
-    elif benchmark.runs is not None and len(runs) != benchmark.runs:
-        yield FileFinding(
-            entry.full_path, f"has {len(runs)} logs, the rules require {benchmark.runs}"
-        )
+        yield note("has no logs")
     elif benchmark.runs is None:
-        yield FileFinding(entry.full_path, "is not a known benchmark; scored by the common rule")
-    for run in runs:
-        path = f"{entry.full_path}/{run.file}"
-        yield from (FileFinding(path, message) for message in run.findings)
-        if run.reason:
-            yield FileFinding(path, f"does not count: {run.reason}")
-    for file, power in powers.items():
-        if power.problem:
-            yield FileFinding(
-                f"{entry.full_path}/{file}", f"its energy is unknown: {power.problem}"
-            )
+        yield note("is not a known benchmark; scored by the common rule")
+    elif len(runs) != benchmark.runs:
+        yield note(f"has {len(runs)} logs, the rules require {benchmark.runs}")
+    yield from _list_run_findings(entry, runs, powers)
     if len(sizes) > 1:
-        yield FileFinding(
-            entry.full_path, f"its runs differ in global batch size: {', '.join(map(str, sizes))}"
-        )
+        yield note(f"its runs differ in global batch size: {', '.join(map(str, sizes))}")
+    if rules.benchmark(entry.folder) != benchmark:
+        yield note(f"is not named like a benchmark; its logs name {benchmark.name}")
+    minutes = [run.log.minutes for run in select_used(runs)]
+    yield from map(note, explain_likeness([run.log.seed for run in runs], minutes))
+    if runs and not any(run.log.global_batch_size for run in runs):
+        yield note("none of its logs says its global batch size")
