@@ -214,7 +214,8 @@ def test_links_within_the_tree_are_read(tree: Path) -> None:
         ("ACME", 12.0),
         ("Other", 12.0),
     ]
-    assert texts(scored) == []
+    shared = "5 of its logs are also those of ACME/results/acme1/resnet"
+    assert texts(scored) == [f"Other/results/acme1/resnet: {shared}"]
 
 
 @pytest.mark.parametrize("target", ["nowhere.txt", "result_5.txt"])

@@ -221,9 +221,7 @@ def test_other_suites_are_refused_by_name(
 def test_identical_logs_are_findings(tmp_path: Path) -> None:
     entry(tmp_path, [*FIVE[:4], FIVE[0]])
     entry(tmp_path, [FIVE[1], *logs(14, 15, 16, 17)], submitter="Other")
-    findings = [
-        str(finding) for finding in score_path(str(tmp_path), digests=True, round_="2.0").findings
-    ]
+    findings = [str(finding) for finding in score_path(str(tmp_path), round_="2.0").findings]
     assert findings == [
         f"{PLACE}/resnet: has 1 logs twice: result_4.txt has the bytes of result_0.txt",
         f"Other/results/acme1/resnet: 1 of its logs are also those of {PLACE}/resnet",

@@ -141,11 +141,12 @@ def _unpack_xz(file: IO[bytes]) -> Iterator[bytes]:
             packed = more.lstrip(b"\0")
 
 
-def has_archive_suffix(path: str) -> bool:
-    return path.lower().endswith(SUFFIXES)
+def is_archive(path: str) -> bool:
+    """Return whether `path` is read as one stream."""
+    return path.lower().endswith(SUFFIXES) and not os.path.isdir(path)
 
 
-def read_archive(path: str, *, digests: bool, progress: Progress) -> ArchiveContents:
+def read_archive(path: str, progress: Progress) -> ArchiveContents:
     """Read what an archive holds of a round. `progress` counts megabytes of the archive.
 
     Raises UnrecognisedDocumentError for a file that cannot be opened, DocumentTooLargeError for a
@@ -158,7 +159,7 @@ def read_archive(path: str, *, digests: bool, progress: Progress) -> ArchiveCont
             f"cannot be opened: {error.strerror or error}", document=path
         ) from error
     with file:
-        contents = ArchiveContents(os.path.basename(path), digests)
+        contents = ArchiveContents(os.path.basename(path))
         try:
             # referenced until the file is closed, which it would close first
             stream = CappedStream(file)
@@ -235,9 +236,8 @@ class ArchiveContents:
     when unpacked.
     """
 
-    def __init__(self, name: str, digests: bool) -> None:
+    def __init__(self, name: str) -> None:
         self.name = name
-        self.digests = digests
         self.paths: set[str] = set()
         self.logs: dict[str, Log] = {}
         self.small: dict[str, bytes | DocumentError] = {}
@@ -305,7 +305,7 @@ class ArchiveContents:
             # The holes of a sparse file take no room in the archive, so no cap on its bytes would
             # stop it.
             sparse = Log(problem="is a sparse file; not read") if member.issparse() else None
-            self.logs[path] = sparse or read_log(_chunks(tar, member), digest=self.digests)
+            self.logs[path] = sparse or read_log(_chunks(tar, member))
 
     def _forget(self, path: str) -> None:
         if path in self.paths or path in self.small or path in self.links:

@@ -36,6 +36,7 @@ MAX_STEPS = 100
 DIGITS = (
     9  # of an end, relative to its score: exp and sums have other last bits on other processors
 )
+NO_POOL = (0.0, 0.0, 0, 0)
 TINY = 1e-300  # keeps a division by a spread of zero from a warning
 
 Numbers = npt.NDArray[np.float64]
@@ -218,11 +219,10 @@ def _estimate_convergence(
     own_df = runs.n - 1
     kept_df = runs.n - runs.low - runs.high - 1
     pools = _pool(plain**2 * runs.n, yuen**2 * runs.n, own_df, kept_df, groups, has_counts)
-    names = [next((name for name in of_entry if name in pools), None) for of_entry in groups]
     pooled = np.array(
-        [pools[name] if name is not None else (0, 0, 0, 0) for name in names]
+        [next((pools[name] for name in names if name in pools), NO_POOL) for names in groups]
     ).reshape(-1, 4)
-    is_pooled = np.array([name is not None for name in names], dtype=bool) & has_counts
+    is_pooled = has_counts & (pooled[:, 2] > 0)
     variance, yuen_variance = (pooled[:, column] / runs.n for column in (0, 1))
     weight = np.where(is_pooled, GROUP_WEIGHT, 0)
     error = Error(

@@ -19,6 +19,7 @@ from typing import Any, TypeGuard
 import msgspec
 
 from ipu_results.ground.limits import MAX_EVALUATION, MAX_EVALUATIONS, MAX_LOG_LINE
+from ipu_results.ground.physics import SECONDS_PER_MINUTE
 
 MARK = b":::MLLOG "
 ANY_MARK = b":::ML"
@@ -86,6 +87,17 @@ class Evaluation:
 
 
 @dataclass(frozen=True, slots=True)
+class RunPower:
+    """Mean power of the nodes and switches of one run, in watts; None where `problem` says why."""
+
+    watts: float | None = None
+    problem: str | None = None
+
+
+NO_POWER = RunPower()
+
+
+@dataclass(frozen=True, slots=True)
 class Log:
     """The content of one log, minutes and milliseconds as logged; None for what it lacks.
 
@@ -95,7 +107,7 @@ class Log:
     `benchmark` and `division` are those that the log names, which are compared with its folder and
     its system. `syntax` is the round of a log of v0.5 or v0.6.
     `problem` is why the log cannot be scored whatever its status; `findings` are notes that do not
-    matter to the score.
+    matter to the score. `power` is from the power logs beside it.
     """
 
     lines: int = 0
@@ -116,13 +128,21 @@ class Log:
     problem: str | None = None
     findings: tuple[str, ...] = ()
     sha256: str | None = None
+    power: RunPower = NO_POWER
+
+    @property
+    def energy_j(self) -> float | None:
+        """The energy in joules, None without power."""
+        if self.power.watts is None or self.minutes is None:
+            return None
+        return self.power.watts * (self.minutes * SECONDS_PER_MINUTE)
 
 
-def read_log(chunks: Iterable[bytes], *, digest: bool = False) -> Log:
+def read_log(chunks: Iterable[bytes]) -> Log:
     """Read the bytes of one log, whatever they are; a file that cannot be read makes a log with a
     problem.
 
-    `digest` adds the sha256 of the bytes, unless reading stopped before their end.
+    It has no sha256 where reading stopped before the end of the bytes.
     """
     reader = _Reader()
     sha256 = hashlib.sha256()
@@ -133,13 +153,13 @@ def read_log(chunks: Iterable[bytes], *, digest: bool = False) -> Log:
             yield chunk
 
     try:
-        for number, block in split_blocks(hash_chunks() if digest else chunks):
+        for number, block in split_blocks(hash_chunks()):
             reader.read_block(number, block)
     except LineTooLongError as error:
         return Log(lines=reader.lines, problem=str(error))
     except OSError as error:
         return Log(problem=f"cannot be read: {error.strerror or error}")
-    return replace(reader.log(), sha256=sha256.hexdigest() if digest else None)
+    return replace(reader.log(), sha256=sha256.hexdigest())
 
 
 def split_blocks(chunks: Iterable[bytes]) -> Iterator[tuple[int, bytes]]:

@@ -9,22 +9,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
 from typing import Any
 
-from ipu_results.mlperf.log import extract_marked, is_number, parse_object, split_blocks
+from ipu_results.mlperf.log import RunPower, extract_marked, is_number, parse_object, split_blocks
 
 NODE, SWITCH = "node_", "sw_"
 START, STOP, READING = "power_measurement_start", "power_measurement_stop", "power_reading"
 EFFICIENCY, ESTIMATE = "conversion_eff", "interconnect_power_est"
-
-
-@dataclass(frozen=True, slots=True)
-class RunPower:
-    """Mean power of the nodes and switches of one run, in watts; None where `problem` says why."""
-
-    watts: float | None = None
-    problem: str | None = None
 
 
 def read_power(files: Iterable[tuple[str, Iterable[bytes]]]) -> RunPower:

@@ -7,8 +7,7 @@ imports this module: what it does not need, such as pandas, is imported where it
 
 from __future__ import annotations
 
-import os
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import Executor
 from contextlib import closing
 from dataclasses import asdict, dataclass, replace
@@ -21,7 +20,7 @@ from ipu_results.errors import DocumentError, UnrecognisedDocumentError
 from ipu_results.ground.files import load_schema_file
 from ipu_results.ground.parallel import run_tasks
 from ipu_results.ground.text import escape_unprintable, format_json, format_records
-from ipu_results.mlperf.archive import ArchiveContents, Progress, has_archive_suffix, read_archive
+from ipu_results.mlperf.archive import ArchiveContents, Progress, is_archive, read_archive
 from ipu_results.mlperf.entries import (
     NO_ROUND,
     OTHER_SUITE,
@@ -33,8 +32,8 @@ from ipu_results.mlperf.entries import (
     find_entries,
     read_system,
 )
-from ipu_results.mlperf.log import Log
-from ipu_results.mlperf.power import RunPower, read_power
+from ipu_results.mlperf.log import Log, RunPower
+from ipu_results.mlperf.power import read_power
 from ipu_results.mlperf.rules import (
     BETWEEN_FINDINGS,
     NOT_VERIFIED,
@@ -59,7 +58,6 @@ if TYPE_CHECKING:
     from ipu_results.schema import Table
 
 Logs = Mapping[str, Log]  # by file name
-Powers = Mapping[str, RunPower]  # by file name of the log
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,11 +79,6 @@ class ScoredRound:
     findings: tuple[FileFinding, ...]
 
 
-def is_archive(path: str) -> bool:
-    """Return whether `path` is read as one stream."""
-    return has_archive_suffix(path) and not os.path.isdir(path)
-
-
 def _ignore_progress(_: int, __: int) -> None:
     pass
 
@@ -94,7 +87,6 @@ def score_path(
     path: str,
     executor: Executor | None = None,
     *,
-    digests: bool = False,
     round_: str | None = None,
     ruleset: str | None = None,
     missing: Iterable[str] = (),
@@ -104,27 +96,26 @@ def score_path(
     without `executor`, the workers that read logs: this process does where there is none.
 
     `round_` is the round of a checkout whose name has none, `ruleset` the round whose rules hold
-    where it is not the entry's own, `digests` adds the sha256 of each log,
-    `progress` counts entries or megabytes of an archive. `missing` are logs that are left out as if
-    their content were absent; an entry with such a log has no score. Raises
-    UnrecognisedDocumentError without any entry, DocumentTooLargeError and DamagedDocumentError for
-    an archive, and what `run_tasks` raises.
+    where it is not the entry's own. `progress` counts entries, or megabytes of an archive.
+    `missing` are logs that are left out as if their content were absent; an entry with such a log
+    has no score. Raises UnrecognisedDocumentError without any entry, DocumentTooLargeError and
+    DamagedDocumentError for an archive, and what `run_tasks` raises.
     """
     rules = load_rules(ruleset)
     tree: LocalTree | ArchiveContents
     if is_archive(path):
-        tree = read_archive(path, digests=digests, progress=progress)
+        tree = read_archive(path, progress)
         executor, progress = None, _ignore_progress
     else:
-        tree = replace(find_tree(path), digests=digests)
+        tree = find_tree(path)
     inventory = take_inventory(tree, rules, round_ or tree.name, missing)
     tasks = [EntryTask(tree, entry) for entry in inventory.entries]
     scored: dict[Entry, ScoredEntry] = {}
     read = read_entry if executor is None else read_sent_entry
     with closing(run_tasks(read, tasks, executor, EntryTask.name)) as results:
-        for done, (entry, logs, powers) in enumerate(results, start=1):
+        for done, (entry, logs) in enumerate(results, start=1):
             # Scored at once: thousands of logs with their evaluations need not be in memory.
-            scored[entry] = _score(entry, logs, powers, tree.small_file, rules)
+            scored[entry] = _score(entry, logs, tree.small_file, rules)
             progress(done, len(tasks))
     return _collect(inventory, [scored[entry] for entry in inventory.entries])
 
@@ -157,14 +148,16 @@ def _take_loose(tree: LocalTree, rules: Rules, name: str) -> RoundInventory:
     return RoundInventory((entry,), unnamed)
 
 
-def read_entry(task: EntryTask) -> tuple[Entry, Logs, Powers]:
+def read_entry(task: EntryTask) -> tuple[Entry, Logs]:
     """Read the logs of one entry."""
     tree, entry = task.tree, task.entry
     logs = {name: tree.log(f"{entry.full_path}/{name}") for name in entry.logs}
-    return entry, logs, _read_powers(entry, tree.chunks)
+    if entry.power:
+        logs = {name: replace(log, power=_read_power(task, name)) for name, log in logs.items()}
+    return entry, logs
 
 
-def read_sent_entry(task: EntryTask) -> tuple[Entry, Logs, Powers]:
+def read_sent_entry(task: EntryTask) -> tuple[Entry, Logs]:
     """Read the logs of one entry in another process.
 
     Raises WorkerError on a machine without the data, to which every log would seem to be missing.
@@ -174,20 +167,14 @@ def read_sent_entry(task: EntryTask) -> tuple[Entry, Logs, Powers]:
     return read_entry(task)
 
 
-def _read_powers(entry: Entry, chunks: Callable[[str], Iterator[bytes]]) -> Powers:
-    """Read the power of each log of an entry that has power logs, none for another entry."""
-    if not entry.power:
-        return {}
-
-    def read_folder(folder: str) -> RunPower:
-        files = (
-            (path.removeprefix(folder), path) for path in entry.power if path.startswith(folder)
-        )
-        return read_power(
-            (name, chunks(f"{entry.full_path}/{POWER_FOLDER}/{path}")) for name, path in files
-        )
-
-    return {log: read_folder(f"{log.split('.')[0]}/") for log in entry.logs}
+def _read_power(task: EntryTask, name: str) -> RunPower:
+    """Read the power logs of the run with a log."""
+    folder = f"{name.split('.', maxsplit=1)[0]}/"
+    place = f"{task.entry.full_path}/{POWER_FOLDER}"
+    paths = [path for path in task.entry.power if path.startswith(folder)]
+    return read_power(
+        (path.removeprefix(folder), task.tree.chunks(f"{place}/{path}")) for path in paths
+    )
 
 
 def _collect(inventory: RoundInventory, entries: Sequence[ScoredEntry]) -> ScoredRound:
@@ -206,7 +193,6 @@ def _collect(inventory: RoundInventory, entries: Sequence[ScoredEntry]) -> Score
 def _score(
     entry: Entry,
     logs: Logs,
-    powers: Powers,
     small_file: Callable[[str], bytes | None],
     rules: Rules,
 ) -> ScoredEntry:
@@ -215,11 +201,11 @@ def _score(
     except (OSError, DocumentError) as error:
         system = System(findings=(f"cannot be read; the system is unknown: {_describe(error)}",))
     try:
-        return score_entry(entry, logs, system, small_file(entry.scaling_path), rules, powers)
+        return score_entry(entry, logs, system, small_file(entry.scaling_path), rules)
     except (OSError, DocumentError) as error:
         finding = FileFinding(entry.scaling_path, f"cannot be read: {_describe(error)}")
         # no bytes hold no factor: it has no score
-        scored = score_entry(entry, logs, system, b"", rules, powers)
+        scored = score_entry(entry, logs, system, b"", rules)
         return replace(scored, scaling_sha256=None, findings=(finding, *scored.findings))
 
 
@@ -348,7 +334,7 @@ def _run_record(entry: Entry, run: TrainingRun) -> Record:
         "reason": run.reason,
         "quality_reached": reached[0],
         "second_quality_reached": reached[1],
-        "energy_j": run.energy_j,
+        "energy_j": run.log.energy_j,
         "findings": BETWEEN_FINDINGS.join(run.findings) or None,
     }
     return {name: record[name] for name in COLUMNS["mlperf_runs"]}

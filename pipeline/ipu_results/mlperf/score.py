@@ -13,12 +13,9 @@ from dataclasses import dataclass, replace
 from functools import partial
 from math import fsum, isfinite
 from statistics import fmean, stdev
-from types import MappingProxyType
 
-from ipu_results.ground.physics import SECONDS_PER_MINUTE
 from ipu_results.mlperf.entries import Entry, FileFinding, System
 from ipu_results.mlperf.log import Log, is_number
-from ipu_results.mlperf.power import RunPower
 from ipu_results.mlperf.rules import (
     CLOSED,
     MISSED,
@@ -39,27 +36,23 @@ from ipu_results.mlperf.speed import Speed, measure_speed
 SUCCESS = "success"
 MAX_FACTOR = 1_000  # of a scaling.json: the real ones are below 2
 MISSING_LOGS = "logs missing in our copy"
-NO_CONVERGENCE, NO_QUALITY, NO_SPEED = Convergence(), Quality(), Speed()
-NO_POWER: Mapping[str, RunPower] = MappingProxyType({})
 
 
 @dataclass(frozen=True, slots=True)
 class TrainingRun:
     """One log file of an entry.
 
-    `reason` is why it does not count, None where it counts; `energy_j` is in joules.
-
-    `findings` are what is odd about it, whether it counts or not.
+    `reason` is why it does not count, None where it counts. `findings` are what is odd about it,
+    whether it counts or not.
     """
 
     file: str
     log: Log
-    reason: str | None = None
-    convergence: Convergence = NO_CONVERGENCE
-    quality: Quality = NO_QUALITY
-    energy_j: float | None = None
-    speed: Speed = NO_SPEED
-    findings: tuple[str, ...] = ()
+    reason: str | None
+    convergence: Convergence
+    quality: Quality
+    speed: Speed
+    findings: tuple[str, ...]
 
     @property
     def counted(self) -> bool:
@@ -103,17 +96,16 @@ def score_entry(
     system: System,
     scaling: bytes | None,
     rules: Rules,
-    powers: Mapping[str, RunPower] = NO_POWER,
 ) -> ScoredEntry:
     """Judge each run and compute the entry's score.
 
-    `logs` and `powers` are by the file name of the log, `scaling` is the content of a scaling.json.
+    `logs` are by their file names, `scaling` is the content of a scaling.json.
     """
     benchmark = _find_benchmark(entry.folder, logs.values(), rules)
     syntaxes = [log.syntax for log in logs.values() if log.syntax]
     round_ = rules.ruleset or rules.find_round([*syntaxes, entry.round or ""])
     judge = partial(_judge_run, round_, benchmark, system.division, rules)
-    runs = tuple(judge(file, log, powers.get(file, RunPower())) for file, log in logs.items())
+    runs = tuple(judge(file, log) for file, log in logs.items())
     counted = [run for run in runs if run.counted]
     minutes = [run.log.minutes for run in counted if run.log.minutes is not None]
     factor, scaling_finding = read_scaling_factor(scaling)
@@ -150,7 +142,7 @@ def score_entry(
         logs_expected=benchmark.runs,
         energy_j=_average_energy(counted, missing, factor, benchmark.drop),
         findings=tuple(
-            _list_findings(entry, runs, system, scaling_finding, benchmark, sizes, powers, rules)
+            _list_findings(entry, runs, system, scaling_finding, benchmark, sizes, rules)
         ),
     )
 
@@ -196,7 +188,7 @@ def _average_energy(
     """
     ordered = sorted(counted, key=lambda run: run.log.minutes or 0)
     kept = ordered[drop : len(ordered) - (drop - missing)] if missing <= drop else []
-    energies = [run.energy_j for run in kept if run.energy_j is not None]
+    energies = [energy for run in kept if (energy := run.log.energy_j) is not None]
     return (
         fsum(energies) / len(kept) * factor
         if kept and len(energies) == len(kept) and factor
@@ -253,14 +245,11 @@ def _judge_run(
     rules: Rules,
     file: str,
     log: Log,
-    power: RunPower,
 ) -> TrainingRun:
     convergence, quality = measure_run(log, benchmark, round_)
     reason = explain_not_counted(log, rules.init_limit(division, round_))
     if division == CLOSED:
         reason = reason or _explain_missed(quality)
-    seconds = None if log.minutes is None else log.minutes * SECONDS_PER_MINUTE
-    energy = None if power.watts is None or seconds is None else power.watts * seconds
     speed = measure_speed(log, convergence, benchmark.first_epoch)
     findings = list(log.findings)
     if log.benchmark is not None and rules.benchmark(log.benchmark).name != benchmark.name:
@@ -273,7 +262,7 @@ def _judge_run(
         findings.append(f"is a log of the {log.division} division by its submission_division")
     # The evaluations have served: a whole record of them does not fit in little memory.
     log = replace(log, evaluations=())
-    return TrainingRun(file, log, reason, convergence, quality, energy, speed, tuple(findings))
+    return TrainingRun(file, log, reason, convergence, quality, speed, tuple(findings))
 
 
 def explain_not_counted(log: Log, limit: float) -> str | None:
@@ -338,18 +327,16 @@ def _explain_no_score(
     return None if factor is not None else "its scaling factor cannot be read"
 
 
-def _list_run_findings(
-    entry: Entry, runs: Sequence[TrainingRun], powers: Mapping[str, RunPower]
-) -> Iterable[FileFinding]:
+def _list_run_findings(entry: Entry, runs: Sequence[TrainingRun]) -> Iterable[FileFinding]:
     for run in runs:
         path = f"{entry.full_path}/{run.file}"
         yield from (FileFinding(path, message) for message in run.findings)
         if run.reason:
             yield FileFinding(path, f"does not count: {run.reason}")
-    for file, power in powers.items():
-        if power.problem:
-            path = f"{entry.full_path}/{file}"
-            yield FileFinding(path, f"its energy is unknown: {power.problem}")
+    for run in runs:
+        if problem := run.log.power.problem:
+            path = f"{entry.full_path}/{run.file}"
+            yield FileFinding(path, f"its energy is unknown: {problem}")
 
 
 def _list_findings(
@@ -359,7 +346,6 @@ def _list_findings(
     scaling: str | None,
     benchmark: Benchmark,
     sizes: Sequence[int],
-    powers: Mapping[str, RunPower],
     rules: Rules,
 ) -> Iterable[FileFinding]:
     note = partial(FileFinding, entry.full_path)
@@ -374,7 +360,7 @@ def _list_findings(
         yield note("is not a known benchmark; scored by the common rule")
     elif len(runs) != benchmark.runs:
         yield note(f"has {len(runs)} logs, the rules require {benchmark.runs}")
-    yield from _list_run_findings(entry, runs, powers)
+    yield from _list_run_findings(entry, runs)
     if len(sizes) > 1:
         yield note(f"its runs differ in global batch size: {', '.join(map(str, sizes))}")
     if rules.benchmark(entry.folder) != benchmark:

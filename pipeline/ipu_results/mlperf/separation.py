@@ -262,25 +262,17 @@ def make_values(
     pair's runs is above it.
     """
     minutes = runs.minutes[first, :n], runs.minutes[second, :m]
-    has_reference = np.stack([runs.reference[first] > 0, runs.reference[second] > 0], axis=1)
-    if not has_reference.any():
-        return minutes
-    with np.errstate(divide="ignore"):
-        progress = [
-            np.where(known[:, None], runs.counts[rows, :size] / runs.reference[rows, None], np.nan)
-            for rows, size, known in (
-                (first, n, has_reference[:, 0]),
-                (second, m, has_reference[:, 1]),
-            )
-        ]
+    reference = np.where(runs.reference > 0, runs.reference, np.nan)
+    progress = [
+        runs.counts[rows, :size] / reference[rows, None] for rows, size in ((first, n), (second, m))
+    ]
     both = np.concatenate(progress, axis=1)
     known = np.maximum(np.count_nonzero(~np.isnan(both), axis=1), 1)
     mean = np.nansum(both, axis=1) / known
     variance = np.nansum((both - mean[:, None]) ** 2, axis=1) / np.maximum(known - 1, 1)
-    error = np.sqrt(variance / (known / np.maximum(has_reference.sum(axis=1), 1)))
-    share = np.where(
-        has_reference.any(axis=1), compute_normal_share((mean - 1) / np.maximum(error, 1e-12)), 1
-    )[:, None]
+    entries = np.maximum(sum(~np.isnan(part[:, 0]) for part in progress), 1)
+    error = np.sqrt(variance / (known / entries))
+    share = compute_normal_share((mean - 1) / np.maximum(error, 1e-12))[:, None]
     left, right = (
         values * np.where(np.isnan(part), 1, share + (1 - share) / part)
         for values, part in zip(minutes, progress, strict=True)

@@ -42,14 +42,12 @@ class LocalTree:
     """The folder of a round, or of several, to which another process may be sent.
 
     `part` is what was asked for of it, such as a submitter's folder; empty for all of it. `loose`
-    are logs in the folder `part` outside the layout of a round. `digests` adds the sha256 of each
-    log.
+    are logs in the folder `part` outside the layout of a round.
     """
 
     root: str
     part: str = ""
     loose: tuple[str, ...] = ()
-    digests: bool = False
 
     @property
     def name(self) -> str:
@@ -78,7 +76,7 @@ class LocalTree:
                 yield chunk
 
     def log(self, path: str) -> Log:
-        return read_log(self.chunks(path), digest=self.digests)
+        return read_log(self.chunks(path))
 
     def small_file(self, path: str) -> bytes | None:
         """Return the bytes of a file, None without such a file.
