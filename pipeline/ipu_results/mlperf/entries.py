@@ -309,10 +309,10 @@ def find_entries(
     for root, folder in folders.items():
         round_folder = "/".join(root)
         round_ = rules.find_round((*root, name))
-        is_scored, message = _check_round(round_folder or name, round_, folder, rules)
-        if message:
+        suite = _find_other_suite(round_folder or name, folder, rules)
+        if message := OTHER_SUITE.format(suite) if suite else _check_round(round_, rules):
             findings.append(FileFinding(round_folder or name or ".", message))
-        if is_scored:
+        if not suite:
             entries += _list_entries(round_folder, round_, folder, rules)
             gaps = _find_gaps(folder, rules)
             findings += [FileFinding(_join(round_folder, path), gap) for path, gap in gaps]
@@ -358,17 +358,13 @@ def _find_roots(locations: Iterable[Location]) -> list[tuple[str, ...]]:
     return sorted(roots)
 
 
-def _check_round(
-    name: str, round_: str | None, folder: _RoundFolder, rules: Rules
-) -> tuple[bool, str | None]:
-    """Return whether a round is scored, and what there is to note about it."""
-    if suite := _find_other_suite(name, folder, rules):
-        return False, OTHER_SUITE.format(suite)
+def _check_round(round_: str | None, rules: Rules) -> str | None:
+    """Return what there is to note about a round."""
     if round_ is None:
-        return True, NO_ROUND
+        return NO_ROUND
     if round_ not in rules.rounds:
-        return True, f"round {round_} is later than v{rules.rounds[-1]}, the last known round"
-    return True, None
+        return f"round {round_} is later than v{rules.rounds[-1]}, the last known round"
+    return None
 
 
 def _find_other_suite(name: str, folder: _RoundFolder, rules: Rules) -> str | None:

@@ -59,10 +59,6 @@ class Runs:
     high: Integers
     reference: Numbers
 
-    def select(self, rows: Any) -> Runs:
-        """Return the runs of some entries."""
-        return Runs(*(getattr(self, name)[rows] for name in self.__slots__))
-
 
 @dataclass(frozen=True, slots=True)
 class Error:
@@ -117,20 +113,13 @@ def make_runs(
     An entry whose distinct runs are too few to leave any out keeps them all.
     """
     n = np.array([len(values) for values in minutes], dtype=np.int64)
-    low, high = np.array(dropped, dtype=np.int64).reshape(-1, 2).T
-    too_few = low + high >= n
+    ends = np.array(dropped, dtype=np.int64).reshape(-1, 2).T
+    low, high = np.where(ends.sum(axis=0) >= n, 0, ends)
     filled = [np.full((len(minutes), n.max(initial=1)), np.nan) for _ in range(2)]
     for table, rows in zip(filled, (minutes, counts), strict=True):
         for row, values in enumerate(rows):
             table[row, : len(values)] = values
-    runs = Runs(
-        filled[0],
-        filled[1],
-        n,
-        np.where(too_few, 0, low),
-        np.where(too_few, 0, high),
-        np.zeros(len(n)),
-    )
+    runs = Runs(filled[0], filled[1], n, low, high, np.zeros(len(n)))
     own = average(filled[1], runs)
     return replace(
         runs, reference=np.where(np.isnan(own), 0, np.array(ratios, dtype=np.float64) * own)

@@ -14,7 +14,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date
 from functools import cache, cached_property
-from math import fsum
+from math import fsum, nan
 from typing import Any
 
 import msgspec
@@ -322,24 +322,18 @@ def _convert_bert(count: float, log: Log) -> Convergence:
     """Convert a count of BERT: samples, or steps or evaluations with the samples in the last lines
     of the log.
     """
-    batch = log.global_batch_size or 1
-    trained = log.train_samples
     if count >= MIN_BERT_SAMPLES:
         return Convergence("samples", samples=count)
-    if (
-        count > 1
-        and trained is not None
-        and log.planned_steps is not None
-        and trained == log.planned_steps * batch
-    ):
-        # What the log calls samples is the length of the schedule, and not how far this run came.
+    batch = log.global_batch_size or 1
+    trained = log.train_samples or 0.0
+    scheduled = nan if log.planned_steps is None else log.planned_steps * batch
+    # What the log calls samples may be the length of the schedule, and not how far this run came.
+    if count > 1 and log.train_samples == scheduled:
         is_steps = count * batch >= MIN_BERT_SAMPLES
         return (
             Convergence("steps", samples=count * batch) if is_steps else Convergence("evaluations")
         )
-    return Convergence(
-        "evaluations", samples=trained if trained is not None and trained > batch else None
-    )
+    return Convergence("evaluations", samples=trained if trained > batch else None)
 
 
 def _choose_epoch_size(logged: float | None, size: float | None) -> float | None:

@@ -113,7 +113,7 @@ def score_entry(
     mean = olympic_mean(minutes, missing, benchmark.drop)
     reason = _explain_no_score(entry, runs, missing, mean, factor, benchmark)
     sizes = sorted({size for run in runs if (size := run.log.global_batch_size) is not None})
-    targets = benchmark.targets_in(round_, sizes[0] if len(sizes) == 1 else None)
+    size = sizes[0] if len(sizes) == 1 else None
     progress = [run.convergence for run in counted]
     average = partial(_average_runs, missing=missing, drop=benchmark.drop)
     units = {convergence.unit for convergence in progress}
@@ -131,14 +131,14 @@ def score_entry(
         run_minutes_cv=(
             stdev(minutes) / fmean(minutes) if len(minutes) > 1 and fmean(minutes) else None
         ),
-        global_batch_size=sizes[0] if len(sizes) == 1 else None,
+        global_batch_size=size,
         convergence=Convergence(
             unit=units.pop() if len(units) == 1 else None,
             epochs=average([each.epochs for each in progress]),
             samples=average([each.samples for each in progress]),
             tokens=average([each.tokens for each in progress]),
         ),
-        quality=_find_worst_quality(counted, targets),
+        quality=_find_worst_quality(counted, benchmark.targets_in(round_, size)),
         logs_expected=benchmark.runs,
         energy_j=_average_energy(counted, missing, factor, benchmark.drop),
         findings=tuple(
@@ -170,13 +170,10 @@ def _find_worst_quality(
     check = next((each for each in (MISSED, NOT_CHECKED, REACHED) if each in checks), NOT_CHECKED)
     values = []
     for index, target in enumerate(targets):
-        reached = [
-            run.quality.values[index] if len(run.quality.values) > index else None
-            for run in counted
-        ]
-        known = [value for value in reached if value is not None]
+        reached = [run.quality.values[index : index + 1] for run in counted]
+        known = [value for of_run in reached for value in of_run if value is not None]
         worst = (min if target.is_higher_better else max)(known, default=None)
-        values.append(worst if len(known) == len(reached) else None)
+        values.append(worst if len(known) == len(counted) else None)
     return Quality(targets, check, tuple(values))
 
 
@@ -187,13 +184,11 @@ def _average_energy(
     scaled as these.
     """
     ordered = sorted(counted, key=lambda run: run.log.minutes or 0)
-    kept = ordered[drop : len(ordered) - (drop - missing)] if missing <= drop else []
+    kept = ordered[drop : len(ordered) - (drop - missing)]
     energies = [energy for run in kept if (energy := run.log.energy_j) is not None]
-    return (
-        fsum(energies) / len(kept) * factor
-        if kept and len(energies) == len(kept) and factor
-        else None
-    )
+    if missing > drop or not factor or not kept or len(energies) < len(kept):
+        return None
+    return fsum(energies) / len(kept) * factor
 
 
 def find_shared_logs(entries: Iterable[ScoredEntry]) -> Iterable[FileFinding]:
