@@ -41,6 +41,7 @@ TINY = 1e-300  # keeps a division by a spread of zero from a warning
 
 Numbers = npt.NDArray[np.float64]
 Integers = npt.NDArray[np.int64]
+Flags = npt.NDArray[np.bool_]
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,8 +90,7 @@ class Estimates:
     reference: Numbers
     speed: Error
     convergence: Error
-    has_counts: npt.NDArray[np.bool_]
-    is_pooled: npt.NDArray[np.bool_]
+    methods: Sequence[str]
 
 
 @dataclass(frozen=True, slots=True)
@@ -173,8 +173,7 @@ def estimate_intervals(runs: Runs, groups: Sequence[Sequence[Hashable]]) -> Inte
     # Zou and Donner (2008): each limit of a product from the distances of its factors' own limits.
     low = np.maximum(1 - np.hypot(lower, speed_arm), 0)
     high = 1 + np.hypot(upper, speed_arm)
-    methods = np.where(parts.has_counts, np.where(parts.is_pooled, GROUP, ALONE), OWN)
-    return Intervals(np.round(low, DIGITS), np.round(high, DIGITS), methods.tolist())
+    return Intervals(np.round(low, DIGITS), np.round(high, DIGITS), parts.methods)
 
 
 def estimate_parts(runs: Runs, groups: Sequence[Sequence[Hashable]]) -> Estimates:
@@ -194,15 +193,16 @@ def estimate_parts(runs: Runs, groups: Sequence[Sequence[Hashable]]) -> Estimate
     reference = runs.reference / mean
     convergence, is_pooled = _estimate_convergence(counts / mean[:, None], runs, groups, has_counts)
     scores = minutes * np.maximum(reference, 1)
-    return Estimates(scores, reference, speed, convergence, has_counts, is_pooled)
+    methods = np.where(has_counts, np.where(is_pooled, GROUP, ALONE), OWN)
+    return Estimates(scores, reference, speed, convergence, methods.tolist())
 
 
 def _estimate_convergence(
     counts: Numbers,
     runs: Runs,
     groups: Sequence[Sequence[Hashable]],
-    has_counts: npt.NDArray[np.bool_],
-) -> tuple[Error, npt.NDArray[np.bool_]]:
+    has_counts: Flags,
+) -> tuple[Error, Flags]:
     """Return the errors of the mean of relative counts, and whether others have a say."""
     plain, yuen = estimate_errors(counts, runs)
     own_df = runs.n - 1
@@ -229,7 +229,7 @@ def _pool(
     own_df: Integers,
     kept_df: Integers,
     groups: Sequence[Sequence[Hashable]],
-    has_counts: npt.NDArray[np.bool_],
+    has_counts: Flags,
 ) -> Mapping[Hashable, tuple[float, float, int, int]]:
     """Pool the variances of one run within the entries of each group that has MIN_GROUP_DF: two
     kinds, and their df.
@@ -308,12 +308,8 @@ def compute_two_sided_p(t: Any, df: int) -> Any:
     is_odd = df % 2
     term = cosine if is_odd else np.ones_like(cosine)
     total = np.zeros_like(cosine) if df == 1 else term
-    for step in range(1, (df - 1) // 2 if is_odd else df // 2):
-        term = (
-            term
-            * cosine**2
-            * ((2 * step) / (2 * step + 1) if is_odd else (2 * step - 1) / (2 * step))
-        )
+    for n in range(2 + is_odd, df - 1, 2):
+        term = term * cosine**2 * ((n - 1) / n)
         total = total + term
     within = 2 / math.pi * (angle + sine * total) if is_odd else sine * total
     return np.maximum(1 - within, 0)

@@ -158,8 +158,13 @@ def read_log(chunks: Iterable[bytes]) -> Log:
     except LineTooLongError as error:
         return Log(lines=reader.lines, problem=str(error))
     except OSError as error:
-        return Log(problem=f"cannot be read: {error.strerror or error}")
+        return Log(problem=f"cannot be read: {describe_error(error)}")
     return replace(reader.log(), sha256=sha256.hexdigest())
+
+
+def describe_error(error: Exception) -> str:
+    """Describe an error, without the path that an OSError adds."""
+    return getattr(error, "strerror", None) or str(error)
 
 
 def split_blocks(chunks: Iterable[bytes]) -> Iterator[tuple[int, bytes]]:
@@ -300,10 +305,9 @@ class _Reader:
         if key in EVALUATION_KEYS:
             if len(text) <= MAX_EVALUATION:
                 self.evaluations.append(("run_stop" not in self.times, time_ms, text))
-        elif key == "init_start":
-            self.times[key] = min(time_ms, self.times.get(key, time_ms))
-        elif key == "init_stop":
-            self.times[key] = max(time_ms, self.times.get(key, time_ms))
+        elif key in {"init_start", "init_stop"}:
+            choose = min if key == "init_start" else max
+            self.times[key] = choose(time_ms, self.times.get(key, time_ms))
         elif key == "seed":
             if match := SEED.search(text):
                 self.seeds[match[1]] = None

@@ -11,7 +11,14 @@ import math
 from collections.abc import Iterable, Iterator
 from typing import Any
 
-from ipu_results.mlperf.log import RunPower, extract_marked, is_number, parse_object, split_blocks
+from ipu_results.mlperf.log import (
+    RunPower,
+    describe_error,
+    extract_marked,
+    is_number,
+    parse_object,
+    split_blocks,
+)
 
 NODE, SWITCH = "node_", "sw_"
 START, STOP, READING = "power_measurement_start", "power_measurement_stop", "power_reading"
@@ -31,8 +38,7 @@ def read_power(files: Iterable[tuple[str, Iterable[bytes]]]) -> RunPower:
         try:
             total += measure_node(chunks) if name.startswith(NODE) else estimate_switch(chunks)
         except (OSError, ValueError) as error:
-            reason = getattr(error, "strerror", None) or str(error)
-            return RunPower(problem=f"{name}: {reason}")
+            return RunPower(problem=f"{name}: {describe_error(error)}")
     return RunPower(total) if nodes else RunPower(problem="has no power log of a node")
 
 

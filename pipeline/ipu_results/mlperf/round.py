@@ -32,7 +32,7 @@ from ipu_results.mlperf.entries import (
     find_entries,
     read_system,
 )
-from ipu_results.mlperf.log import Log, RunPower
+from ipu_results.mlperf.log import Log, RunPower, describe_error
 from ipu_results.mlperf.power import read_power
 from ipu_results.mlperf.rules import (
     BETWEEN_FINDINGS,
@@ -199,18 +199,16 @@ def _score(
     try:
         system = read_system(small_file(entry.system_path), rules)
     except (OSError, DocumentError) as error:
-        system = System(findings=(f"cannot be read; the system is unknown: {_describe(error)}",))
+        system = System(
+            findings=(f"cannot be read; the system is unknown: {describe_error(error)}",)
+        )
     try:
         return score_entry(entry, logs, system, small_file(entry.scaling_path), rules)
     except (OSError, DocumentError) as error:
-        finding = FileFinding(entry.scaling_path, f"cannot be read: {_describe(error)}")
+        finding = FileFinding(entry.scaling_path, f"cannot be read: {describe_error(error)}")
         # no bytes hold no factor: it has no score
         scored = score_entry(entry, logs, system, b"", rules)
         return replace(scored, scaling_sha256=None, findings=(finding, *scored.findings))
-
-
-def _describe(error: Exception) -> str:
-    return (error.strerror if isinstance(error, OSError) else None) or str(error)
 
 
 Record = dict[str, Any]

@@ -16,12 +16,12 @@ from itertools import combinations
 from math import comb
 
 import numpy as np
-import numpy.typing as npt
 
 from ipu_results.mlperf.interval import (
     MAX_DF,
     SESSION,
     Estimates,
+    Flags,
     Integers,
     Numbers,
     Runs,
@@ -51,7 +51,6 @@ HALVINGS = 30  # of MAX_T: to 1e-7
 
 PERMUTATION, DIFFERENCE = TESTS = ("permutation", "difference")
 Shape = tuple[int, int, int]
-Flags = npt.NDArray[np.bool_]
 
 
 @dataclass(frozen=True, slots=True)
