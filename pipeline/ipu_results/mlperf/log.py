@@ -51,20 +51,12 @@ class LogLine(msgspec.Struct):
 decode_line = msgspec.json.Decoder(LogLine).decode
 DECODE_ERRORS = (msgspec.MsgspecError, UnicodeDecodeError, RecursionError)
 EVALUATION_KEYS = ("eval_accuracy", "eval_error")
-PLANNED_STEPS = "opt_learning_rate_training_steps"
-NUMBER_KEYS = ("train_samples", PLANNED_STEPS)
+# the field of `Log` that has the value of a key, a number or a text
+NUMBERS = {"train_samples": "train_samples", "opt_learning_rate_training_steps": "planned_steps"}
+TEXTS = {"submission_benchmark": "benchmark", "submission_division": "division"}
 TIME_KEYS = ("run_start", "run_stop", "init_start", "init_stop")
-BENCHMARK, DIVISION = "submission_benchmark", "submission_division"
 # the others are not read
-KEYS = {
-    *TIME_KEYS,
-    *EVALUATION_KEYS,
-    *NUMBER_KEYS,
-    "global_batch_size",
-    "seed",
-    BENCHMARK,
-    DIVISION,
-}
+KEYS = {*TIME_KEYS, *EVALUATION_KEYS, *NUMBERS, *TEXTS, "global_batch_size", "seed"}
 # 2001 to 5138 in seconds; in milliseconds the first three years of the clock
 SECONDS_FROM, SECONDS_TO = 1e9, 1e11
 
@@ -274,11 +266,10 @@ class _Reader:
         self.syntax: str | None = None
         self.status: str | None = None
         self.times: dict[str, float] = {}
-        self.numbers: dict[str, float | None] = {}
+        self.fields: dict[str, Any] = {}
         self.batch_sizes: set[float | None] = set()
         self.seeds: dict[bytes, None] = {}
         self.marks: Counter[str] = Counter()
-        self.named_as: dict[str, str] = {}
         self.evaluations: deque[tuple[bool, float, bytes]] = deque(maxlen=MAX_EVALUATIONS)
 
     def read_block(self, number: int, block: bytes) -> None:
@@ -313,11 +304,11 @@ class _Reader:
                 self.seeds[match[1]] = None
         elif key == "global_batch_size":
             self.batch_sizes.add(_parse_number(parse_object(text).get("value")))
-        elif key in NUMBER_KEYS:
-            self.numbers[key] = _parse_number(parse_object(text).get("value"))
-        elif key in {BENCHMARK, DIVISION}:
+        elif key in NUMBERS:
+            self.fields[NUMBERS[key]] = _parse_number(parse_object(text).get("value"))
+        elif key in TEXTS:
             if isinstance(name := parse_object(text).get("value"), str):
-                self.named_as[key] = name
+                self.fields[TEXTS[key]] = name
         else:
             self.marks[key] += 1
             if "run_stop" not in self.times:  # of several ends of a run the first one counts
@@ -331,18 +322,15 @@ class _Reader:
             minutes=self._measure_minutes("run_start", "run_stop"),
             init_minutes=self._measure_minutes("init_start", "init_stop"),
             global_batch_size=_to_count(*self.batch_sizes) if len(self.batch_sizes) == 1 else None,
-            train_samples=self.numbers.get("train_samples"),
-            planned_steps=self.numbers.get(PLANNED_STEPS),
             evaluations=self._select_evaluations(),
             seed=next((seed.decode("ascii", "backslashreplace") for seed in self.seeds), None),
             seeds=len(self.seeds),
             start_ms=self.times.get("run_start"),
             stop_ms=self.times.get("run_stop"),
-            benchmark=self.named_as.get(BENCHMARK),
-            division=self.named_as.get(DIVISION),
             syntax=self.syntax,
             problem=self._describe_problem(),
             findings=tuple(self._list_findings()),
+            **self.fields,
         )
 
     def _list_findings(self) -> Iterator[str]:

@@ -32,11 +32,12 @@ def read_power(files: Iterable[tuple[str, Iterable[bytes]]]) -> RunPower:
     total = 0.0
     nodes = 0
     for name, chunks in files:
-        if not name.startswith((NODE, SWITCH)):
-            continue
-        nodes += name.startswith(NODE)
         try:
-            total += measure_node(chunks) if name.startswith(NODE) else estimate_switch(chunks)
+            if name.startswith(NODE):
+                nodes += 1
+                total += measure_node(chunks)
+            elif name.startswith(SWITCH):
+                total += estimate_switch(chunks)
         except (OSError, ValueError) as error:
             return RunPower(problem=f"{name}: {describe_error(error)}")
     return RunPower(total) if nodes else RunPower(problem="has no power log of a node")

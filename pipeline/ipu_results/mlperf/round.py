@@ -13,6 +13,7 @@ from contextlib import closing
 from dataclasses import asdict, dataclass, replace
 from datetime import date
 from io import BytesIO
+from itertools import chain
 from pathlib import PurePosixPath
 from typing import TYPE_CHECKING, Any
 
@@ -181,13 +182,12 @@ def _collect(inventory: RoundInventory, entries: Sequence[ScoredEntry]) -> Score
     """Collect entries and findings; what holds for a system is said once, and not for each of its
     benchmarks.
     """
-    findings = [
-        *inventory.findings,
-        *(finding for scored in entries for finding in scored.findings),
-    ]
-    return ScoredRound(
-        tuple(entries), tuple(dict.fromkeys([*findings, *find_shared_logs(entries)]))
+    findings = chain(
+        inventory.findings,
+        *(scored.findings for scored in entries),
+        find_shared_logs(entries),
     )
+    return ScoredRound(tuple(entries), tuple(dict.fromkeys(findings)))
 
 
 def _score(

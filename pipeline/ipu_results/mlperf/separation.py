@@ -169,14 +169,12 @@ def _permute(runs: Runs, first: Integers, second: Integers) -> tuple[Numbers, Nu
     """Return p and the difference of each pair by dealing out its runs."""
     p = np.ones(len(first))
     gap = np.zeros(len(first))
-    shapes, kinds = np.unique(
-        np.stack([runs.n, runs.low, runs.high], axis=1), axis=0, return_inverse=True
-    )
-    codes = kinds.ravel()[first] * len(shapes) + kinds.ravel()[second]
-    for code in np.unique(codes).tolist():
-        rows = np.flatnonzero(codes == code)
-        a, b = shapes[[*divmod(code, len(shapes))]].tolist()
-        p[rows], gap[rows] = _test_shape(runs, first[rows], second[rows], tuple(a), tuple(b))
+    shapes = np.stack([runs.n, runs.low, runs.high], axis=1)
+    pairs = np.concatenate([shapes[first], shapes[second]], axis=1)
+    for pair in np.unique(pairs, axis=0):
+        rows = np.flatnonzero((pairs == pair).all(axis=1))
+        a, b = tuple(pair[:3].tolist()), tuple(pair[3:].tolist())
+        p[rows], gap[rows] = _test_shape(runs, first[rows], second[rows], a, b)
     return p, gap
 
 
