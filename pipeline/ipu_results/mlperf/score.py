@@ -192,9 +192,7 @@ def _average_energy(
 
 
 def find_shared_logs(entries: Iterable[ScoredEntry]) -> Iterable[FileFinding]:
-    """Yield a finding for each entry with a log that was handed in twice; without digests none is
-    found.
-    """
+    """Yield a finding for each entry with a log that was handed in twice."""
     places: dict[str, list[tuple[Entry, str]]] = defaultdict(list)
     for scored in entries:
         for run in scored.runs:
