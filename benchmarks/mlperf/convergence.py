@@ -45,7 +45,7 @@ def compare(root: Path, python: str) -> Iterator[tuple[str, str, str]]:
             if run.counted and isinstance(figure.get("progress"), (int, float)):
                 yield scored.benchmark, _judge(scored, run, figure), path
             if run.counted and isinstance(figure.get("watts"), (int, float)) and run.log.minutes:
-                watts = (run.energy_j or 0) / run.log.minutes / 60
+                watts = (run.log.energy_j or 0) / run.log.minutes / 60
                 agrees = abs(watts - figure["watts"]) <= EXACT * figure["watts"]
                 yield "energy", "agrees" if agrees else "differs", path
 

@@ -207,6 +207,10 @@ def _estimate_before(sample: Sample, members: int) -> Numbers:
     return half
 
 
+def _select(runs: Runs, rows: Integers) -> Runs:
+    return Runs(*(getattr(runs, name)[rows] for name in Runs.__slots__))
+
+
 def _test(
     sample: Sample, first: Integers, before: Numbers, groups: list[list[int]]
 ) -> dict[str, float]:
@@ -214,7 +218,7 @@ def _test(
     second, n = first + 1, sample.runs.minutes.shape[1]
     values = make_values(sample.runs, first, second, n, n)
     sides = [
-        replace(sample.runs.select(rows), minutes=own)
+        replace(_select(sample.runs, rows), minutes=own)
         for rows, own in zip((first, second), values, strict=True)
     ]
     gaps = np.abs(average(sides[1].minutes, sides[1]) - average(sides[0].minutes, sides[0]))

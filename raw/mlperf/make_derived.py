@@ -41,7 +41,7 @@ def derive(checkouts: Path, target: Path = HERE, rounds: Iterable[str] | None = 
             (HERE / f"training-v{round_}-entries.csv.toml").read_text(encoding="utf-8")
         )
         check_commit(folder, sidecar.get("commit"))
-        scored = score_path(str(folder), digests=True, missing=sidecar.get("missing", ())).entries
+        scored = score_path(str(folder), missing=sidecar.get("missing", ())).entries
         records = {
             "entries": [entry_record(entry) for entry in scored],
             "runs": [record for entry in scored for record in run_records(entry)],

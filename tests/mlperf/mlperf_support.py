@@ -12,8 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from ipu_results.mlperf.log import Log, read_log
-from ipu_results.mlperf.round import Record, ScoredRound, entry_record, run_records, score_tree
-from ipu_results.mlperf.tree import LocalTree
+from ipu_results.mlperf.round import Record, ScoredRound, entry_record, run_records, score_path
 
 from tests.conftest import ROOT
 
@@ -139,7 +138,7 @@ def entry(
 
 
 def score(root: Path, round_: str | None = "2.0") -> ScoredRound:
-    return score_tree(LocalTree(str(root)), round_=round_)
+    return score_path(str(root), round_=round_)
 
 
 def texts(scored: ScoredRound) -> list[str]:

@@ -57,7 +57,7 @@ def new_findings(tmp_path: Path, scored: ScoredRound) -> set[str]:
 def test_an_archive_is_scored_like_its_folder(tmp_path: Path, kind: str) -> None:
     path = as_archive(tmp_path / f"round.tar{kind and '.'}{kind}", reversed(members()), kind)
     folder = as_folder(tmp_path / "unpacked")
-    assert score_path(str(path), digests=True) == score_path(str(folder), digests=True)
+    assert score_path(str(path)) == score_path(str(folder))
     from_folder = run_cli("mlperf", folder, "--format", "json", "--workers", 1, "--runs")
     from_archive = run_cli("mlperf", path, "--format", "json", "--runs")
     assert (from_archive.returncode, len(json.loads(from_archive.stdout))) == (0, 15)

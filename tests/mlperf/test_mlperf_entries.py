@@ -16,7 +16,7 @@ from ipu_results.ground.text import escape_unprintable
 from ipu_results.mlperf.entries import Entry, FileFinding, find_entries
 from ipu_results.mlperf.round import entry_record
 from ipu_results.mlperf.rules import load_rules, parse_round, round_key
-from ipu_results.mlperf.tree import LocalTree, read_small_file
+from ipu_results.mlperf.tree import LocalTree
 
 from tests.mlperf.mlperf_support import FIVE, entry, log, put, score, score_one, texts
 
@@ -214,7 +214,8 @@ def test_links_within_the_tree_are_read(tree: Path) -> None:
         ("ACME", 12.0),
         ("Other", 12.0),
     ]
-    assert texts(scored) == []
+    shared = "5 of its logs are also those of ACME/results/acme1/resnet"
+    assert texts(scored) == [f"Other/results/acme1/resnet: {shared}"]
 
 
 @pytest.mark.parametrize("target", ["nowhere.txt", "result_5.txt"])
@@ -280,8 +281,8 @@ def test_folder_that_cannot_be_listed_is_a_finding(
 ) -> None:
     real = os.scandir
 
-    def scandir(path: str) -> object:
-        if path.endswith("locked"):
+    def scandir(path: str | Path) -> object:
+        if str(path).endswith("locked"):
             raise PermissionError(errno.EACCES, os.strerror(errno.EACCES))
         return real(path)
 
@@ -298,7 +299,7 @@ def test_small_file_that_is_large_is_refused(tree: Path) -> None:
         "ACME/systems/acme1.json: cannot be read; the system is unknown: is larger than 1,000,000"
         " bytes"
     ]
-    assert read_small_file(LocalTree(str(tree)), "ACME/systems/none.json") is None
+    assert LocalTree(str(tree)).small_file("ACME/systems/none.json") is None
 
 
 V05 = """\

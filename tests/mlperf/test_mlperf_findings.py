@@ -101,9 +101,10 @@ def test_a_factor_below_one_is_a_finding(
 
 
 def test_what_runs_have_in_common_is_a_finding(tmp_path: Path) -> None:
-    seeded = [log(each, gbs=None, inner=EVALUATED + line("seed", 0, 7)) for each in (10, 11, 11)]
-    twice = log(12, gbs=None, inner=EVALUATED + line("seed", 0, 7) + line("note"))
-    entry(tmp_path, [*seeded, twice, log(13, gbs=None, inner=EVALUATED + line("seed", 0, 7))])
+    inner = EVALUATED + line("seed", 0, 7)
+    minutes = enumerate((10, 11, 11, 12, 13))
+    different = [log(each, gbs=None, inner=inner + line("note", 0, run)) for run, each in minutes]
+    entry(tmp_path, different)
     record, _, findings = score_one(tmp_path)
     alike = ["all 5 runs have the seed 7", "1 of 5 counted runs took the minutes of another one"]
     assert record["findings"] == " | ".join(alike)

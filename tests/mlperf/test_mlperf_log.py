@@ -4,6 +4,7 @@ their lines.
 
 from __future__ import annotations
 
+import hashlib
 import io
 import json
 import math
@@ -38,7 +39,8 @@ def test_all_of_a_log() -> None:
     inner += line("opt_learning_rate_training_steps", 0, 700) + b"".join(
         line("seed", 0, seed) for seed in (42, 43, 42)
     )
-    assert read(log(inner=inner)) == Log(
+    data = log(inner=inner)
+    assert read(data) == Log(
         lines=12,
         status="success",
         minutes=10.0,
@@ -52,6 +54,7 @@ def test_all_of_a_log() -> None:
         planned_steps=700,
         seed="42",
         seeds=2,
+        sha256=hashlib.sha256(data).hexdigest(),
         **SPAN,
     )
 
@@ -211,7 +214,7 @@ def test_a_line_without_end_is_abandoned(tmp_path: Path) -> None:
     with (tmp_path / "huge.txt").open("r+b") as file:
         file.truncate(2 * 2**30)
     tracemalloc.start()
-    parsed = read_log(LocalTree(str(tmp_path)).chunks("huge.txt"), digest=True)
+    parsed = read_log(LocalTree(str(tmp_path)).chunks("huge.txt"))
     peak = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
     assert (parsed.lines, parsed.minutes, parsed.problem) == (5, 10.0, None)
@@ -343,7 +346,7 @@ def test_lines_are_those_of_the_official_parser(data: bytes) -> None:
 def test_chunks_may_end_anywhere(data: bytes, cuts: list[int]) -> None:
     places = [0, *sorted(cuts), len(data)]
     chunks = [data[a:b] for a, b in pairwise(places)]
-    assert repr(read_log(chunks, digest=True)) == repr(read_log([data], digest=True))
+    assert repr(read_log(chunks)) == repr(read_log([data]))
 
 
 START = {

@@ -9,9 +9,8 @@ import pytest
 from ipu_results.errors import UnrecognisedDocumentError
 from ipu_results.mlperf.entries import find_entries
 from ipu_results.mlperf.power import read_power
-from ipu_results.mlperf.round import entry_record, score_tree
+from ipu_results.mlperf.round import entry_record, score_path
 from ipu_results.mlperf.rules import load_rules
-from ipu_results.mlperf.tree import LocalTree
 
 from tests.mlperf.mlperf_support import (
     FIVE,
@@ -222,10 +221,7 @@ def test_other_suites_are_refused_by_name(
 def test_identical_logs_are_findings(tmp_path: Path) -> None:
     entry(tmp_path, [*FIVE[:4], FIVE[0]])
     entry(tmp_path, [FIVE[1], *logs(14, 15, 16, 17)], submitter="Other")
-    findings = [
-        str(finding)
-        for finding in score_tree(LocalTree(str(tmp_path)), digests=True, round_="2.0").findings
-    ]
+    findings = [str(finding) for finding in score_path(str(tmp_path), round_="2.0").findings]
     assert findings == [
         f"{PLACE}/resnet: has 1 logs twice: result_4.txt has the bytes of result_0.txt",
         f"Other/results/acme1/resnet: 1 of its logs are also those of {PLACE}/resnet",
@@ -270,9 +266,9 @@ def test_an_entry_with_missing_logs_has_no_score(tmp_path: Path) -> None:
     """
     entry(tmp_path, FIVE)
     missing = (f"{PLACE}/resnet/result_4.txt", "ACME/results/acme2/bert/result_0.txt")
-    complete = score_tree(LocalTree(str(tmp_path)), round_="2.0", missing=missing)
+    complete = score_path(str(tmp_path), round_="2.0", missing=missing)
     (tmp_path / missing[0]).unlink()
-    assert score_tree(LocalTree(str(tmp_path)), round_="2.0", missing=missing) == complete
+    assert score_path(str(tmp_path), round_="2.0", missing=missing) == complete
     names = (
         "minutes",
         "no_score_reason",

@@ -93,12 +93,26 @@ def test_a_whole_record(tmp_path: Path) -> None:
 
 def test_a_whole_run(tmp_path: Path) -> None:
     inner = line("train_samples", 0, 1_281_167) + evaluation(9, epoch_num=40) + line("seed", 0, 7)
-    entry(tmp_path, [*FIVE[:4], log(9, status="aborted", init=3, gbs=64, inner=inner)])
+    aborted = log(9, status="aborted", init=3, gbs=64, inner=inner)
+    entry(tmp_path, [*FIVE[:4], aborted])
     record, runs, findings = score_one(tmp_path)
     assert tuple(runs[4]) == COLUMNS["mlperf_runs"]
     assert tuple(runs[4].values()) == (
         *("2.0", f"{PLACE}/resnet", "result_4.txt", 9.0, "aborted", False, "its status is aborted"),
-        *(3.0, 64, 40.0, 40 * 1_281_167.0, None, 0.76, None, "7", 1, None, 8, None),
+        *(
+            3.0,
+            64,
+            40.0,
+            40 * 1_281_167.0,
+            None,
+            0.76,
+            None,
+            "7",
+            1,
+            None,
+            8,
+            hashlib.sha256(aborted).hexdigest(),
+        ),
         *(1, None, None, None, 0.0, "it has a single evaluation", None),
     )
     assert findings == [

@@ -411,10 +411,10 @@ def mlperf(
     """
     from ipu_results.ground.files import is_inside, write_atomically
     from ipu_results.ground.parallel import choose_workers, open_processes
+    from ipu_results.mlperf.archive import is_archive
     from ipu_results.mlperf.round import (
         entry_records,
         format_scores,
-        is_archive,
         run_records,
         score_path,
     )
@@ -435,9 +435,7 @@ def mlperf(
         open_processes(processes) as executor,
         common.show_progress("MB" if one_stream else "entries") as progress,
     ):
-        scored = score_path(
-            path, executor, digests=True, round_=round_, ruleset=ruleset, progress=progress
-        )
+        scored = score_path(path, executor, round_=round_, ruleset=ruleset, progress=progress)
     day = retrieved.date() if retrieved else None
     if runs:
         records = [record for entry in scored.entries for record in run_records(entry)]

@@ -55,9 +55,7 @@ def score_mlperf(
     for given, version in zip((round, ruleset), versions, strict=True):
         if given is not None and version is None:
             raise ValueError(f"round {given!r} is not a version such as 2.0")
-    scored = score_path(
-        os.fspath(path), executor, digests=True, round_=versions[0], ruleset=versions[1]
-    )
+    scored = score_path(os.fspath(path), executor, round_=versions[0], ruleset=versions[1])
     frame = build_score_frame("mlperf_entries", entry_records(scored.entries, versions[1]))
     frame.attrs["findings"] = [str(finding) for finding in scored.findings]
     return frame

@@ -28,7 +28,7 @@ def main() -> int:
     parser.add_argument("--ruleset", type=_parse_version, help="round whose rules hold")
     given = parser.parse_args()
     try:
-        scored = score_path(given.path, digests=True, round_=given.round, ruleset=given.ruleset)
+        scored = score_path(given.path, round_=given.round, ruleset=given.ruleset)
     except IpuResultsError as error:
         print(f"error: {error}", file=sys.stderr)
         return 1

@@ -17,7 +17,6 @@ import tarfile
 import zlib
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from fnmatch import fnmatchcase
 from functools import partial
 from gzip import GzipFile
 from typing import IO, Any, BinaryIO, cast
@@ -39,11 +38,12 @@ from ipu_results.ground.limits import (
     MAX_XZ_MEMORY,
 )
 from ipu_results.mlperf.entries import (
-    LOG_PATTERN,
-    POWER_FOLDER,
+    POWER_DEPTH,
     SCALING_FILE,
     FileFinding,
     Location,
+    is_log,
+    is_power_log,
     locate,
 )
 from ipu_results.mlperf.log import CHUNK, Log, read_log
@@ -53,7 +53,6 @@ from ipu_results.mlperf.tree import Listing
 BLOCK = 2**18
 MEGABYTE = 10**6
 SUFFIXES = (".tar", ".tar.gz", ".tgz", ".tar.xz", ".txz")
-LOG_DEPTH = 3  # names of a log's path behind `results`
 DECOMPRESS_ERRORS = (OSError, EOFError, lzma.LZMAError, zlib.error)
 TAR_ERRORS = (tarfile.TarError, ValueError, LookupError, OverflowError, RecursionError)
 
@@ -142,11 +141,12 @@ def _unpack_xz(file: IO[bytes]) -> Iterator[bytes]:
             packed = more.lstrip(b"\0")
 
 
-def has_archive_suffix(path: str) -> bool:
-    return path.lower().endswith(SUFFIXES)
+def is_archive(path: str) -> bool:
+    """Return whether `path` is read as one stream."""
+    return path.lower().endswith(SUFFIXES) and not os.path.isdir(path)
 
 
-def read_archive(path: str, *, digests: bool, progress: Progress) -> ArchiveContents:
+def read_archive(path: str, progress: Progress) -> ArchiveContents:
     """Read what an archive holds of a round. `progress` counts megabytes of the archive.
 
     Raises UnrecognisedDocumentError for a file that cannot be opened, DocumentTooLargeError for a
@@ -159,7 +159,7 @@ def read_archive(path: str, *, digests: bool, progress: Progress) -> ArchiveCont
             f"cannot be opened: {error.strerror or error}", document=path
         ) from error
     with file:
-        contents = ArchiveContents(digests)
+        contents = ArchiveContents(os.path.basename(path))
         try:
             # referenced until the file is closed, which it would close first
             stream = CappedStream(file)
@@ -236,8 +236,8 @@ class ArchiveContents:
     when unpacked.
     """
 
-    def __init__(self, digests: bool) -> None:
-        self.digests = digests
+    def __init__(self, name: str) -> None:
+        self.name = name
         self.paths: set[str] = set()
         self.logs: dict[str, Log] = {}
         self.small: dict[str, bytes | DocumentError] = {}
@@ -259,6 +259,9 @@ class ArchiveContents:
         if data is None and path in self.links:
             raise DamagedDocumentError("is a link to a file that is not read")
         return data
+
+    def chunks(self, path: str) -> Iterator[bytes]:
+        yield self.small_file(path) or b""
 
     def log(self, path: str) -> Log:
         """Return a log; a link to a log that was read is that log, as in the folder."""
@@ -296,13 +299,13 @@ class ArchiveContents:
         self, path: str, location: Location, tar: tarfile.TarFile, member: tarfile.TarInfo
     ) -> None:
         names = location.names
-        if not path.endswith(".txt") or (names[2:3] == (POWER_FOLDER,) and len(names) == 5):
+        if not path.endswith(".txt") or is_power_log(names):
             self.small[path] = _read_small(tar, member)
-        elif fnmatchcase(names[-1], LOG_PATTERN) and len(names) == LOG_DEPTH:
+        elif is_log(names):
             # The holes of a sparse file take no room in the archive, so no cap on its bytes would
             # stop it.
             sparse = Log(problem="is a sparse file; not read") if member.issparse() else None
-            self.logs[path] = sparse or read_log(_chunks(tar, member), digest=self.digests)
+            self.logs[path] = sparse or read_log(_chunks(tar, member))
 
     def _forget(self, path: str) -> None:
         if path in self.paths or path in self.small or path in self.links:
@@ -319,7 +322,7 @@ def _is_read(location: Location) -> bool:
     names = location.names
     if location.part != "results" or names[2:] == (SCALING_FILE,):
         return True
-    return names[-1].endswith(".txt") and (len(names) < 5 or names[2] == POWER_FOLDER)
+    return names[-1].endswith(".txt") and (len(names) < POWER_DEPTH or is_power_log(names))
 
 
 def _link_target(path: str, member: tarfile.TarInfo) -> str:

@@ -148,7 +148,8 @@ UNSAFE_PARTS = frozenset({"", ".", ".."})
 # submitter on.
 FOLDER_DEPTHS = (("results", 4), ("results", 3), ("results", 2), ("systems", 2))
 FILE_DEPTHS = (("results", 5), ("systems", 3), ("results", 7), ("results", 6), ("results", 4))
-POWER_FOLDER, POWER_DEPTH = "power", 3
+POWER_FOLDER = "power"
+LOG_DEPTH, POWER_DEPTH = 3, 5  # names of a path behind `results`
 OTHER_SUITE = "is refused: it holds {} results; only MLPerf Training is scored"
 NO_ROUND = "names no round; pass one with --round"
 
@@ -231,12 +232,28 @@ class Location(NamedTuple):
 
 
 @dataclass
-class _RoundFolder:
-    """What the paths of one round's folder hold; systems are (submitter, system)."""
+class _Files:
+    """The files of one benchmark's folder, as `Entry` has them."""
 
-    logs: dict[tuple[str, str, str], list[str]] = field(default_factory=dict)
-    missing: dict[tuple[str, str, str], list[str]] = field(default_factory=dict)
-    power: dict[tuple[str, str, str], list[str]] = field(default_factory=dict)
+    logs: list[str] = field(default_factory=list)
+    missing: list[str] = field(default_factory=list)
+    power: list[str] = field(default_factory=list)
+
+    def add(self, names: tuple[str, ...], is_missing: bool) -> None:
+        """Add a file, by its names behind `results`."""
+        if is_log(names):
+            (self.missing if is_missing else self.logs).append(names[2])
+        elif is_power_log(names):
+            self.power.append("/".join(names[3:]))
+
+
+@dataclass
+class _RoundFolder:
+    """What the paths of one round's folder hold: of benchmarks, which are (submitter, system,
+    benchmark), and of systems, which are (submitter, system).
+    """
+
+    benchmarks: dict[tuple[str, str, str], _Files] = field(default_factory=dict)
     astray: dict[tuple[str, str], list[str]] = field(default_factory=dict)
     systems: set[tuple[str, str]] = field(default_factory=set)
     described: set[tuple[str, str]] = field(default_factory=set)
@@ -247,23 +264,27 @@ class _RoundFolder:
             self.described.update((submitter, name.removesuffix(".json")) for name in names)
         elif names:
             self.systems.add((submitter, names[0]))
-            if len(names) > 1 and (is_folder or len(names) > 2):
-                self._add_logs((submitter, names[0], names[1]), names[2:], is_folder, is_missing)
-            elif len(names) == 2 and fnmatchcase(names[1], LOG_PATTERN):
-                self.astray.setdefault((submitter, names[0]), []).append(names[1])
+            if len(names) > 2 or (is_folder and len(names) == 2):
+                files = self.benchmarks.setdefault((submitter, names[0], names[1]), _Files())
+                files.add(names, is_missing)
+            if not is_folder and is_astray(names):
+                self.astray.setdefault((submitter, names[0]), []).append("/".join(names[1:]))
 
-    def _add_logs(
-        self, key: tuple[str, str, str], names: tuple[str, ...], is_folder: bool, is_missing: bool
-    ) -> None:
-        logs = self.logs.setdefault(key, [])
-        if is_folder or not names:
-            return
-        if len(names) == 1 and fnmatchcase(names[0], LOG_PATTERN):
-            (self.missing.setdefault(key, []) if is_missing else logs).append(names[0])
-        elif names[0] == POWER_FOLDER and len(names) == POWER_DEPTH:
-            self.power.setdefault(key, []).append("/".join(names[1:]))
-        elif len(names) > 1 and fnmatchcase(names[-1], LOG_PATTERN):
-            self.astray.setdefault(key[:2], []).append("/".join((key[2], *names)))
+
+def is_log(names: tuple[str, ...]) -> bool:
+    """Return whether a file behind `results` is the log of a run."""
+    return len(names) == LOG_DEPTH and fnmatchcase(names[-1], LOG_PATTERN)
+
+
+def is_astray(names: tuple[str, ...]) -> bool:
+    """Return whether a file behind `results` is named like a log but not where logs are."""
+    is_placed = len(names) == LOG_DEPTH or is_power_log(names)
+    return not is_placed and fnmatchcase(names[-1], LOG_PATTERN)
+
+
+def is_power_log(names: tuple[str, ...]) -> bool:
+    """Return whether a file behind `results` is in the folder of a run's power logs."""
+    return len(names) == POWER_DEPTH and names[2] == POWER_FOLDER
 
 
 def find_entries(
@@ -278,23 +299,23 @@ def find_entries(
     absent = frozenset(missing)
     ordered = sorted({*paths, *absent})
     unsafe = [path for path in ordered if UNSAFE_PARTS & set(path.rstrip("/").split("/"))]
-    locations = [location for path in ordered if (location := locate(path))]
-    folders = {root: _RoundFolder() for root in _find_roots(locations)}
-    for location in locations:
+    locations = {path: location for path in ordered if (location := locate(path))}
+    folders = {root: _RoundFolder() for root in _find_roots(locations.values())}
+    for path, location in locations.items():
         if location.root in folders:
-            path = "/".join((*location.root, location.submitter, location.part, *location.names))
             folders[location.root].add(location, path in absent)
     entries: list[Entry] = []
     findings = [FileFinding(path, "is not a plain relative path; ignored") for path in unsafe]
     for root, folder in folders.items():
         round_folder = "/".join(root)
         round_ = rules.find_round((*root, name))
-        is_scored, message = _check_round(round_folder or name, round_, folder, rules)
-        if message:
+        suite = _find_other_suite(round_folder or name, folder, rules)
+        if message := OTHER_SUITE.format(suite) if suite else _check_round(round_, rules):
             findings.append(FileFinding(round_folder or name or ".", message))
-        if is_scored:
+        if not suite:
             entries += _list_entries(round_folder, round_, folder, rules)
-            findings += _find_gaps(round_folder, folder, rules)
+            gaps = _find_gaps(folder, rules)
+            findings += [FileFinding(_join(round_folder, path), gap) for path, gap in gaps]
     return RoundInventory(tuple(sorted(entries, key=_entry_key)), tuple(findings))
 
 
@@ -337,25 +358,22 @@ def _find_roots(locations: Iterable[Location]) -> list[tuple[str, ...]]:
     return sorted(roots)
 
 
-def _check_round(
-    name: str, round_: str | None, folder: _RoundFolder, rules: Rules
-) -> tuple[bool, str | None]:
-    """Return whether a round is scored, and what there is to note about it."""
-    if suite := _find_other_suite(name, folder, rules):
-        return False, OTHER_SUITE.format(suite)
+def _check_round(round_: str | None, rules: Rules) -> str | None:
+    """Return what there is to note about a round."""
     if round_ is None:
-        return True, NO_ROUND
+        return NO_ROUND
     if round_ not in rules.rounds:
-        return True, f"round {round_} is later than v{rules.rounds[-1]}, the last known round"
-    return True, None
+        return f"round {round_} is later than v{rules.rounds[-1]}, the last known round"
+    return None
 
 
 def _find_other_suite(name: str, folder: _RoundFolder, rules: Rules) -> str | None:
     """Return the MLPerf suite of a round that is not of MLPerf Training, by its benchmarks or else
     by its name.
     """
-    by_benchmark = rules.find_other_suite(benchmark for _, _, benchmark in folder.logs)
-    if by_benchmark or any(benchmark in rules.benchmarks for _, _, benchmark in folder.logs):
+    benchmarks = {benchmark for _, _, benchmark in folder.benchmarks}
+    by_benchmark = rules.find_other_suite(benchmarks)
+    if by_benchmark or benchmarks & rules.benchmarks.keys():
         return by_benchmark
     words = set(re.split(r"[^a-z]+", name.lower()))
     return next((suite for suite in rules.other_suites if suite.split()[-1].lower() in words), None)
@@ -367,50 +385,37 @@ def _list_entries(
     """Yield an entry for each folder with logs, and for one named like a benchmark even where its
     logs are missing.
     """
-    for (submitter, system, benchmark), logs in folder.logs.items():
-        key = (submitter, system, benchmark)
-        missing, power = (
-            tuple(sorted(by_entry.get(key, ()))) for by_entry in (folder.missing, folder.power)
-        )
-        if logs or missing or benchmark in rules.benchmarks:
+    for key, files in folder.benchmarks.items():
+        if _is_entry(key, files, rules):
             yield Entry(
                 round_folder,
                 round_,
-                submitter,
-                system,
-                benchmark,
-                tuple(sorted(logs)),
-                missing,
-                power,
+                *key,
+                logs=tuple(files.logs),
+                missing=tuple(files.missing),
+                power=tuple(files.power),
             )
 
 
-def _find_gaps(round_folder: str, folder: _RoundFolder, rules: Rules) -> Iterable[FileFinding]:
-    """Yield a finding for each folder and system without an entry."""
-    for (submitter, system, benchmark), logs in sorted(folder.logs.items()):
-        is_entry = (
-            logs
-            or folder.missing.get((submitter, system, benchmark))
-            or benchmark in rules.benchmarks
-        )
-        if not is_entry:
-            path = _join(round_folder, f"{submitter}/results/{system}/{benchmark}")
-            yield FileFinding(path, f"has no {LOG_PATTERN} and is not a known benchmark; ignored")
+def _is_entry(key: tuple[str, str, str], files: _Files, rules: Rules) -> bool:
+    return bool(files.logs or files.missing) or key[-1] in rules.benchmarks
+
+
+def _find_gaps(folder: _RoundFolder, rules: Rules) -> Iterable[tuple[str, str]]:
+    """Yield path and finding for each folder and system without an entry."""
+    for key, files in sorted(folder.benchmarks.items(), key=lambda item: item[0]):
+        if not _is_entry(key, files, rules):
+            submitter, system, benchmark = key
+            message = f"has no {LOG_PATTERN} and is not a known benchmark; ignored"
+            yield f"{submitter}/results/{system}/{benchmark}", message
     for (submitter, system), names in sorted(folder.astray.items()):
-        path = _join(round_folder, f"{submitter}/results/{system}")
-        yield FileFinding(
-            path, f"{len(names)} logs are not directly in a benchmark's folder; ignored: {names[0]}"
-        )
-    with_entries = {(submitter, system) for submitter, system, _ in folder.logs}
+        message = f"{len(names)} logs are not directly in a benchmark's folder; ignored: {names[0]}"
+        yield f"{submitter}/results/{system}", message
+    with_entries = {(submitter, system) for submitter, system, _ in folder.benchmarks}
     for submitter, system in sorted(folder.systems - with_entries - folder.astray.keys()):
-        yield FileFinding(
-            _join(round_folder, f"{submitter}/results/{system}"), "has no benchmark folder"
-        )
+        yield f"{submitter}/results/{system}", "has no benchmark folder"
     for submitter, system in sorted(folder.described - folder.systems):
-        yield FileFinding(
-            _join(round_folder, f"{submitter}/systems/{system}.json"),
-            "describes a system without results",
-        )
+        yield f"{submitter}/systems/{system}.json", "describes a system without results"
 
 
 def _entry_key(entry: Entry) -> tuple[tuple[int, ...], str, str, str, str]:

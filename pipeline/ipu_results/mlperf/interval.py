@@ -36,10 +36,12 @@ MAX_STEPS = 100
 DIGITS = (
     9  # of an end, relative to its score: exp and sums have other last bits on other processors
 )
+NO_POOL = (0.0, 0.0, 0, 0)
 TINY = 1e-300  # keeps a division by a spread of zero from a warning
 
 Numbers = npt.NDArray[np.float64]
 Integers = npt.NDArray[np.int64]
+Flags = npt.NDArray[np.bool_]
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,10 +59,6 @@ class Runs:
     low: Integers
     high: Integers
     reference: Numbers
-
-    def select(self, rows: Any) -> Runs:
-        """Return the runs of some entries."""
-        return Runs(*(getattr(self, name)[rows] for name in self.__slots__))
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,8 +90,7 @@ class Estimates:
     reference: Numbers
     speed: Error
     convergence: Error
-    has_counts: npt.NDArray[np.bool_]
-    is_pooled: npt.NDArray[np.bool_]
+    methods: Sequence[str]
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,20 +113,13 @@ def make_runs(
     An entry whose distinct runs are too few to leave any out keeps them all.
     """
     n = np.array([len(values) for values in minutes], dtype=np.int64)
-    low, high = np.array(dropped, dtype=np.int64).reshape(-1, 2).T
-    too_few = low + high >= n
+    ends = np.array(dropped, dtype=np.int64).reshape(-1, 2).T
+    low, high = np.where(ends.sum(axis=0) >= n, 0, ends)
     filled = [np.full((len(minutes), n.max(initial=1)), np.nan) for _ in range(2)]
     for table, rows in zip(filled, (minutes, counts), strict=True):
         for row, values in enumerate(rows):
             table[row, : len(values)] = values
-    runs = Runs(
-        filled[0],
-        filled[1],
-        n,
-        np.where(too_few, 0, low),
-        np.where(too_few, 0, high),
-        np.zeros(len(n)),
-    )
+    runs = Runs(filled[0], filled[1], n, low, high, np.zeros(len(n)))
     own = average(filled[1], runs)
     return replace(
         runs, reference=np.where(np.isnan(own), 0, np.array(ratios, dtype=np.float64) * own)
@@ -183,8 +173,7 @@ def estimate_intervals(runs: Runs, groups: Sequence[Sequence[Hashable]]) -> Inte
     # Zou and Donner (2008): each limit of a product from the distances of its factors' own limits.
     low = np.maximum(1 - np.hypot(lower, speed_arm), 0)
     high = 1 + np.hypot(upper, speed_arm)
-    methods = np.where(parts.has_counts, np.where(parts.is_pooled, GROUP, ALONE), OWN)
-    return Intervals(np.round(low, DIGITS), np.round(high, DIGITS), methods.tolist())
+    return Intervals(np.round(low, DIGITS), np.round(high, DIGITS), parts.methods)
 
 
 def estimate_parts(runs: Runs, groups: Sequence[Sequence[Hashable]]) -> Estimates:
@@ -204,25 +193,25 @@ def estimate_parts(runs: Runs, groups: Sequence[Sequence[Hashable]]) -> Estimate
     reference = runs.reference / mean
     convergence, is_pooled = _estimate_convergence(counts / mean[:, None], runs, groups, has_counts)
     scores = minutes * np.maximum(reference, 1)
-    return Estimates(scores, reference, speed, convergence, has_counts, is_pooled)
+    methods = np.where(has_counts, np.where(is_pooled, GROUP, ALONE), OWN)
+    return Estimates(scores, reference, speed, convergence, methods.tolist())
 
 
 def _estimate_convergence(
     counts: Numbers,
     runs: Runs,
     groups: Sequence[Sequence[Hashable]],
-    has_counts: npt.NDArray[np.bool_],
-) -> tuple[Error, npt.NDArray[np.bool_]]:
+    has_counts: Flags,
+) -> tuple[Error, Flags]:
     """Return the errors of the mean of relative counts, and whether others have a say."""
     plain, yuen = estimate_errors(counts, runs)
     own_df = runs.n - 1
     kept_df = runs.n - runs.low - runs.high - 1
     pools = _pool(plain**2 * runs.n, yuen**2 * runs.n, own_df, kept_df, groups, has_counts)
-    names = [next((name for name in of_entry if name in pools), None) for of_entry in groups]
     pooled = np.array(
-        [pools[name] if name is not None else (0, 0, 0, 0) for name in names]
+        [next((pools[name] for name in names if name in pools), NO_POOL) for names in groups]
     ).reshape(-1, 4)
-    is_pooled = np.array([name is not None for name in names], dtype=bool) & has_counts
+    is_pooled = has_counts & (pooled[:, 2] > 0)
     variance, yuen_variance = (pooled[:, column] / runs.n for column in (0, 1))
     weight = np.where(is_pooled, GROUP_WEIGHT, 0)
     error = Error(
@@ -240,7 +229,7 @@ def _pool(
     own_df: Integers,
     kept_df: Integers,
     groups: Sequence[Sequence[Hashable]],
-    has_counts: npt.NDArray[np.bool_],
+    has_counts: Flags,
 ) -> Mapping[Hashable, tuple[float, float, int, int]]:
     """Pool the variances of one run within the entries of each group that has MIN_GROUP_DF: two
     kinds, and their df.
@@ -319,12 +308,8 @@ def compute_two_sided_p(t: Any, df: int) -> Any:
     is_odd = df % 2
     term = cosine if is_odd else np.ones_like(cosine)
     total = np.zeros_like(cosine) if df == 1 else term
-    for step in range(1, (df - 1) // 2 if is_odd else df // 2):
-        term = (
-            term
-            * cosine**2
-            * ((2 * step) / (2 * step + 1) if is_odd else (2 * step - 1) / (2 * step))
-        )
+    for n in range(2 + is_odd, df - 1, 2):
+        term = term * cosine**2 * ((n - 1) / n)
         total = total + term
     within = 2 / math.pi * (angle + sine * total) if is_odd else sine * total
     return np.maximum(1 - within, 0)

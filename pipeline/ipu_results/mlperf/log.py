@@ -14,11 +14,12 @@ from collections import Counter, deque
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, TypeGuard
 
 import msgspec
 
 from ipu_results.ground.limits import MAX_EVALUATION, MAX_EVALUATIONS, MAX_LOG_LINE
+from ipu_results.ground.physics import SECONDS_PER_MINUTE
 
 MARK = b":::MLLOG "
 ANY_MARK = b":::ML"
@@ -47,31 +48,15 @@ class LogLine(msgspec.Struct):
     time_ms: float
 
 
-class EvaluationLine(msgspec.Struct):
-    """What an evaluation has."""
-
-    value: Any = None
-    metadata: Any = None
-
-
 decode_line = msgspec.json.Decoder(LogLine).decode
-decode_evaluation = msgspec.json.Decoder(EvaluationLine).decode
 DECODE_ERRORS = (msgspec.MsgspecError, UnicodeDecodeError, RecursionError)
 EVALUATION_KEYS = ("eval_accuracy", "eval_error")
-PLANNED_STEPS = "opt_learning_rate_training_steps"
-NUMBER_KEYS = ("train_samples", PLANNED_STEPS)
+# the field of `Log` that has the value of a key, a number or a text
+NUMBERS = {"train_samples": "train_samples", "opt_learning_rate_training_steps": "planned_steps"}
+TEXTS = {"submission_benchmark": "benchmark", "submission_division": "division"}
 TIME_KEYS = ("run_start", "run_stop", "init_start", "init_stop")
-BENCHMARK, DIVISION = "submission_benchmark", "submission_division"
 # the others are not read
-KEYS = {
-    *TIME_KEYS,
-    *EVALUATION_KEYS,
-    *NUMBER_KEYS,
-    "global_batch_size",
-    "seed",
-    BENCHMARK,
-    DIVISION,
-}
+KEYS = {*TIME_KEYS, *EVALUATION_KEYS, *NUMBERS, *TEXTS, "global_batch_size", "seed"}
 # 2001 to 5138 in seconds; in milliseconds the first three years of the clock
 SECONDS_FROM, SECONDS_TO = 1e9, 1e11
 
@@ -94,6 +79,17 @@ class Evaluation:
 
 
 @dataclass(frozen=True, slots=True)
+class RunPower:
+    """Mean power of the nodes and switches of one run, in watts; None where `problem` says why."""
+
+    watts: float | None = None
+    problem: str | None = None
+
+
+NO_POWER = RunPower()
+
+
+@dataclass(frozen=True, slots=True)
 class Log:
     """The content of one log, minutes and milliseconds as logged; None for what it lacks.
 
@@ -103,7 +99,7 @@ class Log:
     `benchmark` and `division` are those that the log names, which are compared with its folder and
     its system. `syntax` is the round of a log of v0.5 or v0.6.
     `problem` is why the log cannot be scored whatever its status; `findings` are notes that do not
-    matter to the score.
+    matter to the score. `power` is from the power logs beside it.
     """
 
     lines: int = 0
@@ -124,13 +120,21 @@ class Log:
     problem: str | None = None
     findings: tuple[str, ...] = ()
     sha256: str | None = None
+    power: RunPower = NO_POWER
+
+    @property
+    def energy_j(self) -> float | None:
+        """The energy in joules, None without power."""
+        if self.power.watts is None or self.minutes is None:
+            return None
+        return self.power.watts * (self.minutes * SECONDS_PER_MINUTE)
 
 
-def read_log(chunks: Iterable[bytes], *, digest: bool = False) -> Log:
+def read_log(chunks: Iterable[bytes]) -> Log:
     """Read the bytes of one log, whatever they are; a file that cannot be read makes a log with a
     problem.
 
-    `digest` adds the sha256 of the bytes, unless reading stopped before their end.
+    It has no sha256 where reading stopped before the end of the bytes.
     """
     reader = _Reader()
     sha256 = hashlib.sha256()
@@ -141,13 +145,18 @@ def read_log(chunks: Iterable[bytes], *, digest: bool = False) -> Log:
             yield chunk
 
     try:
-        for number, block in split_blocks(hash_chunks() if digest else chunks):
+        for number, block in split_blocks(hash_chunks()):
             reader.read_block(number, block)
     except LineTooLongError as error:
         return Log(lines=reader.lines, problem=str(error))
     except OSError as error:
-        return Log(problem=f"cannot be read: {error.strerror or error}")
-    return replace(reader.log(), sha256=sha256.hexdigest() if digest else None)
+        return Log(problem=f"cannot be read: {describe_error(error)}")
+    return replace(reader.log(), sha256=sha256.hexdigest())
+
+
+def describe_error(error: Exception) -> str:
+    """Describe an error, without the path that an OSError adds."""
+    return getattr(error, "strerror", None) or str(error)
 
 
 def split_blocks(chunks: Iterable[bytes]) -> Iterator[tuple[int, bytes]]:
@@ -257,11 +266,10 @@ class _Reader:
         self.syntax: str | None = None
         self.status: str | None = None
         self.times: dict[str, float] = {}
-        self.numbers: dict[str, float | None] = {}
+        self.fields: dict[str, Any] = {}
         self.batch_sizes: set[float | None] = set()
         self.seeds: dict[bytes, None] = {}
         self.marks: Counter[str] = Counter()
-        self.named_as: dict[str, str] = {}
         self.evaluations: deque[tuple[bool, float, bytes]] = deque(maxlen=MAX_EVALUATIONS)
 
     def read_block(self, number: int, block: bytes) -> None:
@@ -288,20 +296,19 @@ class _Reader:
         if key in EVALUATION_KEYS:
             if len(text) <= MAX_EVALUATION:
                 self.evaluations.append(("run_stop" not in self.times, time_ms, text))
-        elif key == "init_start":
-            self.times[key] = min(time_ms, self.times.get(key, time_ms))
-        elif key == "init_stop":
-            self.times[key] = max(time_ms, self.times.get(key, time_ms))
+        elif key in {"init_start", "init_stop"}:
+            choose = min if key == "init_start" else max
+            self.times[key] = choose(time_ms, self.times.get(key, time_ms))
         elif key == "seed":
             if match := SEED.search(text):
                 self.seeds[match[1]] = None
         elif key == "global_batch_size":
             self.batch_sizes.add(_parse_number(parse_object(text).get("value")))
-        elif key in NUMBER_KEYS:
-            self.numbers[key] = _parse_number(parse_object(text).get("value"))
-        elif key in {BENCHMARK, DIVISION}:
+        elif key in NUMBERS:
+            self.fields[NUMBERS[key]] = _parse_number(parse_object(text).get("value"))
+        elif key in TEXTS:
             if isinstance(name := parse_object(text).get("value"), str):
-                self.named_as[key] = name
+                self.fields[TEXTS[key]] = name
         else:
             self.marks[key] += 1
             if "run_stop" not in self.times:  # of several ends of a run the first one counts
@@ -315,18 +322,15 @@ class _Reader:
             minutes=self._measure_minutes("run_start", "run_stop"),
             init_minutes=self._measure_minutes("init_start", "init_stop"),
             global_batch_size=_to_count(*self.batch_sizes) if len(self.batch_sizes) == 1 else None,
-            train_samples=self.numbers.get("train_samples"),
-            planned_steps=self.numbers.get(PLANNED_STEPS),
             evaluations=self._select_evaluations(),
             seed=next((seed.decode("ascii", "backslashreplace") for seed in self.seeds), None),
             seeds=len(self.seeds),
             start_ms=self.times.get("run_start"),
             stop_ms=self.times.get("run_stop"),
-            benchmark=self.named_as.get(BENCHMARK),
-            division=self.named_as.get(DIVISION),
             syntax=self.syntax,
             problem=self._describe_problem(),
             findings=tuple(self._list_findings()),
+            **self.fields,
         )
 
     def _list_findings(self) -> Iterator[str]:
@@ -378,9 +382,13 @@ def _parse_status(fields: Mapping[str, Any]) -> str | None:
     return status if status is None or isinstance(status, str) else json.dumps(status)
 
 
+def is_number(value: Any) -> TypeGuard[float]:
+    """Return whether a value of JSON is a number."""
+    return isinstance(value, (int, float)) and not isinstance(value, bool)
+
+
 def _parse_number(value: Any) -> float | None:
-    is_number = isinstance(value, (int, float)) and not isinstance(value, bool)
-    return value if is_number and abs(value) < MAX_NUMBER else None
+    return value if is_number(value) and abs(value) < MAX_NUMBER else None
 
 
 def _to_count(value: float | None) -> int | None:
@@ -389,20 +397,15 @@ def _to_count(value: float | None) -> int | None:
 
 def _parse_evaluation(text: bytes, time_ms: float) -> Evaluation | None:
     try:
-        line = decode_evaluation(text)
-    except DECODE_ERRORS:
-        try:
-            fields = parse_object(text)
-        except ValueError:
-            return None
-        line = EvaluationLine(fields.get("value"), fields.get("metadata"))
-    if not isinstance(line.metadata, dict):
+        fields = parse_object(text)
+    except ValueError:
         return None
-    metadata = line.metadata
-    metric = line.metadata.get("metric")
+    metadata = fields.get("metadata")
+    if not isinstance(metadata, dict):
+        return None
+    metric = metadata.get("metric")
     for name, unit in (PROGRESS if metric is None else STEPS_FIRST).items():
         if (count := _parse_number(metadata.get(name))) is not None:
-            return Evaluation(
-                metric if isinstance(metric, str) else None, line.value, unit, float(count), time_ms
-            )
+            given = metric if isinstance(metric, str) else None
+            return Evaluation(given, fields.get("value"), unit, float(count), time_ms)
     return None

@@ -9,22 +9,20 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
 from typing import Any
 
-from ipu_results.mlperf.log import extract_marked, parse_object, split_blocks
+from ipu_results.mlperf.log import (
+    RunPower,
+    describe_error,
+    extract_marked,
+    is_number,
+    parse_object,
+    split_blocks,
+)
 
 NODE, SWITCH = "node_", "sw_"
 START, STOP, READING = "power_measurement_start", "power_measurement_stop", "power_reading"
 EFFICIENCY, ESTIMATE = "conversion_eff", "interconnect_power_est"
-
-
-@dataclass(frozen=True, slots=True)
-class RunPower:
-    """Mean power of the nodes and switches of one run, in watts; None where `problem` says why."""
-
-    watts: float | None = None
-    problem: str | None = None
 
 
 def read_power(files: Iterable[tuple[str, Iterable[bytes]]]) -> RunPower:
@@ -34,14 +32,14 @@ def read_power(files: Iterable[tuple[str, Iterable[bytes]]]) -> RunPower:
     total = 0.0
     nodes = 0
     for name, chunks in files:
-        if not name.startswith((NODE, SWITCH)):
-            continue
-        nodes += name.startswith(NODE)
         try:
-            total += measure_node(chunks) if name.startswith(NODE) else estimate_switch(chunks)
+            if name.startswith(NODE):
+                nodes += 1
+                total += measure_node(chunks)
+            elif name.startswith(SWITCH):
+                total += estimate_switch(chunks)
         except (OSError, ValueError) as error:
-            reason = getattr(error, "strerror", None) or str(error)
-            return RunPower(problem=f"{name}: {reason}")
+            return RunPower(problem=f"{name}: {describe_error(error)}")
     return RunPower(total) if nodes else RunPower(problem="has no power log of a node")
 
 
@@ -99,6 +97,6 @@ def _read_lines(chunks: Iterable[bytes]) -> Iterator[tuple[float, str, Any]]:
 
 
 def _to_number(value: Any, name: str) -> float:
-    if isinstance(value, bool) or not isinstance(value, (int, float)) or not math.isfinite(value):
+    if not is_number(value) or not math.isfinite(value):
         raise ValueError(f"{name} is not a number: {str(value)[:40]!r}")
     return float(value)

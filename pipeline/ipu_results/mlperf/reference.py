@@ -17,7 +17,7 @@ from typing import NamedTuple
 from ipu_results.ground.files import find_folder
 
 FILE = find_folder("_reference", "raw/mlperf") / "rcp.csv"
-EXACT, INTERPOLATED, SMALLEST = METHODS = ("exact", "interpolated", "smallest")
+EXACT, INTERPOLATED, SMALLEST = ("exact", "interpolated", "smallest")
 
 
 class ReferencePoint(NamedTuple):

@@ -7,14 +7,13 @@ imports this module: what it does not need, such as pandas, is imported where it
 
 from __future__ import annotations
 
-import os
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import Executor
 from contextlib import closing
 from dataclasses import asdict, dataclass, replace
 from datetime import date
-from functools import partial
 from io import BytesIO
+from itertools import chain
 from pathlib import PurePosixPath
 from typing import TYPE_CHECKING, Any
 
@@ -22,7 +21,7 @@ from ipu_results.errors import DocumentError, UnrecognisedDocumentError
 from ipu_results.ground.files import load_schema_file
 from ipu_results.ground.parallel import run_tasks
 from ipu_results.ground.text import escape_unprintable, format_json, format_records
-from ipu_results.mlperf.archive import Progress, has_archive_suffix, read_archive
+from ipu_results.mlperf.archive import ArchiveContents, Progress, is_archive, read_archive
 from ipu_results.mlperf.entries import (
     NO_ROUND,
     OTHER_SUITE,
@@ -34,8 +33,8 @@ from ipu_results.mlperf.entries import (
     find_entries,
     read_system,
 )
-from ipu_results.mlperf.log import Log, read_log
-from ipu_results.mlperf.power import RunPower, read_power
+from ipu_results.mlperf.log import Log, RunPower, describe_error
+from ipu_results.mlperf.power import read_power
 from ipu_results.mlperf.rules import (
     BETWEEN_FINDINGS,
     NOT_VERIFIED,
@@ -52,7 +51,7 @@ from ipu_results.mlperf.score import (
     score_entry,
     select_used,
 )
-from ipu_results.mlperf.tree import Listing, LocalTree, find_tree, read_small_file
+from ipu_results.mlperf.tree import LocalTree, find_tree
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -60,16 +59,14 @@ if TYPE_CHECKING:
     from ipu_results.schema import Table
 
 Logs = Mapping[str, Log]  # by file name
-Powers = Mapping[str, RunPower]  # by file name of the log
 
 
 @dataclass(frozen=True, slots=True)
 class EntryTask:
     """The logs of one entry, for a worker, with what else is in its folder and about its system."""
 
-    tree: LocalTree
+    tree: LocalTree | ArchiveContents
     entry: Entry
-    digests: bool
 
     def name(self) -> str:
         return self.entry.full_path
@@ -83,95 +80,54 @@ class ScoredRound:
     findings: tuple[FileFinding, ...]
 
 
-def is_archive(path: str) -> bool:
-    """Return whether `path` is read as one stream."""
-    return has_archive_suffix(path) and not os.path.isdir(path)
+def _ignore_progress(_: int, __: int) -> None:
+    pass
 
 
 def score_path(
     path: str,
     executor: Executor | None = None,
     *,
-    digests: bool = False,
     round_: str | None = None,
     ruleset: str | None = None,
     missing: Iterable[str] = (),
-    progress: Progress = lambda *_: None,
+    progress: Progress = _ignore_progress,
 ) -> ScoredRound:
     """Score every entry under a folder, or in a tar archive, which is read in one pass and
     without `executor`, the workers that read logs: this process does where there is none.
 
     `round_` is the round of a checkout whose name has none, `ruleset` the round whose rules hold
-    where it is not the entry's own, `digests` adds the sha256 of each log,
-    `progress` counts entries or megabytes of an archive. `missing` are logs that are left out as if
-    their content were absent; an entry with such a log has no score. Raises
-    UnrecognisedDocumentError without any entry, DocumentTooLargeError and DamagedDocumentError for
-    an archive, and what `run_tasks` raises.
+    where it is not the entry's own. `progress` counts entries, or megabytes of an archive.
+    `missing` are logs that are left out as if their content were absent; an entry with such a log
+    has no score. Raises UnrecognisedDocumentError without any entry, DocumentTooLargeError and
+    DamagedDocumentError for an archive, and what `run_tasks` raises.
     """
-    if not is_archive(path):
-        return score_tree(
-            find_tree(path),
-            executor,
-            digests=digests,
-            round_=round_,
-            ruleset=ruleset,
-            missing=missing,
-            progress=progress,
-        )
-    contents = read_archive(path, digests=digests, progress=progress)
     rules = load_rules(ruleset)
-    name = round_ or PurePosixPath(path).name
-    inventory = take_inventory(contents.listing(), rules, name, missing)
-
-    def read_whole(member: str) -> Iterator[bytes]:
-        yield contents.small_file(member) or b""
-
-    scored = []
-    for entry in inventory.entries:
-        logs = {log: contents.log(f"{entry.full_path}/{log}") for log in entry.logs}
-        powers = _read_powers(entry, read_whole)
-        scored.append(_score(entry, logs, powers, contents.small_file, rules))
-    return _collect(inventory, scored)
-
-
-def score_tree(
-    tree: LocalTree,
-    executor: Executor | None = None,
-    *,
-    digests: bool = False,
-    round_: str | None = None,
-    ruleset: str | None = None,
-    missing: Iterable[str] = (),
-    progress: Progress = lambda *_: None,
-) -> ScoredRound:
-    """Score every entry under `tree`, as `score_path` does."""
-    rules = load_rules(ruleset)
-    name = round_ or tree.name
-    if tree.logs:
-        if suite := rules.find_other_suite([tree.part]):
-            raise UnrecognisedDocumentError(OTHER_SUITE.format(suite), document=tree.part)
-        round_ = rules.find_round([name])
-        entry = Entry("", round_, "", "", tree.part, tree.logs, loose=tree.part)
-        unnamed = () if entry.round else (FileFinding(tree.part, NO_ROUND),)
-        inventory = RoundInventory((entry,), unnamed)
+    tree: LocalTree | ArchiveContents
+    if is_archive(path):
+        tree = read_archive(path, progress)
+        executor, progress = None, _ignore_progress
     else:
-        inventory = take_inventory(tree.listing(), rules, name, missing)
-    tasks = [EntryTask(tree, entry, digests) for entry in inventory.entries]
+        tree = find_tree(path)
+    inventory = take_inventory(tree, rules, round_ or tree.name, missing)
+    tasks = [EntryTask(tree, entry) for entry in inventory.entries]
     scored: dict[Entry, ScoredEntry] = {}
-    small_file = partial(read_small_file, tree)
     read = read_entry if executor is None else read_sent_entry
     with closing(run_tasks(read, tasks, executor, EntryTask.name)) as results:
-        for done, (entry, logs, powers) in enumerate(results, start=1):
+        for done, (entry, logs) in enumerate(results, start=1):
             # Scored at once: thousands of logs with their evaluations need not be in memory.
-            scored[entry] = _score(entry, logs, powers, small_file, rules)
+            scored[entry] = _score(entry, logs, tree.small_file, rules)
             progress(done, len(tasks))
     return _collect(inventory, [scored[entry] for entry in inventory.entries])
 
 
 def take_inventory(
-    listing: Listing, rules: Rules, name: str, missing: Iterable[str] = ()
+    tree: LocalTree | ArchiveContents, rules: Rules, name: str, missing: Iterable[str]
 ) -> RoundInventory:
-    """Find the entries of a listing. Raises UnrecognisedDocumentError without any."""
+    """Find the entries of a tree. Raises UnrecognisedDocumentError without any."""
+    if isinstance(tree, LocalTree) and tree.loose:
+        return _take_loose(tree, rules, name)
+    listing = tree.listing()
     inventory = find_entries(listing.paths, rules, name, missing)
     findings = (*listing.findings, *inventory.findings)
     if not inventory.entries:
@@ -184,75 +140,75 @@ def take_inventory(
     return RoundInventory(inventory.entries, findings)
 
 
-def read_entry(task: EntryTask) -> tuple[Entry, Logs, Powers]:
+def _take_loose(tree: LocalTree, rules: Rules, name: str) -> RoundInventory:
+    """Return the entry that logs outside the layout of a round are."""
+    if suite := rules.find_other_suite([tree.part]):
+        raise UnrecognisedDocumentError(OTHER_SUITE.format(suite), document=tree.part)
+    entry = Entry("", rules.find_round([name]), "", "", tree.part, tree.loose, loose=tree.part)
+    unnamed = () if entry.round else (FileFinding(tree.part, NO_ROUND),)
+    return RoundInventory((entry,), unnamed)
+
+
+def read_entry(task: EntryTask) -> tuple[Entry, Logs]:
     """Read the logs of one entry."""
-    paths = {name: f"{task.entry.full_path}/{name}" for name in task.entry.logs}
-    logs = {
-        name: read_log(task.tree.chunks(path), digest=task.digests) for name, path in paths.items()
-    }
-    return task.entry, logs, _read_powers(task.entry, task.tree.chunks)
+    tree, entry = task.tree, task.entry
+    logs = {name: tree.log(f"{entry.full_path}/{name}") for name in entry.logs}
+    if entry.power:
+        logs = {name: replace(log, power=_read_power(task, name)) for name, log in logs.items()}
+    return entry, logs
 
 
-def read_sent_entry(task: EntryTask) -> tuple[Entry, Logs, Powers]:
+def read_sent_entry(task: EntryTask) -> tuple[Entry, Logs]:
     """Read the logs of one entry in another process.
 
     Raises WorkerError on a machine without the data, to which every log would seem to be missing.
     """
-    task.tree.check_visible(task.entry.full_path)
+    if isinstance(task.tree, LocalTree):
+        task.tree.check_visible(task.entry.full_path)
     return read_entry(task)
 
 
-def _read_powers(entry: Entry, chunks: Callable[[str], Iterator[bytes]]) -> Powers:
-    """Read the power of each log of an entry that has power logs, none for another entry."""
-    if not entry.power:
-        return {}
-
-    def read_folder(folder: str) -> RunPower:
-        files = (
-            (path.removeprefix(folder), path) for path in entry.power if path.startswith(folder)
-        )
-        return read_power(
-            (name, chunks(f"{entry.full_path}/{POWER_FOLDER}/{path}")) for name, path in files
-        )
-
-    return {log: read_folder(f"{log.split('.')[0]}/") for log in entry.logs}
+def _read_power(task: EntryTask, name: str) -> RunPower:
+    """Read the power logs of the run with a log."""
+    folder = f"{name.split('.', maxsplit=1)[0]}/"
+    place = f"{task.entry.full_path}/{POWER_FOLDER}"
+    paths = [path for path in task.entry.power if path.startswith(folder)]
+    return read_power(
+        (path.removeprefix(folder), task.tree.chunks(f"{place}/{path}")) for path in paths
+    )
 
 
 def _collect(inventory: RoundInventory, entries: Sequence[ScoredEntry]) -> ScoredRound:
     """Collect entries and findings; what holds for a system is said once, and not for each of its
     benchmarks.
     """
-    findings = [
-        *inventory.findings,
-        *(finding for scored in entries for finding in scored.findings),
-    ]
-    return ScoredRound(
-        tuple(entries), tuple(dict.fromkeys([*findings, *find_shared_logs(entries)]))
+    findings = chain(
+        inventory.findings,
+        *(scored.findings for scored in entries),
+        find_shared_logs(entries),
     )
+    return ScoredRound(tuple(entries), tuple(dict.fromkeys(findings)))
 
 
 def _score(
     entry: Entry,
     logs: Logs,
-    powers: Powers,
     small_file: Callable[[str], bytes | None],
     rules: Rules,
 ) -> ScoredEntry:
     try:
         system = read_system(small_file(entry.system_path), rules)
     except (OSError, DocumentError) as error:
-        system = System(findings=(f"cannot be read; the system is unknown: {_describe(error)}",))
+        system = System(
+            findings=(f"cannot be read; the system is unknown: {describe_error(error)}",)
+        )
     try:
-        return score_entry(entry, logs, system, small_file(entry.scaling_path), rules, powers)
+        return score_entry(entry, logs, system, small_file(entry.scaling_path), rules)
     except (OSError, DocumentError) as error:
-        finding = FileFinding(entry.scaling_path, f"cannot be read: {_describe(error)}")
+        finding = FileFinding(entry.scaling_path, f"cannot be read: {describe_error(error)}")
         # no bytes hold no factor: it has no score
-        scored = score_entry(entry, logs, system, b"", rules, powers)
+        scored = score_entry(entry, logs, system, b"", rules)
         return replace(scored, scaling_sha256=None, findings=(finding, *scored.findings))
-
-
-def _describe(error: Exception) -> str:
-    return (error.strerror if isinstance(error, OSError) else None) or str(error)
 
 
 Record = dict[str, Any]
@@ -316,6 +272,8 @@ def entry_record(
     """
     entry = scored.entry
     system = scored.system
+    convergence = scored.convergence
+    quality = scored.quality
     columns = COLUMNS["mlperf_entries"]
     named_alike = asdict(system) | {
         name: getattr(scored, name) for name in columns if hasattr(scored, name)
@@ -340,19 +298,23 @@ def entry_record(
                 [run.log.seed for run in scored.runs],
                 [run.log.minutes for run in select_used(scored.runs)],
             ),
-            "quality_check": scored.quality.check,
+            "convergence_unit": convergence.unit,
+            "epochs_to_converge": convergence.epochs,
+            "samples_to_converge": convergence.samples,
+            "tokens_to_converge": convergence.tokens,
+            "quality_check": quality.check,
             "system_path": entry.system_file,
             "system_sha256": system.sha256,
         }
     )
-    for index, prefix in enumerate(("quality", "second_quality")):
-        target = scored.targets[index] if len(scored.targets) > index else None
-        record[f"{prefix}_metric"] = None if target is None else target.metric
-        record[f"{prefix}_target"] = None if target is None else target.target
-        record[f"{prefix}_reached"] = None if target is None else scored.quality.values[index]
+    reached = zip(quality.targets, quality.values, strict=True)
+    for prefix, (target, value) in zip(("quality", "second_quality"), reached, strict=False):
+        record[f"{prefix}_metric"] = target.metric
+        record[f"{prefix}_target"] = target.target
+        record[f"{prefix}_reached"] = value
     record["attribution"] = format_attribution(record, None, retrieved)
     # without a summary, what `make_derived.py` keeps
-    return {name: record.get(name) for name in columns if summary or name in record}
+    return {name: record.get(name) for name in columns if summary or name not in SUMMARY}
 
 
 def run_records(scored: ScoredEntry) -> list[Record]:
@@ -370,7 +332,7 @@ def _run_record(entry: Entry, run: TrainingRun) -> Record:
         "reason": run.reason,
         "quality_reached": reached[0],
         "second_quality_reached": reached[1],
-        "energy_j": run.energy_j,
+        "energy_j": run.log.energy_j,
         "findings": BETWEEN_FINDINGS.join(run.findings) or None,
     }
     return {name: record[name] for name in COLUMNS["mlperf_runs"]}

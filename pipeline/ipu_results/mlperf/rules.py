@@ -9,16 +9,18 @@ reached.
 from __future__ import annotations
 
 import re
-from collections import Counter, defaultdict
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date
 from functools import cache, cached_property
-from math import fsum
+from math import fsum, nan
 from typing import Any
 
+import msgspec
+
 from ipu_results.ground.files import load_schema_file
-from ipu_results.mlperf.log import Evaluation, Log
+from ipu_results.mlperf.log import Evaluation, Log, is_number
 
 DEFAULT_DROP = 1  # runs left out at each end, where the rules state no other number
 CLOSED = "closed"
@@ -53,7 +55,7 @@ class QualityTarget:
     target: float
     bound: float = float("inf")
     key: str | None = None
-    first_round: str | None = None
+    first_round: str = "0.7"
     first_batch: int = 0
 
     @property
@@ -69,14 +71,23 @@ class QualityTarget:
 
 
 @dataclass(frozen=True, slots=True)
+class EpochSize:
+    """The samples of one epoch, from a round on; None is from the first one on."""
+
+    samples: float
+    first_round: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class Benchmark:
     """One benchmark: `runs` is the number of logs that the rules require, None where unknown.
 
     `drop` fastest and as many slowest runs are excluded from the mean. `counts` is what its logs
     call epochs: epochs, samples or tokens, the latter in sequences of `sequence_length`. An epoch
-    has `epoch_samples`, each number from a round on, or what the log says where
+    has the samples of the last of `epochs` that has begun, or what the log says where
     `logs_epoch_samples`; the count of the first one starts at `first_epoch`. A count above
-    `max_epochs` is one of `above_max_epochs`. `targets` are those of quality.
+    `max_epochs` is one of `above_max_epochs`. `targets` are those of quality, and `spellings` other
+    names of the benchmark.
     """
 
     name: str
@@ -85,20 +96,17 @@ class Benchmark:
     drop: int = DEFAULT_DROP
     counts: str = "epochs"
     sequence_length: int | None = None
-    epoch_samples: tuple[tuple[float, str | None], ...] = ()
+    epochs: tuple[EpochSize, ...] = ()
     logs_epoch_samples: bool = False
     first_epoch: int = 0
     max_epochs: float | None = None
     above_max_epochs: str = "samples"
     targets: tuple[QualityTarget, ...] = ()
+    spellings: tuple[str, ...] = ()
 
     def epoch_samples_in(self, round_: str | None) -> float | None:
         """Return the samples of an epoch in a round, None where unknown."""
-        sizes = [
-            samples
-            for samples, first_round in self.epoch_samples
-            if _has_begun(first_round, round_)
-        ]
+        sizes = [size.samples for size in self.epochs if _has_begun(size.first_round, round_)]
         return sizes[-1] if sizes else None
 
     def targets_in(self, round_: str | None, batch: int | None) -> tuple[QualityTarget, ...]:
@@ -143,17 +151,10 @@ class Rules:
         """Return the MLPerf suite that benchmark folders belong to if it is another one than
         Training.
         """
-        folders = set(names)
-        if folders & self.benchmarks.keys() - self.shared_names:
+        folders = set(names) - self.shared_names
+        if folders & self.benchmarks.keys():
             return None
-        return next(
-            (
-                suite
-                for suite, known in self.other_suites.items()
-                if folders & known - self.shared_names
-            ),
-            None,
-        )
+        return next((suite for suite, known in self.other_suites.items() if folders & known), None)
 
     def is_normalised(self, round_: str | None, division: str | None) -> bool:
         """Return whether minutes that come from faster convergence than the reference's are
@@ -196,52 +197,20 @@ def round_key(round_: str) -> tuple[int, ...]:
 def load_rules(ruleset: str | None = None) -> Rules:
     """Load the rules: of each round for its entries, or of the round `ruleset` for all."""
     data = load_schema_file("vocabulary/mlperf.toml")
+    benchmarks = {}
+    for name, entry in data["benchmarks"].items():
+        benchmark = msgspec.convert({"name": name, **entry}, Benchmark)
+        benchmarks.update(dict.fromkeys([name, *benchmark.spellings], benchmark))
     return Rules(
         rounds=data["rounds"],
         normalised_from=data["normalised_from"],
         init_limit_minutes=data["init_limit_minutes"],
-        benchmarks=_read_benchmarks(
-            data["benchmarks"],
-            [{"first_round": data["targets_from"], **target} for target in data["targets"]],
-            data["epochs"],
-        ),
+        benchmarks=benchmarks,
         divisions=_map_spellings(data["divisions"]),
         availabilities=_map_spellings(data["availabilities"]),
         other_suites={suite: frozenset(names) for suite, names in data["other_suites"].items()},
         ruleset=ruleset,
     )
-
-
-def _read_benchmarks(
-    entries: Mapping[str, Mapping[str, Any]],
-    targets: Iterable[Mapping[str, Any]],
-    sizes: Iterable[Mapping[str, Any]],
-) -> dict[str, Benchmark]:
-    by_target = _group_by_benchmark(targets)
-    by_size = _group_by_benchmark(sizes)
-    benchmarks = {}
-    for name, entry in entries.items():
-        fields = {key: value for key, value in entry.items() if key != "spellings"}
-        benchmark = Benchmark(
-            name,
-            **fields,
-            targets=tuple(QualityTarget(**target) for target in by_target[name]),
-            epoch_samples=tuple(
-                (size["samples"], size.get("first_round")) for size in by_size[name]
-            ),
-        )
-        benchmarks.update(dict.fromkeys([name, *entry.get("spellings", ())], benchmark))
-    return benchmarks
-
-
-def _group_by_benchmark(entries: Iterable[Mapping[str, Any]]) -> Mapping[str, list[dict[str, Any]]]:
-    """Group entries by their benchmark, without what only documents them."""
-    groups: dict[str, list[dict[str, Any]]] = defaultdict(list)
-    for entry in entries:
-        groups[entry["benchmark"]].append(
-            {key: entry[key] for key in entry if key not in {"benchmark", "source"}}
-        )
-    return groups
 
 
 def _map_spellings(entries: Mapping[str, Iterable[str]]) -> dict[str, str]:
@@ -262,8 +231,9 @@ class Convergence:
 
 @dataclass(frozen=True, slots=True)
 class Quality:
-    """The values that the targets of a benchmark are about, at convergence; `check` is the verdict."""
+    """The values that `targets` are about, at convergence; `check` is the verdict."""
 
+    targets: tuple[QualityTarget, ...] = ()
     check: str = NOT_CHECKED
     values: tuple[float | None, ...] = ()
 
@@ -274,19 +244,19 @@ def measure_run(log: Log, benchmark: Benchmark, round_: str | None) -> tuple[Con
     points = _list_points(log.evaluations, targets)
     passed = [point for point in points if _is_reached(targets, point[1])]
     if not points:
-        return Convergence(), Quality()
+        return Convergence(), Quality(targets)
     # Evaluations of stored models go on after the target was reached; the first that reached it
     # counts.
     names_metrics = log.evaluations[-1].metric is not None
     if names_metrics and not passed:
-        return Convergence(), Quality(MISSED, points[-1][1])
+        return Convergence(), Quality(targets, MISSED, points[-1][1])
     progress, values = passed[0] if names_metrics else points[-1]
     if not targets or all(value is None for value in values):
         check = NOT_CHECKED
     else:
         check = REACHED if passed else MISSED
         values = values if not passed or _is_reached(targets, values) else passed[-1][1]
-    return _convert(progress, log, benchmark, round_), Quality(check, values)
+    return _convert(progress, log, benchmark, round_), Quality(targets, check, values)
 
 
 def _list_points(
@@ -295,27 +265,24 @@ def _list_points(
     """Return progress and the targets' values; evaluations that name metrics are joined on
     progress.
     """
-    if not evaluations or evaluations[-1].metric is None:
-        return [
-            (
-                (each.unit, each.count),
-                tuple(_pick_value(each.value, target.key) for target in targets),
-            )
-            for each in evaluations
-        ]
-    joined: dict[Progress, dict[str, Any]] = {}
-    for each in evaluations:
-        joined.setdefault((each.unit, each.count), {})[each.metric or ""] = each.value
+    points: Iterable[tuple[Progress, Any]] = [
+        ((each.unit, each.count), each.value) for each in evaluations
+    ]
+    if evaluations and evaluations[-1].metric is not None:
+        joined: dict[Progress, dict[str, Any]] = {}
+        for each in evaluations:
+            joined.setdefault((each.unit, each.count), {})[each.metric or ""] = each.value
+        points = sorted(joined.items(), key=lambda item: item[0][1])
     return [
-        (progress, tuple(_pick_value(values, target.key) for target in targets))
-        for progress, values in sorted(joined.items(), key=lambda item: item[0][1])
+        (progress, tuple(_pick_value(value, target.key) for target in targets))
+        for progress, value in points
     ]
 
 
 def _pick_value(value: Any, key: str | None) -> float | None:
     if key is not None:
         value = value.get(key) if isinstance(value, Mapping) else None
-    return float(value) if isinstance(value, (int, float)) and not isinstance(value, bool) else None
+    return float(value) if is_number(value) else None
 
 
 def _is_reached(targets: Sequence[QualityTarget], values: Sequence[float | None]) -> bool:
@@ -355,24 +322,18 @@ def _convert_bert(count: float, log: Log) -> Convergence:
     """Convert a count of BERT: samples, or steps or evaluations with the samples in the last lines
     of the log.
     """
-    batch = log.global_batch_size or 1
-    trained = log.train_samples
     if count >= MIN_BERT_SAMPLES:
         return Convergence("samples", samples=count)
-    if (
-        count > 1
-        and trained is not None
-        and log.planned_steps is not None
-        and trained == log.planned_steps * batch
-    ):
-        # What the log calls samples is the length of the schedule, and not how far this run came.
+    batch = log.global_batch_size or 1
+    trained = log.train_samples or 0.0
+    scheduled = nan if log.planned_steps is None else log.planned_steps * batch
+    # What the log calls samples may be the length of the schedule, and not how far this run came.
+    if count > 1 and log.train_samples == scheduled:
         is_steps = count * batch >= MIN_BERT_SAMPLES
         return (
             Convergence("steps", samples=count * batch) if is_steps else Convergence("evaluations")
         )
-    return Convergence(
-        "evaluations", samples=trained if trained is not None and trained > batch else None
-    )
+    return Convergence("evaluations", samples=trained if trained > batch else None)
 
 
 def _choose_epoch_size(logged: float | None, size: float | None) -> float | None:

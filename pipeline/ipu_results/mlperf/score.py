@@ -13,12 +13,9 @@ from dataclasses import dataclass, replace
 from functools import partial
 from math import fsum, isfinite
 from statistics import fmean, stdev
-from types import MappingProxyType
 
-from ipu_results.ground.physics import SECONDS_PER_MINUTE
 from ipu_results.mlperf.entries import Entry, FileFinding, System
-from ipu_results.mlperf.log import Log
-from ipu_results.mlperf.power import RunPower
+from ipu_results.mlperf.log import Log, is_number
 from ipu_results.mlperf.rules import (
     CLOSED,
     MISSED,
@@ -39,27 +36,23 @@ from ipu_results.mlperf.speed import Speed, measure_speed
 SUCCESS = "success"
 MAX_FACTOR = 1_000  # of a scaling.json: the real ones are below 2
 MISSING_LOGS = "logs missing in our copy"
-NO_CONVERGENCE, NO_QUALITY, NO_SPEED = Convergence(), Quality(), Speed()
-NO_POWER: Mapping[str, RunPower] = MappingProxyType({})
 
 
 @dataclass(frozen=True, slots=True)
 class TrainingRun:
     """One log file of an entry.
 
-    `reason` is why it does not count, None where it counts; `energy_j` is in joules.
-
-    `findings` are what is odd about it, whether it counts or not.
+    `reason` is why it does not count, None where it counts. `findings` are what is odd about it,
+    whether it counts or not.
     """
 
     file: str
     log: Log
-    reason: str | None = None
-    convergence: Convergence = NO_CONVERGENCE
-    quality: Quality = NO_QUALITY
-    energy_j: float | None = None
-    speed: Speed = NO_SPEED
-    findings: tuple[str, ...] = ()
+    reason: str | None
+    convergence: Convergence
+    quality: Quality
+    speed: Speed
+    findings: tuple[str, ...]
 
     @property
     def counted(self) -> bool:
@@ -70,7 +63,8 @@ class TrainingRun:
 class ScoredEntry:
     """An entry with its score: minutes unrounded, None without a score, and `reason` is then why.
 
-    `quality` has the worst values of the counted runs at convergence, in the order of `targets`.
+    `convergence` and `quality` are of the counted runs: the means, as those of the minutes, and the
+    worst values.
     """
 
     entry: Entry
@@ -85,11 +79,7 @@ class ScoredEntry:
     run_minutes_max: float | None
     run_minutes_cv: float | None
     global_batch_size: int | None
-    epochs_to_converge: float | None
-    samples_to_converge: float | None
-    tokens_to_converge: float | None
-    convergence_unit: str | None
-    targets: tuple[QualityTarget, ...]
+    convergence: Convergence
     quality: Quality
     logs_expected: int | None
     energy_j: float | None
@@ -106,17 +96,16 @@ def score_entry(
     system: System,
     scaling: bytes | None,
     rules: Rules,
-    powers: Mapping[str, RunPower] = NO_POWER,
 ) -> ScoredEntry:
     """Judge each run and compute the entry's score.
 
-    `logs` and `powers` are by the file name of the log, `scaling` is the content of a scaling.json.
+    `logs` are by their file names, `scaling` is the content of a scaling.json.
     """
     benchmark = _find_benchmark(entry.folder, logs.values(), rules)
     syntaxes = [log.syntax for log in logs.values() if log.syntax]
     round_ = rules.ruleset or rules.find_round([*syntaxes, entry.round or ""])
     judge = partial(_judge_run, round_, benchmark, system.division, rules)
-    runs = tuple(judge(file, log, powers.get(file, RunPower())) for file, log in logs.items())
+    runs = tuple(judge(file, log) for file, log in logs.items())
     counted = [run for run in runs if run.counted]
     minutes = [run.log.minutes for run in counted if run.log.minutes is not None]
     factor, scaling_finding = read_scaling_factor(scaling)
@@ -124,7 +113,7 @@ def score_entry(
     mean = olympic_mean(minutes, missing, benchmark.drop)
     reason = _explain_no_score(entry, runs, missing, mean, factor, benchmark)
     sizes = sorted({size for run in runs if (size := run.log.global_batch_size) is not None})
-    targets = benchmark.targets_in(round_, sizes[0] if len(sizes) == 1 else None)
+    size = sizes[0] if len(sizes) == 1 else None
     progress = [run.convergence for run in counted]
     average = partial(_average_runs, missing=missing, drop=benchmark.drop)
     units = {convergence.unit for convergence in progress}
@@ -142,19 +131,19 @@ def score_entry(
         run_minutes_cv=(
             stdev(minutes) / fmean(minutes) if len(minutes) > 1 and fmean(minutes) else None
         ),
-        global_batch_size=sizes[0] if len(sizes) == 1 else None,
-        epochs_to_converge=average([each.epochs for each in progress]),
-        samples_to_converge=average([each.samples for each in progress]),
-        tokens_to_converge=average([each.tokens for each in progress]),
-        convergence_unit=units.pop() if len(units) == 1 else None,
-        targets=targets,
-        quality=_find_worst_quality(counted, targets),
+        global_batch_size=size,
+        convergence=Convergence(
+            unit=units.pop() if len(units) == 1 else None,
+            epochs=average([each.epochs for each in progress]),
+            samples=average([each.samples for each in progress]),
+            tokens=average([each.tokens for each in progress]),
+        ),
+        quality=_find_worst_quality(counted, benchmark.targets_in(round_, size)),
         logs_expected=benchmark.runs,
         energy_j=_average_energy(counted, missing, factor, benchmark.drop),
         findings=tuple(
-            _list_findings(entry, runs, system, scaling_finding, benchmark, sizes, powers)
-        )
-        + tuple(_explain_likeness(entry, runs, benchmark, rules)),
+            _list_findings(entry, runs, system, scaling_finding, benchmark, sizes, rules)
+        ),
     )
 
 
@@ -167,21 +156,6 @@ def _find_benchmark(folder: str, logs: Iterable[Log], rules: Rules) -> Benchmark
     return known or rules.benchmark(folder)
 
 
-def _explain_likeness(
-    entry: Entry, runs: Sequence[TrainingRun], benchmark: Benchmark, rules: Rules
-) -> Iterable[FileFinding]:
-    """Yield what is odd about the logs of an entry as a whole."""
-    if rules.benchmark(entry.folder) != benchmark:
-        message = f"is not named like a benchmark; its logs name {benchmark.name}"
-        yield FileFinding(entry.full_path, message)
-    seeds = [run.log.seed for run in runs]
-    minutes = [run.log.minutes for run in select_used(runs)]
-    for message in explain_likeness(seeds, minutes):
-        yield FileFinding(entry.full_path, message)
-    if runs and not any(run.log.global_batch_size for run in runs):
-        yield FileFinding(entry.full_path, "none of its logs says its global batch size")
-
-
 def select_used(runs: Iterable[TrainingRun]) -> list[TrainingRun]:
     """Return the counted runs in order of their files, each log once."""
     last = {run.log.sha256 or run.file: run for run in runs if run.counted}
@@ -189,21 +163,18 @@ def select_used(runs: Iterable[TrainingRun]) -> list[TrainingRun]:
 
 
 def _find_worst_quality(
-    counted: Sequence[TrainingRun], targets: Sequence[QualityTarget]
+    counted: Sequence[TrainingRun], targets: tuple[QualityTarget, ...]
 ) -> Quality:
     """Return the worst value of each target over the counted runs, and the worst verdict."""
     checks = {run.quality.check for run in counted}
     check = next((each for each in (MISSED, NOT_CHECKED, REACHED) if each in checks), NOT_CHECKED)
     values = []
     for index, target in enumerate(targets):
-        reached = [
-            run.quality.values[index] if len(run.quality.values) > index else None
-            for run in counted
-        ]
-        known = [value for value in reached if value is not None]
+        reached = [run.quality.values[index : index + 1] for run in counted]
+        known = [value for of_run in reached for value in of_run if value is not None]
         worst = (min if target.is_higher_better else max)(known, default=None)
-        values.append(worst if len(known) == len(reached) else None)
-    return Quality(check, tuple(values))
+        values.append(worst if len(known) == len(counted) else None)
+    return Quality(targets, check, tuple(values))
 
 
 def _average_energy(
@@ -213,19 +184,15 @@ def _average_energy(
     scaled as these.
     """
     ordered = sorted(counted, key=lambda run: run.log.minutes or 0)
-    kept = ordered[drop : len(ordered) - (drop - missing)] if missing <= drop else []
-    energies = [run.energy_j for run in kept if run.energy_j is not None]
-    return (
-        fsum(energies) / len(kept) * factor
-        if kept and len(energies) == len(kept) and factor
-        else None
-    )
+    kept = ordered[drop : len(ordered) - (drop - missing)]
+    energies = [energy for run in kept if (energy := run.log.energy_j) is not None]
+    if missing > drop or not factor or not kept or len(energies) < len(kept):
+        return None
+    return fsum(energies) / len(kept) * factor
 
 
 def find_shared_logs(entries: Iterable[ScoredEntry]) -> Iterable[FileFinding]:
-    """Yield a finding for each entry with a log that was handed in twice; without digests none is
-    found.
-    """
+    """Yield a finding for each entry with a log that was handed in twice."""
     places: dict[str, list[tuple[Entry, str]]] = defaultdict(list)
     for scored in entries:
         for run in scored.runs:
@@ -258,18 +225,9 @@ def read_scaling_factor(data: bytes | None) -> tuple[float | None, str | None]:
         factor = json.loads(data)["scaling_factor"]
     except (ValueError, KeyError, TypeError, RecursionError):
         return None, "has no scaling_factor; the entry has no score"
-    if (
-        isinstance(factor, bool)
-        or not isinstance(factor, (int, float))
-        or not 0 < factor < MAX_FACTOR
-    ):
-        return (
-            None,
-            (
-                f"scaling_factor is not a number from 0 to {MAX_FACTOR:,}: {factor!r}; the entry"
-                " has no score"
-            ),
-        )
+    if not is_number(factor) or not 0 < factor < MAX_FACTOR:
+        message = f"scaling_factor is not a number from 0 to {MAX_FACTOR:,}: {factor!r}"
+        return None, f"{message}; the entry has no score"
     return float(factor), explain_factor(factor)
 
 
@@ -280,20 +238,16 @@ def _judge_run(
     rules: Rules,
     file: str,
     log: Log,
-    power: RunPower,
 ) -> TrainingRun:
     convergence, quality = measure_run(log, benchmark, round_)
-    reason = explain_not_counted(log, rules.init_limit(division, round_)) or _explain_missed(
-        log, benchmark, division, quality, round_
-    )
-    seconds = None if log.minutes is None else log.minutes * SECONDS_PER_MINUTE
-    energy = None if power.watts is None or seconds is None else power.watts * seconds
+    reason = explain_not_counted(log, rules.init_limit(division, round_))
+    if division == CLOSED:
+        reason = reason or _explain_missed(quality)
     speed = measure_speed(log, convergence, benchmark.first_epoch)
     findings = list(log.findings)
     if log.benchmark is not None and rules.benchmark(log.benchmark).name != benchmark.name:
         findings.append(f"is a log of {log.benchmark} by its submission_benchmark")
-    targets = benchmark.targets_in(round_, log.global_batch_size)
-    is_checked = quality.check != NOT_CHECKED or not targets
+    is_checked = quality.check != NOT_CHECKED or not quality.targets
     if reason is None and division == CLOSED and not is_checked:
         what = "readable accuracy" if log.evaluations else "readable evaluation"
         findings.append(f"holds no {what}; its quality is not checked")
@@ -301,7 +255,7 @@ def _judge_run(
         findings.append(f"is a log of the {log.division} division by its submission_division")
     # The evaluations have served: a whole record of them does not fit in little memory.
     log = replace(log, evaluations=())
-    return TrainingRun(file, log, reason, convergence, quality, energy, speed, tuple(findings))
+    return TrainingRun(file, log, reason, convergence, quality, speed, tuple(findings))
 
 
 def explain_not_counted(log: Log, limit: float) -> str | None:
@@ -311,24 +265,17 @@ def explain_not_counted(log: Log, limit: float) -> str | None:
     """
     if log.problem is not None:
         return log.problem
-    if log.status is None and log.minutes is None and log.stop_ms is None:
-        return (
-            "has no run_start and no run_stop"
-            if log.start_ms is None
-            else "has run_start and no run_stop"
-        )
-    if log.status is None and log.minutes is None:
-        return "has no run_start before its run_stop"
+    if log.minutes is None and log.status in (None, SUCCESS):
+        if log.stop_ms is not None:
+            return "has no run_start before its run_stop"
+        return f"has {'no run_start' if log.start_ms is None else 'run_start'} and no run_stop"
+    if log.status is None:
+        return "its run_stop has no status"
     if log.status != SUCCESS:
-        return (
-            f"its status is {log.status}"
-            if log.status is not None
-            else "its run_stop has no status"
-        )
-    if log.minutes is None:
-        return "has no run_start before its run_stop"
-    if log.minutes <= 0:
-        return f"its run_stop is {'before' if log.minutes else 'at the time of'} its run_start"
+        return f"its status is {log.status}"
+    minutes = log.minutes or 0.0
+    if minutes <= 0:
+        return f"its run_stop is {'before' if minutes else 'at the time of'} its run_start"
     if log.init_minutes is None and isfinite(limit):
         return "has no init_start and init_stop"
     if log.init_minutes is not None and log.init_minutes >= limit:
@@ -336,19 +283,14 @@ def explain_not_counted(log: Log, limit: float) -> str | None:
     return None
 
 
-def _explain_missed(
-    log: Log, benchmark: Benchmark, division: str | None, quality: Quality, round_: str | None
-) -> str | None:
-    """Return why a run of the closed division missed the quality target, None where it did not or
-    is not checked.
-    """
-    if quality.check != MISSED or division != CLOSED:
+def _explain_missed(quality: Quality) -> str | None:
+    """Return how a run missed the quality target, None where it did not or is not checked."""
+    if quality.check != MISSED:
         return None
-    targets = benchmark.targets_in(round_, log.global_batch_size)
     shown = [
         f"{target.metric} {'none' if value is None else f'{value:g}'}, the target is"
         f" {target.target:g}"
-        for target, value in zip(targets, quality.values, strict=True)
+        for target, value in zip(quality.targets, quality.values, strict=True)
     ]
     return f"did not reach the quality target: {'; '.join(shown)}"
 
@@ -378,6 +320,18 @@ def _explain_no_score(
     return None if factor is not None else "its scaling factor cannot be read"
 
 
+def _list_run_findings(entry: Entry, runs: Sequence[TrainingRun]) -> Iterable[FileFinding]:
+    for run in runs:
+        path = f"{entry.full_path}/{run.file}"
+        yield from (FileFinding(path, message) for message in run.findings)
+        if run.reason:
+            yield FileFinding(path, f"does not count: {run.reason}")
+    for run in runs:
+        if problem := run.log.power.problem:
+            path = f"{entry.full_path}/{run.file}"
+            yield FileFinding(path, f"its energy is unknown: {problem}")
+
+
 def _list_findings(
     entry: Entry,
     runs: Sequence[TrainingRun],
@@ -385,32 +339,26 @@ def _list_findings(
     scaling: str | None,
     benchmark: Benchmark,
     sizes: Sequence[int],
-    powers: Mapping[str, RunPower],
+    rules: Rules,
 ) -> Iterable[FileFinding]:
+    note = partial(FileFinding, entry.full_path)
     yield from (FileFinding(entry.system_path, message) for message in system.findings)
     if scaling:
         yield FileFinding(entry.scaling_path, scaling)
     if entry.missing:
-        yield FileFinding(entry.full_path, f"{MISSING_LOGS}: {len(entry.missing)}; it has no score")
+        yield note(f"{MISSING_LOGS}: {len(entry.missing)}; it has no score")
     elif not runs:
-        yield FileFinding(entry.full_path, "has no logs")
-    elif benchmark.runs is not None and len(runs) != benchmark.runs:
-        yield FileFinding(
-            entry.full_path, f"has {len(runs)} logs, the rules require {benchmark.runs}"
-        )
+        yield note("has no logs")
     elif benchmark.runs is None:
-        yield FileFinding(entry.full_path, "is not a known benchmark; scored by the common rule")
-    for run in runs:
-        path = f"{entry.full_path}/{run.file}"
-        yield from (FileFinding(path, message) for message in run.findings)
-        if run.reason:
-            yield FileFinding(path, f"does not count: {run.reason}")
-    for file, power in powers.items():
-        if power.problem:
-            yield FileFinding(
-                f"{entry.full_path}/{file}", f"its energy is unknown: {power.problem}"
-            )
+        yield note("is not a known benchmark; scored by the common rule")
+    elif len(runs) != benchmark.runs:
+        yield note(f"has {len(runs)} logs, the rules require {benchmark.runs}")
+    yield from _list_run_findings(entry, runs)
     if len(sizes) > 1:
-        yield FileFinding(
-            entry.full_path, f"its runs differ in global batch size: {', '.join(map(str, sizes))}"
-        )
+        yield note(f"its runs differ in global batch size: {', '.join(map(str, sizes))}")
+    if rules.benchmark(entry.folder) != benchmark:
+        yield note(f"is not named like a benchmark; its logs name {benchmark.name}")
+    minutes = [run.log.minutes for run in select_used(runs)]
+    yield from map(note, explain_likeness([run.log.seed for run in runs], minutes))
+    if runs and not any(run.log.global_batch_size for run in runs):
+        yield note("none of its logs says its global batch size")

@@ -16,12 +16,12 @@ from itertools import combinations
 from math import comb
 
 import numpy as np
-import numpy.typing as npt
 
 from ipu_results.mlperf.interval import (
     MAX_DF,
     SESSION,
     Estimates,
+    Flags,
     Integers,
     Numbers,
     Runs,
@@ -51,7 +51,6 @@ HALVINGS = 30  # of MAX_T: to 1e-7
 
 PERMUTATION, DIFFERENCE = TESTS = ("permutation", "difference")
 Shape = tuple[int, int, int]
-Flags = npt.NDArray[np.bool_]
 
 
 @dataclass(frozen=True, slots=True)
@@ -170,14 +169,12 @@ def _permute(runs: Runs, first: Integers, second: Integers) -> tuple[Numbers, Nu
     """Return p and the difference of each pair by dealing out its runs."""
     p = np.ones(len(first))
     gap = np.zeros(len(first))
-    shapes, kinds = np.unique(
-        np.stack([runs.n, runs.low, runs.high], axis=1), axis=0, return_inverse=True
-    )
-    codes = kinds.ravel()[first] * len(shapes) + kinds.ravel()[second]
-    for code in np.unique(codes).tolist():
-        rows = np.flatnonzero(codes == code)
-        a, b = shapes[[*divmod(code, len(shapes))]].tolist()
-        p[rows], gap[rows] = _test_shape(runs, first[rows], second[rows], tuple(a), tuple(b))
+    shapes = np.stack([runs.n, runs.low, runs.high], axis=1)
+    pairs = np.concatenate([shapes[first], shapes[second]], axis=1)
+    for pair in np.unique(pairs, axis=0):
+        rows = np.flatnonzero((pairs == pair).all(axis=1))
+        a, b = tuple(pair[:3].tolist()), tuple(pair[3:].tolist())
+        p[rows], gap[rows] = _test_shape(runs, first[rows], second[rows], a, b)
     return p, gap
 
 
@@ -262,25 +259,17 @@ def make_values(
     pair's runs is above it.
     """
     minutes = runs.minutes[first, :n], runs.minutes[second, :m]
-    has_reference = np.stack([runs.reference[first] > 0, runs.reference[second] > 0], axis=1)
-    if not has_reference.any():
-        return minutes
-    with np.errstate(divide="ignore"):
-        progress = [
-            np.where(known[:, None], runs.counts[rows, :size] / runs.reference[rows, None], np.nan)
-            for rows, size, known in (
-                (first, n, has_reference[:, 0]),
-                (second, m, has_reference[:, 1]),
-            )
-        ]
+    reference = np.where(runs.reference > 0, runs.reference, np.nan)
+    progress = [
+        runs.counts[rows, :size] / reference[rows, None] for rows, size in ((first, n), (second, m))
+    ]
     both = np.concatenate(progress, axis=1)
     known = np.maximum(np.count_nonzero(~np.isnan(both), axis=1), 1)
     mean = np.nansum(both, axis=1) / known
     variance = np.nansum((both - mean[:, None]) ** 2, axis=1) / np.maximum(known - 1, 1)
-    error = np.sqrt(variance / (known / np.maximum(has_reference.sum(axis=1), 1)))
-    share = np.where(
-        has_reference.any(axis=1), compute_normal_share((mean - 1) / np.maximum(error, 1e-12)), 1
-    )[:, None]
+    entries = np.maximum(sum(~np.isnan(part[:, 0]) for part in progress), 1)
+    error = np.sqrt(variance / (known / entries))
+    share = compute_normal_share((mean - 1) / np.maximum(error, 1e-12))[:, None]
     left, right = (
         values * np.where(np.isnan(part), 1, share + (1 - share) / part)
         for values, part in zip(minutes, progress, strict=True)

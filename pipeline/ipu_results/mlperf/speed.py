@@ -12,6 +12,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
 from itertools import pairwise
 
 from ipu_results.mlperf.log import MS_PER_MINUTE, Evaluation, Log
@@ -63,21 +64,22 @@ def measure_speed(log: Log, convergence: Convergence, first_epoch: int) -> Speed
     if wait_ms < -MAX_LATE_MS:
         return Speed(len(times), no_speed_reason="its last evaluation is after its run_stop")
     wait = wait_ms / MS_PER_MINUTE
+    no_speed = partial(Speed, len(times), wait_minutes=wait)
     if len(evaluations) == 1:
-        return Speed(1, wait_minutes=wait, no_speed_reason="it has a single evaluation")
+        return no_speed(no_speed_reason="it has a single evaluation")
     points = _list_points(times, evaluations[-1], convergence, first_epoch)
     if points is None or len(times) == 1:
         reason = "its evaluations do not say how many samples were trained"
-        return Speed(len(times), wait_minutes=wait, no_speed_reason=reason)
+        return no_speed(no_speed_reason=reason)
     if any(after <= before for before, after in pairwise(samples for samples, _ in points)):
         reason = "the samples of its evaluations do not grow with time"
-        return Speed(len(times), wait_minutes=wait, no_speed_reason=reason)
+        return no_speed(no_speed_reason=reason)
     first, began = points[0]
     last, ended = points[-1]
     slope = (ended - began) / (last - first)
     if not MIN_SHARE < slope * last / ended < MAX_SHARE:
         reason = "its evaluations are not spread over its training"
-        return Speed(len(times), wait_minutes=wait, no_speed_reason=reason)
+        return no_speed(no_speed_reason=reason)
     error = estimate_error(points)
     return Speed(
         len(times),

@@ -108,14 +108,7 @@ class _Entry:
         scored = self.scored
         if (factor := scored.scaling_factor or 1.0) > 1:
             return factor
-        needed = self.count(
-            Convergence(
-                None,
-                scored.epochs_to_converge,
-                scored.samples_to_converge,
-                scored.tokens_to_converge,
-            )
-        )
+        needed = self.count(scored.convergence)
         return min(1.0, self.reference / needed) if self.is_normalised and needed else 0.0
 
     def expect_factor(self) -> float | None:

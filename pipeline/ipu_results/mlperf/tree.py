@@ -9,33 +9,24 @@ import errno
 import os
 import socket
 import stat
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import closing
 from dataclasses import dataclass
 from fnmatch import filter as match_names
-from functools import lru_cache, partial
+from functools import lru_cache
 from io import FileIO
 from pathlib import Path
 
 from ipu_results.errors import DocumentTooLargeError, UnrecognisedDocumentError, WorkerError
 from ipu_results.ground.files import join_path
 from ipu_results.ground.limits import MAX_SMALL
-from ipu_results.mlperf.entries import (
-    LOG_PATTERN,
-    MAX_DEPTH,
-    POWER_FOLDER,
-    FileFinding,
-)
-from ipu_results.mlperf.log import CHUNK
+from ipu_results.mlperf.entries import LOG_PATTERN, MAX_DEPTH, POWER_FOLDER, FileFinding
+from ipu_results.mlperf.log import CHUNK, Log, read_log
 from ipu_results.mlperf.rules import parse_round
 
 # A pipe must not block, and a link is looked at before it is followed.
 OPEN_FLAGS = os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK | os.O_NOFOLLOW
-PARTS = ("results", "systems")
 LOG_SUFFIXES = (".txt", ".log")
-
-# of a path, whether folders or else files, and their suffix
-ListNames = Callable[[str, bool, str], list[str]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,13 +41,13 @@ class Listing:
 class LocalTree:
     """The folder of a round, or of several, to which another process may be sent.
 
-    `part` is what was asked for of it, such as a submitter's folder; empty for all of it. `logs`
-    are files in the folder `part` outside the layout of a round.
+    `part` is what was asked for of it, such as a submitter's folder; empty for all of it. `loose`
+    are logs in the folder `part` outside the layout of a round.
     """
 
     root: str
     part: str = ""
-    logs: tuple[str, ...] = ()
+    loose: tuple[str, ...] = ()
 
     @property
     def name(self) -> str:
@@ -67,8 +58,11 @@ class LocalTree:
     def listing(self) -> Listing:
         if not os.path.isdir(self.root):
             raise UnrecognisedDocumentError(_explain_no_folder(self.root), document=self.root)
-        findings: list[FileFinding] = []
-        return walk(partial(_list_names, self.root, findings), findings, self.part)
+        walk = _Walk(self.root)
+        walk.descend("", [self.part.split("/")[0]] if self.part else walk.list_folders(""))
+        asked = f"{self.part}/" if self.part else ""
+        listed = [path for path in walk.paths if f"{path}/".startswith(asked)]
+        return Listing(tuple(listed), tuple(walk.findings))
 
     def check_visible(self, folder: str) -> None:
         """Raise WorkerError on a machine that does not see a folder that was listed."""
@@ -80,6 +74,25 @@ class LocalTree:
         with closing(_open(self.root, path)) as file:
             while chunk := file.read(CHUNK):
                 yield chunk
+
+    def log(self, path: str) -> Log:
+        return read_log(self.chunks(path))
+
+    def small_file(self, path: str) -> bytes | None:
+        """Return the bytes of a file, None without such a file.
+
+        Raises OSError, DocumentTooLargeError.
+        """
+        data = b""
+        try:
+            with closing(self.chunks(path)) as chunks:  # type: ignore[type-var]
+                for chunk in chunks:
+                    data += chunk
+                    if len(data) > MAX_SMALL:
+                        raise DocumentTooLargeError(f"is larger than {MAX_SMALL:,} bytes")
+        except FileNotFoundError:
+            return None
+        return data
 
 
 def find_tree(path: str) -> LocalTree:
@@ -101,23 +114,6 @@ def find_tree(path: str) -> LocalTree:
     if logs := match_names(names, LOG_PATTERN):
         return LocalTree(str(asked.parent), asked.name, tuple(logs))
     return LocalTree(str(asked))
-
-
-def read_small_file(tree: LocalTree, path: str) -> bytes | None:
-    """Return the bytes of a file, None without such a file.
-
-    Raises OSError, DocumentTooLargeError.
-    """
-    data = b""
-    try:
-        with closing(tree.chunks(path)) as chunks:  # type: ignore[type-var]
-            for chunk in chunks:
-                data += chunk
-                if len(data) > MAX_SMALL:
-                    raise DocumentTooLargeError(f"is larger than {MAX_SMALL:,} bytes")
-    except FileNotFoundError:
-        return None
-    return data
 
 
 def _explain_no_folder(path: str) -> str:
@@ -163,77 +159,68 @@ def _is_within(root: str, full: str) -> bool:
     return os.path.commonpath([inner, outer]) == outer
 
 
-def _list_names(
-    root: str, findings: list[FileFinding], path: str, folders: bool, suffix: str
-) -> list[str]:
-    names = []
-    try:
-        with os.scandir(os.path.join(root, path)) as entries:
-            for entry in sorted(entries, key=lambda entry: entry.name):
-                is_listed, problem = _check_name(root, entry, folders)
-                if is_listed and entry.name.endswith(suffix):
-                    names.append(entry.name)
-                if problem:
-                    findings.append(FileFinding(join_path(path, entry.name), problem))
-    except OSError as error:
-        findings.append(FileFinding(path or ".", f"cannot be listed: {error.strerror}"))
-    return names
+class _Walk:
+    """Lists what the layout names and no more: a checkout also holds the submitters' code."""
 
+    def __init__(self, root: str) -> None:
+        self.root = root
+        self.paths: list[str] = []
+        self.findings: list[FileFinding] = []
 
-def _check_name(root: str, entry: os.DirEntry[str], folders: bool) -> tuple[bool, str | None]:
-    """Return whether a name is listed, and what is wrong with it.
-
-    Files that cannot be read are listed, since reading shows why; links to folders out of the tree
-    are not.
-    """
-    is_link = entry.is_symlink()
-    is_folder = os.path.isdir(entry.path) if is_link else entry.is_dir()
-    if is_folder and is_link and not _is_within(root, entry.path):
-        return False, "is a link out of the folder; not followed" if folders else None
-    # A link with a suffix was a file, which is listed with the files.
-    is_broken = folders and is_link and not os.path.exists(entry.path) and "." not in entry.name
-    return is_folder == folders, "is a broken link; not read" if is_broken else None
-
-
-def walk(list_names: ListNames, findings: list[FileFinding], part: str = "") -> Listing:
-    """List what the layout names and no more: a checkout also holds the submitters' code.
-
-    `list_names` adds to `findings`. `part` is a path from a submitter on, of which alone is listed.
-    """
-    paths: list[str] = []
-
-    def descend(folder: str, names: list[str], depth: int) -> None:
+    def descend(self, folder: str, names: list[str], depth: int = 1) -> None:
+        """Add the submitters among the folders `names` of a folder, and in these."""
         for name in names:
             path = join_path(folder, name)
-            inner = list_names(path, True, "")
-            if not _add_submitter(path, inner, paths, list_names) and depth < MAX_DEPTH:
-                descend(path, inner, depth + 1)
+            inner = self.list_folders(path)
+            if "results" in inner:
+                self._add_results(f"{path}/results", 0)
+            if "systems" in inner:
+                self._add_files(f"{path}/systems", ".json")
+            if depth < MAX_DEPTH and not {"results", "systems"} & set(inner):
+                self.descend(path, inner, depth + 1)
 
-    descend("", [part.split("/", maxsplit=1)[0]] if part else list_names("", True, ""), 1)
-    listed = [path for path in paths if f"{path}/".startswith(f"{part}/")] if part else paths
-    return Listing(tuple(listed), tuple(findings))
-
-
-def _add_submitter(path: str, inner: list[str], paths: list[str], list_names: ListNames) -> bool:
-    """Add one submitter's results and systems; return False where the folder is not a submitter's."""
-
-    def add_folder(folder: str, depth: int) -> None:
-        """Add a folder of results: its depth is 1 for a system, 2 for a benchmark, 4 for the power
-        logs of a run.
+    def _add_results(self, folder: str, depth: int) -> None:
+        """Add what is in a folder of results: its depth is 1 for a system, 2 for a benchmark, 4 for
+        the power logs of a run.
         """
-        if depth < 3:
-            paths.append(f"{folder}/")
+        if 0 < depth < 3:
+            self.paths.append(f"{folder}/")
         if depth > 0:
-            paths.extend(f"{folder}/{name}" for name in list_names(folder, False, ".txt"))
+            self._add_files(folder, ".txt")
         if depth < 3 or (depth == 3 and folder.endswith(f"/{POWER_FOLDER}")):
-            for name in list_names(folder, True, ""):
-                add_folder(f"{folder}/{name}", depth + 1)
+            for name in self.list_folders(folder):
+                self._add_results(f"{folder}/{name}", depth + 1)
 
-    if "results" in inner:
-        add_folder(f"{path}/results", 0)
-    if "systems" in inner:
-        paths.append(f"{path}/systems/")
-        paths += [
-            f"{path}/systems/{name}" for name in list_names(f"{path}/systems", False, ".json")
-        ]
-    return not set(PARTS).isdisjoint(inner)
+    def _add_files(self, folder: str, suffix: str) -> None:
+        """Add the files of a folder. Those that cannot be read too: reading them shows why."""
+        for entry in self._scan(folder):
+            if entry.name.endswith(suffix) and not os.path.isdir(entry.path):
+                self.paths.append(f"{folder}/{entry.name}")
+
+    def list_folders(self, path: str) -> list[str]:
+        names = []
+        for entry in self._scan(path):
+            if problem := self._find_problem(entry):
+                self.findings.append(FileFinding(join_path(path, entry.name), problem))
+            elif os.path.isdir(entry.path):
+                names.append(entry.name)
+        return names
+
+    def _scan(self, path: str) -> list[os.DirEntry[str]]:
+        try:
+            with os.scandir(os.path.join(self.root, path)) as entries:
+                return sorted(entries, key=lambda entry: entry.name)
+        except OSError as error:
+            self.findings.append(FileFinding(path or ".", f"cannot be listed: {error.strerror}"))
+            return []
+
+    def _find_problem(self, entry: os.DirEntry[str]) -> str | None:
+        """Return what is wrong with a link to a folder."""
+        if not entry.is_symlink():
+            return None
+        if os.path.isdir(entry.path):
+            is_within = _is_within(self.root, entry.path)
+            return None if is_within else "is a link out of the folder; not followed"
+        # A link with a suffix was a file, which is listed with the files.
+        is_broken = "." not in entry.name and not os.path.exists(entry.path)
+        return "is a broken link; not read" if is_broken else None
