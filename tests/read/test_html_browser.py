@@ -56,6 +56,16 @@ SHOWN_OTHERWISE = {
         "<span><template shadowrootmode=closed><b style='position:absolute'>.</b><slot></slot>"
         "</template>1,590</span>",
     ),
+    "hyphenated by a digit": (
+        "1,590",
+        "<span style='display:inline-block;width:1px;hyphenate-character:\"9\"'>1&shy;590</span>",
+    ),
+    "written by a worker": (
+        "</table>",
+        "</table><script>const w = new Worker(URL.createObjectURL(new Blob(["
+        "'setTimeout(() => postMessage(0), 9e4)'])));"
+        "w.onmessage = () => document.querySelectorAll('td')[9].textContent = '9';</script>",
+    ),
     "under another digit": (
         "</table>",
         """</table><b id=b>8</b><script>
