@@ -131,5 +131,5 @@ lock: $(VENV)/.dev ## Pin the newest versions of all packages again
 
 clean: ## Remove what was built, but not the environment
 	rm -rf build dist release .release.publishing site/build site/dist site/node_modules .hypothesis .mypy_cache .ruff_cache
-	rm -rf warehouse/*.duckdb warehouse/.staging warehouse/.lock
+	rm -rf .cache warehouse/*.duckdb warehouse/.staging warehouse/.lock
 	find . -name __pycache__ -not -path "./$(VENV)/*" -prune -exec rm -rf {} +

@@ -12,7 +12,8 @@ from __future__ import annotations
 import random
 import re
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import cache
 from importlib import import_module
@@ -20,12 +21,15 @@ from importlib.util import find_spec
 from itertools import pairwise
 from typing import Any
 
+import duckdb
 import pandas as pd
+import pyarrow as pa
 import pyarrow.parquet as pq
-from ipu_results.check.rules import RULES, Rule, find_flags, list_read, open_staged
+from ipu_results.check.rules import RULES, Rule, add_table, find_flags
 from ipu_results.derive import derive_figures
 from ipu_results.ground.files import DATASET
-from ipu_results.schema import table
+from ipu_results.ground.sql import STAGED, open_database, open_engine
+from ipu_results.schema import DETAIL, READ, RULES_SCHEMA, SHARED, TABLES, table
 from ipu_results.schema.frames import frame_dtypes, to_pandas
 from ipu_results.store.files import get_parquet_name
 
@@ -245,6 +249,29 @@ def run(options: Options) -> Report:
             for name, groups in lists.items()
         }
     )
+
+
+@contextmanager
+def open_staged(
+    frames: Mapping[str, pd.DataFrame | pa.Table],
+) -> Iterator[duckdb.DuckDBPyConnection]:
+    """Give a connection to a database in memory with the tables of one build, staged for what reads
+    them: links, rules, derived columns.
+
+    A table may lack columns that nothing has filled yet.
+    """
+    with open_engine() as engine, open_database(engine, STAGED, DETAIL, RULES_SCHEMA) as staged:
+        for name, frame in frames.items():
+            add_table(staged, name, frame)
+        yield staged
+
+
+@cache
+def list_read() -> tuple[str, ...]:
+    """Return the names of the tables that rules read."""
+    statements = [*(view.sql for view in SHARED), *(rule.statement for rule in RULES)]
+    read = {name for sql in statements for name in READ.findall(sql)}
+    return tuple(each.name for each in TABLES if each.sql_name in read)
 
 
 def load_tables() -> Tables:

@@ -13,7 +13,7 @@ from itertools import pairwise
 from pathlib import Path
 from typing import TypeVar
 
-from ipu_results.build import check_documents
+from ipu_results.build import IngestConfig, check_documents
 from ipu_results.ground.sql import ATTACHED
 from ipu_results.normalise import NormalisedDocument, normalise
 from ipu_results.read import ParsedDocument, SourceRow, SourceTable
@@ -56,7 +56,11 @@ def measure(count: int) -> Iterator[Step]:
         seconds += step["seconds"]
         return normalised
 
-    with tempfile.TemporaryDirectory() as folder, WarehouseWriter(Path(folder)) as writer:
+    limits = {"memory_limit": IngestConfig().memory_limit}
+    with (
+        tempfile.TemporaryDirectory() as folder,
+        WarehouseWriter(Path(folder), limits) as writer,
+    ):
         writer.start()
         checked, step = _time_stage(
             "check", lambda: check_documents(documents, map(load, documents), vocabulary, writer)

@@ -32,7 +32,6 @@ from ipu_results.build import (
     parse_document,
 )
 from ipu_results.check.gate import check_gate
-from ipu_results.check.rules import open_staged
 from ipu_results.cli import main
 from ipu_results.derive import collect_inputs, derive_results
 from ipu_results.errors import IpuResultsError
@@ -49,6 +48,7 @@ from ipu_results.store.files import DATABASE, STAGING
 from ipu_results.store.query import STORED, open_warehouse
 from ipu_results.store.tables import open_memory_store
 
+from benchmarks.planted_errors import open_staged
 from tests.release.release_support import publish_release, shrink_warehouse
 
 # A shell that starts the suite in the background makes it ignore Ctrl-C, and its child processes

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import csv
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from statistics import median
 from types import MappingProxyType
@@ -13,14 +13,13 @@ from ipu_results.emulator.operators import Program
 from ipu_results.emulator.prediction import MS, Prediction, predict
 from ipu_results.emulator.schedule import schedule
 from ipu_results.emulator.settings import compute_timing
-from ipu_results.emulator.target import Calibration, Fit, Target, load_target
+from ipu_results.emulator.target import Calibration, Target, load_target
 from ipu_results.errors import WarehouseError
 
 from benchmarks.emulator.calibration import (
     NOTHING,
     Observation,
     calibrate,
-    predict_seconds,
 )
 from benchmarks.emulator.rows import DATA, PublishedRow
 
@@ -118,13 +117,6 @@ def recalibrate(rows: Sequence[PublishedRow], target: Target | None = None) -> C
     """Fit the calibration to the six C2 rows among `rows`."""
     machine = target or load_target("c2")
     return calibrate([observe(row, machine) for row in rows if row.set == "calibration"], machine)
-
-
-def compute_errors(observed: Sequence[Observation], fits: Iterable[Fit]) -> list[float]:
-    """Return the error of each calibration row by its fit."""
-    return [
-        predict_seconds(row, fit) / row.seconds - 1 for row, fit in zip(observed, fits, strict=True)
-    ]
 
 
 def calibrations_differ(new: Calibration, old: Calibration) -> bool:

@@ -12,9 +12,11 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from functools import partial
 from importlib.metadata import version
+from operator import attrgetter
 from pathlib import Path
 
 import duckdb
+import pandas as pd
 import pyarrow as pa
 
 from ipu_results.check.conservation import (
@@ -73,6 +75,7 @@ from ipu_results.schema import (
     RULES_SCHEMA,
     TABLES,
     VIEWS,
+    Table,
     fill_placeholders,
     sql_table,
     sql_view,
@@ -213,7 +216,8 @@ def ingest(
                 yield document
 
         def load_all() -> Iterator[NormalisedDocument]:
-            outcomes = run_in_order(partial(read_safely, cache=cache), announce(), executor)
+            read = partial(read_safely, cache=cache)
+            outcomes = run_in_order(read, announce(), executor, attrgetter("document_id"))
             for document, outcome in zip(documents, outcomes, strict=True):
                 if isinstance(outcome.read, DocumentError):
                     refused.append(outcome.read)
@@ -221,7 +225,7 @@ def ingest(
                         raise outcome.read
                     continue
                 seconds[document.document_id] = outcome.seconds
-                yield replace(outcome.read, document=document)
+                yield outcome.read
 
         try:
             checked = check_documents(documents, load_all(), vocabulary, writer, cache)
@@ -277,32 +281,42 @@ def check_documents(
             linked = link_documents(connection, checked.documents, vocabulary, store, cache)
             complete = [*frames, "source_tables", "microbenchmarks", *linked]
             for name in complete:
-                publish(connection, name, store)
+                publish(connection, store, name)
             derive_figures(connection)
             contradicted = find_contradicted(connection, checked.documents)
             for name, frame in contradicted.items():
                 add_table(connection, name, frame)
             find_flags(connection)
             derive_results(connection)
-            for name in (*FLAGGED, "results"):
-                publish(connection, name, store)
+            for name in FLAGGED:
+                publish(connection, store, name)
+            publish(connection, store, "results", COMPLETE)
         checked.tables = [*AT_ONCE, *complete, *FLAGGED, "results"]
     return checked
 
 
-def publish(connection: duckdb.DuckDBPyConnection, name: str, store: TableStore) -> None:
-    """Pass the rows of a staged table through its gate, piece by piece, and add them to the store.
+def publish(
+    connection: duckdb.DuckDBPyConnection, store: TableStore, name: str, relation: str | None = None
+) -> None:
+    """Pass the rows of a table through its gate, piece by piece, and add them to the store.
 
-    Raises GateError.
+    They are those of `relation`, by default of the staged table. Raises GateError.
     """
     definition = table(name)
     start = 0
-    for rows in read_pieces(connection, COMPLETE if name == "results" else definition.sql_name):
-        columns = dict(zip(rows.column_names, rows.columns, strict=True))
-        frame = build_frame_from_columns(definition, columns)
+    for frame in read_frames(connection, definition, relation or definition.sql_name):
         check_tables({name: frame.set_index(frame.index + start)})
         store.add({name: frame})
-        start += len(rows)
+        start += len(frame)
+
+
+def read_frames(
+    connection: duckdb.DuckDBPyConnection, definition: Table, relation: str
+) -> Iterator[pd.DataFrame]:
+    """Yield the rows of a relation that has the columns of a table, piece by piece."""
+    for rows in read_pieces(connection, relation):
+        columns = dict(zip(rows.column_names, rows.columns, strict=True))
+        yield build_frame_from_columns(definition, columns)
 
 
 def gate_documents(
@@ -368,17 +382,11 @@ def link_documents(
         definition = table(name).as_filled()
         key = definition.key[0]
         added = f"(FROM {definition.sql_name} WHERE {key} IN (SELECT id FROM added))"
-        for rows in read_pieces(connection, added):
-            columns = dict(zip(rows.column_names, rows.columns, strict=True))
-            frame = build_frame_from_columns(definition, columns)
+        for frame in read_frames(connection, definition, added):
             if failures := find_failures(definition, frame):
                 message = f"what other documents add: {failures[0].message}"
                 raise GateError(f"{frame[key][failures[0].row]}: {message}")
-    for rows in read_pieces(connection, "linked_cells"):
-        columns = dict(zip(rows.column_names, rows.columns, strict=True))
-        cells = {CELLS: build_frame_from_columns(table(CELLS), columns)}
-        check_tables(cells)
-        store.add(cells)
+    publish(connection, store, CELLS, "linked_cells")
     store.wait()
     return linked
 
@@ -386,11 +394,14 @@ def link_documents(
 def _batch(documents: Iterable[NormalisedDocument]) -> Iterator[list[NormalisedDocument]]:
     """Collect documents until they have BATCH_RESULTS results."""
     batch: list[NormalisedDocument] = []
+    results = 0
     for document in documents:
         batch.append(document)
-        if sum(len(other.results) for other in batch) >= BATCH_RESULTS:
+        results += len(document.results)
+        if results >= BATCH_RESULTS:
             yield batch
             batch = []
+            results = 0
     if batch:
         yield batch
 
@@ -425,7 +436,6 @@ def open_cache(raw: Path) -> Cache:
 
 def load_cached(document: Document, cache: Cache) -> NormalisedDocument:
     """Return what `load_document` returns, from the cache where it was read before."""
-    document.read_bytes()  # refuses a file that is not the one of the sidecar
     sidecar = document.path.with_name(f"{document.path.name}.toml").read_bytes()
     digest = hashlib.sha256(sidecar)
     for text in (document.file, document.sha256, digest_code()):
@@ -434,6 +444,8 @@ def load_cached(document: Document, cache: Cache) -> NormalisedDocument:
     if normalised is None:
         normalised = load_document(document, load_vocabulary())
         cache.put(digest.hexdigest(), normalised)
+    else:
+        document.read_bytes()  # refuses a file that is no longer the one of the sidecar
     return replace(normalised, document=document)
 
 

@@ -11,12 +11,11 @@ import pandas as pd
 import pyarrow as pa
 import pytest
 from ipu_results.check.contradicted import find_contradicted
-from ipu_results.check.rules import open_staged
 from ipu_results.errors import DamagedDocumentError
 from ipu_results.normalise import NormalisedDocument
 from ipu_results.normalise.rows import passthrough_schema
 
-from benchmarks.planted_errors import Tables
+from benchmarks.planted_errors import Tables, open_staged
 from tests.check.rules_support import load_dataset, run
 from tests.conftest import RAW, Query
 from tests.read.reading_support import make_document

@@ -11,12 +11,12 @@ import duckdb
 import numpy as np
 import pandas as pd
 import pytest
-from ipu_results.check.rules import RULES, find_flags, open_staged
+from ipu_results.check.rules import RULES, find_flags
 from ipu_results.errors import GateError
 from ipu_results.schema import table
 from ipu_results.schema.pandera_schemas import build_gate_schema
 
-from benchmarks.planted_errors import Tables
+from benchmarks.planted_errors import Tables, open_staged
 from tests.check.rules_support import (
     change_results,
     list_doubtful,

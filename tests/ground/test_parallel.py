@@ -15,7 +15,7 @@ from pathlib import Path
 import pytest
 from ipu_results.errors import InconsistentModelError, WorkerError, WorkerLostError
 from ipu_results.ground import parallel
-from ipu_results.ground.parallel import choose_workers, open_processes, run_tasks
+from ipu_results.ground.parallel import choose_workers, open_processes, run_in_order, run_tasks
 
 from tests.conftest import ROOT
 
@@ -119,6 +119,21 @@ try:
 except KeyboardInterrupt:
     print("interrupted")
 """
+
+
+def fail_at_two(task: int) -> int:
+    if task == 2:
+        raise ValueError("two")
+    return task
+
+
+def test_results_in_order_and_the_task_that_fails_is_named() -> None:
+    with ThreadPoolExecutor(2) as executor:
+        assert list(run_in_order(abs, range(-100, 0), executor)) == list(range(100, 0, -1))
+        results = run_in_order(fail_at_two, range(100), executor, lambda task: f"task {task}")
+        assert [next(results), next(results)] == [0, 1]
+        with pytest.raises(WorkerError, match=r"^task 2: failed in a worker: ValueError: two$"):
+            next(results)
 
 
 @pytest.mark.slow

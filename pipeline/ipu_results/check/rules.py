@@ -6,10 +6,8 @@ A rule reports and never changes a figure. What several rules read is a statemen
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from functools import cache
 from pathlib import Path
 
 import duckdb
@@ -21,16 +19,11 @@ from ipu_results.ground.sql import (
     STAGED,
     create_table,
     map_statements,
-    open_database,
-    open_engine,
 )
 from ipu_results.ground.statements import define_macros, execute_text
 from ipu_results.schema import (
-    DETAIL,
-    READ,
     RULES_SCHEMA,
     SHARED,
-    TABLES,
     read_head,
     sql_table,
     table,
@@ -107,29 +100,6 @@ def find_flags(connection: duckdb.DuckDBPyConnection, rules: Sequence[Rule] = RU
     map_statements(connection, STAGED, insert_flags, rules)
     ordered = f"FROM {found.sql_name} ORDER BY {', '.join(FLAGS.key)}"
     connection.execute(f"CREATE TABLE {FLAGS.sql_name} AS {ordered}")
-
-
-@contextmanager
-def open_staged(
-    frames: Mapping[str, pd.DataFrame | pa.Table],
-) -> Iterator[duckdb.DuckDBPyConnection]:
-    """Give a connection to a database in memory with the tables of one build, staged for what reads
-    them: links, rules, derived columns.
-
-    A table may lack columns that nothing has filled yet.
-    """
-    with open_engine() as engine, open_database(engine, STAGED, DETAIL, RULES_SCHEMA) as staged:
-        for name, frame in frames.items():
-            add_table(staged, name, frame)
-        yield staged
-
-
-@cache
-def list_read() -> tuple[str, ...]:
-    """Return the names of the tables that rules read."""
-    statements = [*(view.sql for view in SHARED), *(rule.statement for rule in RULES)]
-    read = {name for sql in statements for name in READ.findall(sql)}
-    return tuple(each.name for each in TABLES if each.sql_name in read)
 
 
 def add_table(

@@ -64,18 +64,9 @@ def _check_size(_: click.Context, param: click.Parameter, value: str) -> str:
     help="What DuckDB may take; the rest of the rows waits on the disk, beside the warehouse.",
 )
 @click.option(
-    "--workers",
-    type=click.IntRange(min=1),
-    default=1,
-    show_default=True,
-    help="Processes that read documents; more than one pays from about 100,000 rows on.",
-)
-@click.option(
     "--strict", is_flag=True, help="Exit 1 if there is a finding, such as a quarantined row."
 )
-def ingest(
-    raw: Path, warehouse: Path, wait: float, memory_limit: str, workers: int, strict: bool
-) -> None:
+def ingest(raw: Path, warehouse: Path, wait: float, memory_limit: str, strict: bool) -> None:
     """Build the whole warehouse from the documents in RAW, without network.
 
     The old build stays until the new one is complete, and after any failure. Quarantined rows are
@@ -91,17 +82,12 @@ def ingest(
 
         from ipu_results.build import IngestConfig
         from ipu_results.build import ingest as run
-        from ipu_results.ground.parallel import open_processes
 
     # Arrow's own allocator keeps 90 MB of what it freed
     pa.set_memory_pool(pa.system_memory_pool())
     config = IngestConfig(raw, warehouse, wait, memory_limit)
-    with (
-        exempt_from_collection(),
-        open_processes(workers) as executor,
-        common.show_step() as progress,
-    ):
-        summary = run(config, progress, executor)
+    with exempt_from_collection(), common.show_step() as progress:
+        summary = run(config, progress)
     click.echo(_format_summary(summary))
     common.echo_text(f"{summary.results} results in {warehouse}, build {summary.build_id[:12]}")
     common.report_findings(summary.unknown_words, strict=False, limit=MAX_WORDS, where=WHERE)

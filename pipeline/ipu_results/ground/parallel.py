@@ -59,26 +59,34 @@ def run_tasks(
 
 
 def run_in_order(
-    function: Callable[[T], R], tasks: Iterable[T], executor: Executor | None = None
+    function: Callable[[T], R],
+    tasks: Iterable[T],
+    executor: Executor | None = None,
+    name: Callable[[T], str] = str,
 ) -> Iterator[R]:
     """Yield the results in the order of the tasks, of which WAITING at most are in memory.
 
-    Raises what `run_tasks` raises.
+    `name` says what a task is, for errors. Raises what `run_tasks` raises.
     """
     if executor is None:
         yield from map(function, tasks)
         return
-    waiting: deque[Future[R]] = deque()
+    waiting: deque[tuple[str, Future[R]]] = deque()
+
+    def take_first() -> R:
+        first, future = waiting.popleft()
+        return _take_result(future, first)
+
     try:
         for task in tasks:
             with _block_interrupts():
-                waiting.append(_submit(executor, function, task))
+                waiting.append((name(task), _submit(executor, function, task)))
             if len(waiting) == WAITING:
-                yield _take_result(waiting.popleft(), str(task))
+                yield take_first()
         while waiting:
-            yield _take_result(waiting.popleft(), "the last tasks")
+            yield take_first()
     finally:
-        for future in waiting:
+        for _, future in waiting:
             future.cancel()
 
 

@@ -1,4 +1,6 @@
-"""Run one reading SQL statement over a connection that can do nothing else."""
+"""Open DuckDB engines and databases, and run SQL in them: one reading statement of a user, or those
+of a build.
+"""
 
 from __future__ import annotations
 

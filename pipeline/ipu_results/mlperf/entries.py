@@ -241,8 +241,10 @@ class _Files:
 
     def add(self, names: tuple[str, ...], is_missing: bool) -> None:
         """Add a file, by its names behind `results`."""
-        if is_log(names):
-            (self.missing if is_missing else self.logs).append(names[2])
+        if is_log(names) and is_missing:
+            self.missing.append(names[2])
+        elif is_log(names):
+            self.logs.append(names[2])
         elif is_power_log(names):
             self.power.append("/".join(names[3:]))
 
@@ -310,12 +312,15 @@ def find_entries(
         round_folder = "/".join(root)
         round_ = rules.find_round((*root, name))
         suite = _find_other_suite(round_folder or name, folder, rules)
-        if message := OTHER_SUITE.format(suite) if suite else _check_round(round_, rules):
-            findings.append(FileFinding(round_folder or name or ".", message))
-        if not suite:
-            entries += _list_entries(round_folder, round_, folder, rules)
-            gaps = _find_gaps(folder, rules)
-            findings += [FileFinding(_join(round_folder, path), gap) for path, gap in gaps]
+        place = round_folder or name or "."
+        if suite:
+            findings.append(FileFinding(place, OTHER_SUITE.format(suite)))
+            continue
+        if message := _check_round(round_, rules):
+            findings.append(FileFinding(place, message))
+        entries += _list_entries(round_folder, round_, folder, rules)
+        gaps = _find_gaps(folder, rules)
+        findings += [FileFinding(_join(round_folder, path), gap) for path, gap in gaps]
     return RoundInventory(tuple(sorted(entries, key=_entry_key)), tuple(findings))
 
 

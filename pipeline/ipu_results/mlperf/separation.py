@@ -49,7 +49,7 @@ RESOLUTION = 1e-6  # of run times, relative: a millisecond of a quarter of an ho
 MAX_T = 64.0  # p is below MIN_P from 32 on, with the fewest runs from 1,000 on
 HALVINGS = 30  # of MAX_T: to 1e-7
 
-PERMUTATION, DIFFERENCE = TESTS = ("permutation", "difference")
+PERMUTATION, DIFFERENCE = "permutation", "difference"
 Shape = tuple[int, int, int]
 
 

@@ -91,16 +91,6 @@ def to_pandas(rows: pa.Table) -> pd.DataFrame:
     return rows.cast(decode_schema(rows.schema)).to_pandas(types_mapper=DTYPES.get)
 
 
-def concat_frames(batches: Sequence[Mapping[str, pd.DataFrame]]) -> dict[str, pd.DataFrame]:
-    """Join the batches of each table, with a fresh integer index."""
-    if len(batches) == 1:
-        return dict(batches[0])
-    return {
-        name: pd.concat([batch[name] for batch in batches], ignore_index=True)
-        for name in batches[0]
-    }
-
-
 def build_array(
     table: Table, field: pa.Field, values: Iterable[Any] | pa.Array | pa.ChunkedArray
 ) -> pa.Array:
