@@ -84,7 +84,7 @@ site: $(VENV)/.user ## Build the web page of the release, else of the warehouse,
 	@command -v npm >/dev/null || { echo "error: Node.js 20.19 or newer with npm is needed" >&2; exit 1; }
 	@echo "Building the page of $(RELEASE)/: about half a minute ..."
 	rm -rf site/build
-	$(BIN)/python -m ipu_results.site "$(RELEASE)" site/build/new/data --pages site/build/new --base-url "$(BASE_URL)"
+	$(BIN)/python -m ipu_results.doors.site "$(RELEASE)" site/build/new/data --pages site/build/new --base-url "$(BASE_URL)"
 	cd site && npm ci --no-audit --no-fund && npm run build -- build/new
 	if [ -e site/dist ]; then mv site/dist site/build/old; fi
 	mv site/build/new site/dist
@@ -95,7 +95,7 @@ bench: $(VENV)/.dev ## Run the benchmarks and print their tables
 
 # More than a minute: make fuzz FUZZ_SECONDS=3600
 fuzz: $(VENV)/.dev ## Feed broken documents to every reader for FUZZ_SECONDS (60)
-	$(BIN)/python -m tests.read.fuzz --seconds $(or $(FUZZ_SECONDS),60) $(ARGS)
+	$(BIN)/python -m tests.record.read.fuzz --seconds $(or $(FUZZ_SECONDS),60) $(ARGS)
 
 docs: $(VENV)/.dev ## Generate the generated parts of docs/ and README.md again
 	UPDATE_DOCS=1 $(BIN)/python -m pytest -q -m docs

@@ -52,16 +52,18 @@ BUILD, DICTIONARY = "build", "columns"
 MAP_OF_NAMES = "schema/renamed.toml"
 SQL_TEXTS = ("recomputation_sql",)  # columns in which a moved relation has its schema in front
 SCHEMA_IN_FRONT = r"\bdetail\."
+# Runs in the code of either commit: names that every version has.
 EVALUATE = """
 import sys
 from pathlib import Path
+import ipu_results
 import pyarrow.parquet as pq
 from ipu_results.schema import VIEWS
-from ipu_results.store.query import open_warehouse, read_view
 folder = Path(sys.argv[1])
-with open_warehouse(folder / "warehouse") as connection:
+with ipu_results.connect(folder / "warehouse") as connection:
     for view in VIEWS:
-        pq.write_table(read_view(connection, view), folder / f"{view.name}.parquet")
+        rows = connection.sql(view.rows_sql).to_arrow_table()
+        pq.write_table(rows, folder / f"{view.name}.parquet")
 """
 
 

@@ -1,7 +1,9 @@
-"""Check the imports: no cycle, none against the layers of .ci/layers.toml, and no class name
-defined twice.
+"""Check the imports: no cycle, none against the layers of .ci/layers.toml, none that ties a room
+which somebody may take alone, and no class name defined twice.
 
-usage: python .ci/imports.py      exits 1 and lists each violation that [known] in .ci/layers.toml does not explain
+usage: python .ci/imports.py
+
+It exits with 1 and lists each violation that [known] in .ci/layers.toml does not explain.
 
 Imports for types only and imports inside functions count like all others: two modules that name
 each other's types cannot be understood apart, whenever they are loaded. The same cycles are
@@ -76,15 +78,36 @@ def find_cycle(graph: Graph, what: str) -> Iterator[str]:
         yield f"cycle in {what}: {' <- '.join(error.args[1])}"
 
 
+def find_layer(name: str, layers: list[str]) -> int | None:
+    """Return the position of the longest layer that covers a module, None without one."""
+    covering = [layer for layer in layers if f"{name}.".startswith(f"{layer}.")]
+    return layers.index(max(covering, key=len)) if covering else None
+
+
 def find_upward(graph: Graph, layers: list[str]) -> Iterator[str]:
-    """Yield the imports of a higher layer, and the packages that have no layer."""
-    order = {name: position for position, name in enumerate(layers)}
-    first = {name: name.partition(".")[0] for name in graph}
-    yield from (f"{name} has no layer" for name in sorted({*first.values()} - {*layers}))
-    for name, targets in graph.items():
-        for target in sorted(targets):
-            if order.get(first[target], -1) > order.get(first[name], len(order)):
+    """Yield the imports of a higher layer, and the modules that have no layer."""
+    positions = {}
+    for name in graph:
+        position = find_layer(name, layers)
+        if position is None:
+            yield f"{name} has no layer"
+        else:
+            positions[name] = position
+    for name, position in positions.items():
+        for target in sorted(graph[name] & positions.keys()):
+            if positions[target] > position:
                 yield f"{name} -> {target}"
+
+
+def find_dependent(graph: Graph, alone: Mapping[str, list[str]]) -> Iterator[str]:
+    """Yield the imports of a room that somebody may take alone, of what is not listed for it."""
+    for name, targets in graph.items():
+        permitted = alone.get(name.partition(".")[0])
+        if permitted is None:
+            continue
+        for target in sorted(targets):
+            if target.partition(".")[0] not in permitted:
+                yield f"{name} -> {target}: not alone"
 
 
 def find_doubled(trees: Mapping[str, ast.Module]) -> Iterator[str]:
@@ -110,6 +133,7 @@ def main() -> int:
     graph = {name: set(find_imports(name, trees)) - {name} for name in trees}
     violations = {*find_cycle(graph, "Python"), *find_cycle(find_page_imports(), "TypeScript")}
     violations |= {*find_upward(graph, settings["layers"]), *find_doubled(trees)}
+    violations |= {*find_dependent(graph, settings["alone"])}
     known = settings["known"]
     for violation in sorted(violations - known.keys()):
         print(f"{violation}: mend it, or add it with its reason to [known] in .ci/layers.toml")

@@ -10,10 +10,10 @@ from statistics import NormalDist, median
 from typing import Any
 
 import numpy as np
-from ipu_results.comparison.expect import COVERAGES, LEFT_OUT, PAIRS, measure_coverage
-from ipu_results.ground.files import DATASET
-from ipu_results.ground.sql import run_query
-from ipu_results.store.query import open_warehouse
+from ipu_results.doors.comparison.expect import COVERAGES, LEFT_OUT, PAIRS, measure_coverage
+from ipu_results.kit.files import DATASET
+from ipu_results.kit.sql import run_query
+from ipu_results.record.store.query import open_warehouse
 
 from benchmarks.report import Options, Report, ReportTable, ReportTarget
 

@@ -14,7 +14,7 @@ from pathlib import Path
 from statistics import median
 from types import MappingProxyType
 
-from ipu_results.sources.catalogue import CACHE
+from ipu_results.record.sources.catalogue import CACHE
 
 from benchmarks.processes import ROOT, CommandCost, find_program, measure_command, take_turns
 from benchmarks.report import Options, Report, ReportTable, ReportTarget

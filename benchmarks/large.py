@@ -13,7 +13,7 @@ from pathlib import Path
 import pyarrow.parquet as pq
 import tomli_w
 from ipu_results.add import extract
-from ipu_results.read.context import digest_context
+from ipu_results.record.read.context import digest_context
 
 from benchmarks.generate import BOW, BOW_GAIN, generate_rows
 from benchmarks.processes import find_program, measure_command

@@ -9,7 +9,7 @@ import sys
 import tempfile
 from pathlib import Path
 
-from ipu_results.store.files import DATABASE
+from ipu_results.record.store.files import DATABASE
 
 from benchmarks.ingest import get_cpu, measure_processes, tabulate_costs
 from benchmarks.processes import ROOT, find_program

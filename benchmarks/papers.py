@@ -17,7 +17,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from ipu_results.read.pdf import read_pdf
+from ipu_results.record.read.pdf import read_pdf
 from ipu_results.schema.vocabulary import TableHeader, normalise_header
 
 ROOT = Path(__file__).resolve().parent.parent

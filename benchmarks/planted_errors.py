@@ -25,13 +25,13 @@ import duckdb
 import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
-from ipu_results.check.rules import RULES, Rule, add_table, find_flags
-from ipu_results.derive import derive_figures
-from ipu_results.ground.files import DATASET
-from ipu_results.ground.sql import STAGED, open_database, open_engine
+from ipu_results.kit.files import DATASET
+from ipu_results.kit.sql import STAGED, open_database, open_engine
+from ipu_results.record.check.rules import RULES, Rule, add_table, find_flags
+from ipu_results.record.derive import derive_figures
+from ipu_results.record.store.files import get_parquet_name
 from ipu_results.schema import DETAIL, READ, RULES_SCHEMA, SHARED, TABLES, table
 from ipu_results.schema.frames import frame_dtypes, to_pandas
-from ipu_results.store.files import get_parquet_name
 
 from benchmarks.report import Options, Report, ReportTable, ReportTarget, Value
 

@@ -17,6 +17,8 @@ import duckdb
 import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
+from ipu_results.record.store.files import get_parquet_name
+from ipu_results.record.store.tables import describe_build, write_table_file
 from ipu_results.release import ReleaseRequest, diff_releases, publish, verify_release
 from ipu_results.schema import (
     TABLES,
@@ -29,8 +31,6 @@ from ipu_results.schema import (
     table,
 )
 from ipu_results.schema.frames import arrow_schema, build_frame, to_arrow
-from ipu_results.store.files import get_parquet_name
-from ipu_results.store.tables import describe_build, write_table_file
 
 from benchmarks.processes import Step, run_steps
 from benchmarks.report import Options, Report, ReportTable

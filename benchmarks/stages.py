@@ -14,13 +14,13 @@ from pathlib import Path
 from typing import TypeVar
 
 from ipu_results.build import IngestConfig, check_documents
-from ipu_results.ground.sql import ATTACHED
-from ipu_results.normalise import NormalisedDocument, normalise
-from ipu_results.read import ParsedDocument, SourceRow, SourceTable
-from ipu_results.recompute.evaluate import evaluate_claims
+from ipu_results.kit.sql import ATTACHED
+from ipu_results.record.normalise import NormalisedDocument, normalise
+from ipu_results.record.read import ParsedDocument, SourceRow, SourceTable
+from ipu_results.record.recompute.evaluate import evaluate_claims
+from ipu_results.record.sources.catalogue import Document
+from ipu_results.record.store.tables import WarehouseWriter
 from ipu_results.schema.vocabulary import load_vocabulary
-from ipu_results.sources.catalogue import Document
-from ipu_results.store.tables import WarehouseWriter
 
 from benchmarks.generate import BOW, BOW_GAIN, COLUMNS, Cells, generate_rows
 from benchmarks.processes import Outcome, Step, read_peak_mb, run_in_child

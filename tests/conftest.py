@@ -24,29 +24,30 @@ import tomli_w
 from click.testing import CliRunner
 from filelock import FileLock
 from hypothesis import settings
-from ipu_results import build, store
+from ipu_results import build
 from ipu_results.build import (
     check_documents,
     load_cached,
     load_document,
     parse_document,
 )
-from ipu_results.check.gate import check_gate
-from ipu_results.cli import main
-from ipu_results.derive import collect_inputs, derive_results
+from ipu_results.doors.cli import main
 from ipu_results.errors import IpuResultsError
-from ipu_results.ground.sql import ENGINE, LOCKDOWN, run_query
-from ipu_results.ground.text import escape_line
-from ipu_results.normalise import NormalisedDocument
-from ipu_results.read.context import digest_context
+from ipu_results.kit.sql import ENGINE, LOCKDOWN, run_query
+from ipu_results.kit.text import escape_line
+from ipu_results.record import store
+from ipu_results.record.check.gate import check_gate
+from ipu_results.record.derive import collect_inputs, derive_results
+from ipu_results.record.normalise import NormalisedDocument
+from ipu_results.record.read.context import digest_context
+from ipu_results.record.sources.catalogue import Document, load_catalogue, read_entry
+from ipu_results.record.store.cache import Cache
+from ipu_results.record.store.files import DATABASE, STAGING
+from ipu_results.record.store.query import STORED, open_warehouse
+from ipu_results.record.store.tables import open_memory_store
 from ipu_results.schema import FILE_VIEWS, Table, table
 from ipu_results.schema.frames import to_pandas
 from ipu_results.schema.vocabulary import load_vocabulary
-from ipu_results.sources.catalogue import Document, load_catalogue, read_entry
-from ipu_results.store.cache import Cache
-from ipu_results.store.files import DATABASE, STAGING
-from ipu_results.store.query import STORED, open_warehouse
-from ipu_results.store.tables import open_memory_store
 
 from benchmarks.planted_errors import open_staged
 from tests.release.release_support import publish_release, shrink_warehouse

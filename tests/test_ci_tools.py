@@ -20,21 +20,18 @@ from tests.conftest import ROOT, Done
 
 # What the tool needs of the code of a commit, which evaluates its views.
 CODE = {
-    "__init__.py": "",
-    "schema.py": """
-from types import SimpleNamespace
-VIEWS = [SimpleNamespace(name="known")]
-""",
-    "store/__init__.py": "",
-    "store/query.py": """
+    "__init__.py": """
 import duckdb
-def open_warehouse(folder):
+def connect(folder):
     connection = duckdb.connect()
     [path] = folder.rglob("flags.parquet")
     connection.execute(f"CREATE VIEW flags AS FROM '{path}'")
     return connection
-def read_view(connection, view):
-    return connection.sql("FROM flags WHERE figure IS NOT NULL ORDER BY ALL").to_arrow_table()
+""",
+    "schema.py": """
+from types import SimpleNamespace
+ROWS = "FROM flags WHERE figure IS NOT NULL ORDER BY ALL"
+VIEWS = [SimpleNamespace(name="known", rows_sql=ROWS)]
 """,
 }
 ROWS = pa.table({"name": ["a", "b", "c"], "figure": [1.0, None, 0.0], "message": ["x", "y", "z"]})
@@ -181,7 +178,11 @@ def test_table_is_found_where_it_moved_to_and_one_that_went_is_missing(repositor
             "read.a -> link.runs: ",
         ),
         ({"read/a.py": "from ipu_results import link", "link/__init__.py": ""}, "read.a -> link: "),
-        ({"other/a.py": ""}, "other has no layer: "),
+        ({"other/a.py": ""}, "other.a has no layer: "),
+        (
+            {"link/a.py": "import ipu_results.read.b", "read/b.py": ""},
+            "link.a -> read.b: not alone",
+        ),
         (
             {"read/a.py": "class Row: ...", "link/a.py": "class Row: ..."},
             "class Row in link.a and read.a: ",
@@ -200,7 +201,7 @@ def test_import_against_the_rules_is_reported(
     tmp_path: Path, files: dict[str, str], violation: str
 ) -> None:
     known = '"old -> older" = "gone"' if "mended" in violation else ""
-    settings = f'layers = ["read", "link"]\n[known]\n{known}\n'
+    settings = f'layers = ["read", "link"]\n[alone]\nlink = ["link"]\n[known]\n{known}\n'
     for name, text in {"../../.ci/layers.toml": settings, **files}.items():
         path = tmp_path / "pipeline/ipu_results" / name
         path.parent.mkdir(parents=True, exist_ok=True)

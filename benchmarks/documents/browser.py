@@ -19,7 +19,7 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-from ipu_results.read.text import clean
+from ipu_results.record.read.text import clean
 from PIL import Image
 
 from benchmarks.documents.mutations import mark_unreadable

@@ -12,7 +12,7 @@ from typing import Any
 
 import pandas as pd
 import pdfplumber
-from ipu_results.read.text import clean
+from ipu_results.record.read.text import clean
 from ipu_results.schema.vocabulary import normalise_header
 
 from benchmarks.documents.judge import EXACT, REPORTED, SILENT, Verdict

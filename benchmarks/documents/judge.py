@@ -17,14 +17,14 @@ from ipu_results.errors import (
     UnprovenDocumentError,
     UnrecognisedDocumentError,
 )
-from ipu_results.normalise import normalise
-from ipu_results.normalise.fields import PRINTED_COLUMNS
-from ipu_results.normalise.rows import RejectedRow
-from ipu_results.read import ParsedDocument
-from ipu_results.read.dispatch import is_page, read_document
-from ipu_results.read.text import clean
+from ipu_results.record.normalise import normalise
+from ipu_results.record.normalise.fields import PRINTED_COLUMNS
+from ipu_results.record.normalise.rows import RejectedRow
+from ipu_results.record.read import ParsedDocument
+from ipu_results.record.read.dispatch import is_page, read_document
+from ipu_results.record.read.text import clean
+from ipu_results.record.sources.catalogue import Document
 from ipu_results.schema.vocabulary import TableHeader, load_vocabulary
-from ipu_results.sources.catalogue import Document
 
 from benchmarks.documents.evidence import find_shown
 from benchmarks.documents.tables import FIGURE_FIELDS, UNREADABLE, Cell, Table

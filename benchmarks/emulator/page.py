@@ -7,11 +7,11 @@ import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
+from ipu_results.doors.charts import render_specification
+from ipu_results.doors.site.charts import build_predicted
 from ipu_results.emulator.prediction import MS
 from ipu_results.emulator.target import TARGETS, load_target
-from ipu_results.ground.charts import render_specification
-from ipu_results.site.charts import build_predicted
-from ipu_results.store.query import open_warehouse
+from ipu_results.record.store.query import open_warehouse
 from tabulate import tabulate
 
 from benchmarks.emulator import accuracy

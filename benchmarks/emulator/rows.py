@@ -18,16 +18,16 @@ from typing import Any, Literal
 
 import duckdb
 from ipu_results.emulator.network import Network, load_sized_network
+from ipu_results.emulator.networks import SEQUENCE
 from ipu_results.emulator.pipeline import Recompute
 from ipu_results.emulator.prediction import MS
 from ipu_results.emulator.settings import Protocol, count_replicas, select_protocol
 from ipu_results.emulator.target import PLATFORMS, load_target
 from ipu_results.emulator.training import TrainingSetup
 from ipu_results.errors import TooFewRowsError, WarehouseError
-from ipu_results.ground.physics import count_batches_in_flight
-from ipu_results.ground.sql import run_query
-from ipu_results.networks import SEQUENCE
-from ipu_results.store.query import open_warehouse
+from ipu_results.kit.physics import count_batches_in_flight
+from ipu_results.kit.sql import run_query
+from ipu_results.record.store.query import open_warehouse
 
 from benchmarks.processes import ROOT
 

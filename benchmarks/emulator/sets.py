@@ -31,8 +31,8 @@ from ipu_results.emulator.training import (
     is_host_bound,
     predict_training,
 )
-from ipu_results.ground.sql import run_query
-from ipu_results.store.query import open_warehouse
+from ipu_results.kit.sql import run_query
+from ipu_results.record.store.query import open_warehouse
 
 from benchmarks.emulator import training
 from benchmarks.emulator.architectures import BUILDERS, build_siglip

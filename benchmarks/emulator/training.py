@@ -14,7 +14,7 @@ from ipu_results.emulator.training import (
     load_training_constants,
     predict_training,
 )
-from ipu_results.store.query import open_warehouse
+from ipu_results.record.store.query import open_warehouse
 
 from benchmarks.emulator.calibration import get_range
 from benchmarks.emulator.page import format_table, write_parts

@@ -16,12 +16,12 @@ from unittest import mock
 
 import numpy as np
 import pandas as pd
-from ipu_results.ground.files import DATASET
+from ipu_results.kit.files import DATASET
 from ipu_results.mlperf import separation
 from ipu_results.mlperf.interval import COVERAGE, SESSION, Integers, Numbers, Runs, make_runs
 from ipu_results.mlperf.round import score_path
 from ipu_results.mlperf.score import ScoredEntry, TrainingRun
-from ipu_results.store.query import open_warehouse
+from ipu_results.record.store.query import open_warehouse
 
 from benchmarks.mlperf.comparison import ARCHIVE
 from benchmarks.report import Options, Report, ReportTable, ReportTarget, SkipBenchmarkError, Value

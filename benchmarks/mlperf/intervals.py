@@ -14,7 +14,7 @@ from pathlib import Path
 
 import numpy as np
 import pandas as pd
-from ipu_results.ground.files import DATASET
+from ipu_results.kit.files import DATASET
 from ipu_results.mlperf.interval import (
     COVERAGE,
     SESSION,

@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import ipu_results
-from ipu_results.ground.text import format_csv
+from ipu_results.kit.text import format_csv
 
 COMMIT = "84d8b84c6d6e3d646e27d511e438fd12d144ade9"
 ROUND_FOLDER = re.compile(r"experiment/mlperf-training--[\d.]+--.*/cm-result\.json")

@@ -16,8 +16,8 @@ from typing import Any
 
 import numpy as np
 import onnx
-from ipu_results.networks.builder import GraphBuilder, WeightGenerator
-from ipu_results.networks.vision import ResNet
+from ipu_results.emulator.networks.builder import GraphBuilder, WeightGenerator
+from ipu_results.emulator.networks.vision import ResNet
 from ipu_results.runner import models
 from ipu_results.runner.config import Visit
 from ipu_results.runner.environment import announce_sweep

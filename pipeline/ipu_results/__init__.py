@@ -18,10 +18,10 @@ from ipu_results.errors import IpuResultsError
 
 if TYPE_CHECKING:
     from ipu_results.api import claims, connect, load, pandera_schema, provenance
-    from ipu_results.comparison import compare
+    from ipu_results.doors.cite import cite
+    from ipu_results.doors.comparison import compare
     from ipu_results.emulator import Emulator
     from ipu_results.mlperf import score_mlperf
-    from ipu_results.serve import cite
 
     __version__: str
 
@@ -42,8 +42,8 @@ _MODULES = {  # module and extra of each name
     **dict.fromkeys(
         ("claims", "connect", "load", "pandera_schema", "provenance"), ("ipu_results.api", None)
     ),
-    "cite": ("ipu_results.serve", None),
-    "compare": ("ipu_results.comparison", None),
+    "cite": ("ipu_results.doors.cite", None),
+    "compare": ("ipu_results.doors.comparison", None),
     "Emulator": ("ipu_results.emulator", "emulator"),
     "score_mlperf": ("ipu_results.mlperf", "ingest"),
 }
@@ -52,7 +52,7 @@ _MODULES = {  # module and extra of each name
 def __getattr__(name: str) -> Any:
     if name == "__version__":
         # importlib.metadata takes 20 ms
-        from ipu_results.ground.files import read_version  # noqa: PLC0415
+        from ipu_results.kit.files import read_version  # noqa: PLC0415
 
         return read_version()
     if name not in _MODULES:
@@ -61,7 +61,7 @@ def __getattr__(name: str) -> Any:
     try:
         return getattr(import_module(module), name)
     except ModuleNotFoundError as error:
-        from ipu_results.ground import explain_missing  # noqa: PLC0415
+        from ipu_results.kit.extras import explain_missing  # noqa: PLC0415
 
         raise explain_missing(error, extra) from error
 

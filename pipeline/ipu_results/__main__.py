@@ -1,3 +1,3 @@
-from ipu_results.cli import main
+from ipu_results.doors.cli import main
 
 main(prog_name="ipu-results")

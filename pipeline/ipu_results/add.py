@@ -17,7 +17,6 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import msgspec
 import tomli_w
 
-from ipu_results.check.conservation import RowCounts, list_source_keys
 from ipu_results.errors import (
     CatalogueError,
     DocumentError,
@@ -25,21 +24,21 @@ from ipu_results.errors import (
     UnprovenDocumentError,
     UnrecognisedDocumentError,
 )
-from ipu_results.ground.files import is_inside, write_atomically
-from ipu_results.ground.limits import MAX_BYTES, MAX_EVIDENCE_BYTES
-from ipu_results.ground.text import format_csv, format_json
-from ipu_results.normalise import normalise
-from ipu_results.normalise.fields import format_header_entries
-from ipu_results.normalise.values import describe_unknown_words
-from ipu_results.read import ParsedDocument, ReadProblem
-from ipu_results.read.context import digest_context
-from ipu_results.read.dispatch import find_first_rows, is_page, read_document
-from ipu_results.read.document import Words
-from ipu_results.read.html_shown import parse_shown
-from ipu_results.read.text import prints_decimal_points
-from ipu_results.schema.vocabulary import ALIASES, KINDS, Vocabulary, load_vocabulary
-from ipu_results.sources.browser import is_installed, show_page
-from ipu_results.sources.catalogue import (
+from ipu_results.kit.files import is_inside, write_atomically
+from ipu_results.kit.limits import MAX_BYTES, MAX_EVIDENCE_BYTES
+from ipu_results.kit.text import format_csv, format_json
+from ipu_results.record.check.conservation import RowCounts, list_source_keys
+from ipu_results.record.normalise import normalise
+from ipu_results.record.normalise.fields import format_header_entries
+from ipu_results.record.normalise.values import describe_unknown_words
+from ipu_results.record.read import ParsedDocument, ReadProblem
+from ipu_results.record.read.context import digest_context
+from ipu_results.record.read.dispatch import find_first_rows, is_page, read_document
+from ipu_results.record.read.document import Words
+from ipu_results.record.read.html_shown import parse_shown
+from ipu_results.record.read.text import prints_decimal_points
+from ipu_results.record.sources.browser import is_installed, show_page
+from ipu_results.record.sources.catalogue import (
     EVIDENCE,
     FILE_NAME,
     INGESTED,
@@ -53,6 +52,7 @@ from ipu_results.sources.catalogue import (
     read_entry,
     read_limited,
 )
+from ipu_results.schema.vocabulary import ALIASES, KINDS, Vocabulary, load_vocabulary
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -255,7 +255,7 @@ def save_download(url: str, config: AddConfig, *, keep: bool) -> Iterator[AddCon
     CatalogueError if there is a file of its name.
     """
     # A build and a dry run of a file need no requests.
-    from ipu_results.sources.download import download  # noqa: PLC0415
+    from ipu_results.record.sources.download import download  # noqa: PLC0415
 
     document = download(url)
     file = config.raw / DOWNLOADS / document.folder / document.name
@@ -400,8 +400,8 @@ def preview_source(config: AddConfig) -> SourcePreview:
         load_document,
         open_cache,
     )
+    from ipu_results.record.store.tables import open_memory_store  # noqa: PLC0415
     from ipu_results.schema.frames import to_pandas  # noqa: PLC0415
-    from ipu_results.store.tables import open_memory_store  # noqa: PLC0415
 
     sidecar = _get_sidecar(config)
     evidence = None

@@ -20,14 +20,13 @@ from pandas.api.types import (
 )
 
 from ipu_results.errors import QueryError
-from ipu_results.ground import import_extra
-from ipu_results.ground.files import DATASET, read_version
-from ipu_results.ground.renamed import describe_column, describe_relation
-from ipu_results.ground.sql import run_query
-from ipu_results.ground.text import find_nearest_words
-from ipu_results.schema import DETAIL, TABLES, VIEWS, Table, View, quote
-from ipu_results.store.files import BUILD_ID, get_parquet_name
-from ipu_results.store.query import (
+from ipu_results.kit.extras import import_extra
+from ipu_results.kit.files import DATASET, read_version
+from ipu_results.kit.renamed import describe_column, describe_relation
+from ipu_results.kit.sql import run_query
+from ipu_results.kit.text import find_nearest_words
+from ipu_results.record.store.files import BUILD_ID, get_parquet_name
+from ipu_results.record.store.query import (
     check_build_id,
     connect_warehouse,
     open_warehouse,
@@ -36,6 +35,7 @@ from ipu_results.store.query import (
     read_parquet,
     read_view,
 )
+from ipu_results.schema import DETAIL, TABLES, VIEWS, Table, View, quote
 
 if TYPE_CHECKING:
     import pandera.pandas as pandera

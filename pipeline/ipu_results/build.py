@@ -19,7 +19,27 @@ import duckdb
 import pandas as pd
 import pyarrow as pa
 
-from ipu_results.check.conservation import (
+from ipu_results.errors import (
+    CatalogueError,
+    DamagedDocumentError,
+    DocumentError,
+    DocumentTooLargeError,
+    GateError,
+    VocabularyError,
+)
+from ipu_results.kit.files import SCHEMA
+from ipu_results.kit.limits import pause_garbage_collection
+from ipu_results.kit.parallel import run_in_order
+from ipu_results.kit.sql import (
+    ATTACHED,
+    STAGED,
+    get_first_line,
+    insert_rows,
+    open_database,
+    read_pieces,
+)
+from ipu_results.kit.statements import MACROS
+from ipu_results.record.check.conservation import (
     RowCounts,
     build_document_frame,
     build_source_frames,
@@ -30,8 +50,8 @@ from ipu_results.check.conservation import (
     join_cells,
     list_source_tables,
 )
-from ipu_results.check.contradicted import find_contradicted
-from ipu_results.check.gate import (
+from ipu_results.record.check.contradicted import find_contradicted
+from ipu_results.record.check.gate import (
     CHANGES,
     GOOD,
     check_gate,
@@ -39,37 +59,30 @@ from ipu_results.check.gate import (
     find_failures,
     gate_results,
 )
-from ipu_results.check.rules import add_table, build_rule_frame, find_flags
-from ipu_results.derive import derive_figures, derive_results
-from ipu_results.errors import (
-    CatalogueError,
-    DamagedDocumentError,
-    DocumentError,
-    DocumentTooLargeError,
-    GateError,
-    VocabularyError,
+from ipu_results.record.check.rules import add_table, build_rule_frame, find_flags
+from ipu_results.record.derive import derive_figures, derive_results
+from ipu_results.record.link.functions import call_directly
+from ipu_results.record.link.statements import link, stage
+from ipu_results.record.normalise import NormalisedDocument, normalise
+from ipu_results.record.normalise.values import UnknownWord, describe_unknown_words
+from ipu_results.record.read import ParsedDocument
+from ipu_results.record.read.dispatch import read_document
+from ipu_results.record.read.html_shown import parse_shown
+from ipu_results.record.recompute.evaluate import evaluate_claims
+from ipu_results.record.recompute.verdict import NO_ROW
+from ipu_results.record.sources.catalogue import (
+    CACHE,
+    Document,
+    check_claims_of,
+    find_orphans,
+    find_unfinished_copies,
+    find_unfinished_runs,
+    load_catalogue,
+    read_register,
 )
-from ipu_results.ground.files import SCHEMA
-from ipu_results.ground.limits import pause_garbage_collection
-from ipu_results.ground.parallel import run_in_order
-from ipu_results.ground.sql import (
-    ATTACHED,
-    STAGED,
-    get_first_line,
-    insert_rows,
-    open_database,
-    read_pieces,
-)
-from ipu_results.ground.statements import MACROS
-from ipu_results.link.functions import call_directly
-from ipu_results.link.statements import link, stage
-from ipu_results.normalise import NormalisedDocument, normalise
-from ipu_results.normalise.values import UnknownWord, describe_unknown_words
-from ipu_results.read import ParsedDocument
-from ipu_results.read.dispatch import read_document
-from ipu_results.read.html_shown import parse_shown
-from ipu_results.recompute.evaluate import evaluate_claims
-from ipu_results.recompute.verdict import NO_ROW
+from ipu_results.record.store.cache import Cache
+from ipu_results.record.store.tables import TableStore, WarehouseWriter
+from ipu_results.record.store.transaction import lock_folder
 from ipu_results.schema import (
     DETAIL,
     RULES_SCHEMA,
@@ -83,19 +96,6 @@ from ipu_results.schema import (
 )
 from ipu_results.schema.frames import build_frame, build_frame_from_columns, to_arrow
 from ipu_results.schema.vocabulary import Vocabulary, load_vocabulary, read_vocabulary_files
-from ipu_results.sources.catalogue import (
-    CACHE,
-    Document,
-    check_claims_of,
-    find_orphans,
-    find_unfinished_copies,
-    find_unfinished_runs,
-    load_catalogue,
-    read_register,
-)
-from ipu_results.store.cache import Cache
-from ipu_results.store.tables import TableStore, WarehouseWriter
-from ipu_results.store.transaction import lock_folder
 
 Progress = Callable[[str, str], None]
 SEVERITIES = ("error", "warn", "info")

@@ -13,8 +13,8 @@ from typing import Any
 
 import ipu_results
 import pandas as pd
-from ipu_results.ground.files import read_version, write_atomically
-from ipu_results.ground.text import format_markdown_table
+from ipu_results.kit.files import read_version, write_atomically
+from ipu_results.kit.text import format_markdown_table
 from ipu_results.mlperf.round import COLUMNS, format_scores
 from ipu_results.mlperf.rules import round_key
 from ipu_results.schema import table

@@ -15,8 +15,8 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
-from ipu_results.ground.files import write_atomically
-from ipu_results.ground.text import format_records
+from ipu_results.kit.files import write_atomically
+from ipu_results.kit.text import format_records
 from ipu_results.mlperf.round import COLUMNS, GENERATED, entry_record, run_records, score_path
 from ipu_results.mlperf.rules import round_key
 

@@ -13,8 +13,8 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from ipu_results.ground.files import write_atomically
-from ipu_results.ground.text import format_records
+from ipu_results.kit.files import write_atomically
+from ipu_results.kit.text import format_records
 from ipu_results.mlperf.rules import load_rules, round_key
 from ipu_results.mlperf.score import olympic_mean
 

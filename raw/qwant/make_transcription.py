@@ -12,7 +12,7 @@ HERE = Path(__file__).resolve().parent
 # The typesetter belongs to the tests, which set other papers with it. Only this script needs it to make the PDF again.
 sys.path.insert(0, str(HERE.parents[1]))
 
-from tests.read.typeset_paper import Break, Lines, PaperTable, Style, Title, build  # noqa: E402
+from tests.record.read.typeset_paper import Break, Lines, PaperTable, Style, Title, build  # noqa: E402
 
 TARGET = HERE / "resnext101-c2-2020-02-28.pdf"
 TITLE = "Transcription of tables and setup facts: arXiv:2002.11670"

@@ -1,4 +1,4 @@
-// Rows stored by column, as `pipeline/ipu_results/site/data.py` writes them.
+// Rows stored by column, as `pipeline/ipu_results/doors/site/data.py` writes them.
 export interface TextColumn {
   name: string;
   kind: "text";

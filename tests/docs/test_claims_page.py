@@ -11,19 +11,19 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from ipu_results.ground.sql import run_query
-from ipu_results.ground.text import format_code, format_markdown_table
-from ipu_results.recompute.claims import (
+from ipu_results.kit.sql import run_query
+from ipu_results.kit.text import format_code, format_markdown_table
+from ipu_results.record.recompute.claims import (
     Record,
     format_claim,
     format_gap,
     format_range,
     load_claims,
 )
-from ipu_results.recompute.run import measure_sdk_margins
-from ipu_results.recompute.verdict import Gap
+from ipu_results.record.recompute.run import measure_sdk_margins
+from ipu_results.record.recompute.verdict import Gap
+from ipu_results.record.store.query import open_warehouse
 from ipu_results.schema import table
-from ipu_results.store.query import open_warehouse
 
 from tests.docs.docs_support import REFERENCE, check_part
 

@@ -20,8 +20,8 @@ import duckdb
 import ipu_results
 import pandas as pd
 import pytest
-from ipu_results.analyses.findings import FINDINGS, fill_finding
-from ipu_results.ground.text import format_markdown_table
+from ipu_results.doors.analyses.findings import FINDINGS, fill_finding
+from ipu_results.kit.text import format_markdown_table
 
 from tests.conftest import ROOT, Query, run_cli
 from tests.docs.docs_support import DOCS, PAGES, README, check_page, check_part

@@ -15,18 +15,18 @@ import click
 import ipu_results
 import pytest
 from ipu_results import errors
-from ipu_results.check.rules import RULES
-from ipu_results.cli import main
-from ipu_results.cli.common import Failure
-from ipu_results.ground import limits
-from ipu_results.ground.renamed import FIGURE, GONE, load_renamed
-from ipu_results.ground.text import escape_markdown, format_code, format_markdown_table
+from ipu_results.doors.cli import main
+from ipu_results.doors.cli.common import Failure
+from ipu_results.kit import limits
+from ipu_results.kit.renamed import FIGURE, GONE, load_renamed
+from ipu_results.kit.text import escape_markdown, format_code, format_markdown_table
+from ipu_results.record.check.rules import RULES
 from ipu_results.release.version import ChangeKind
 from ipu_results.schema import MAIN, SHARED, TABLES, VIEWS, Column, Table, View, table
 
-from tests.check.rules_support import list_doubtful, load_review
 from tests.conftest import Query, run_cli
 from tests.docs.docs_support import REFERENCE, check_part
+from tests.record.check.rules_support import list_doubtful, load_review
 
 pytestmark = pytest.mark.docs
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 import re
 
 import pytest
-from ipu_results.normalise.decimal_mark import DecimalMark
-from ipu_results.normalise.values import UnreadableCellError, parse_number
-from ipu_results.read.text import clean_cell
+from ipu_results.record.normalise.decimal_mark import DecimalMark
+from ipu_results.record.normalise.values import UnreadableCellError, parse_number
+from ipu_results.record.read.text import clean_cell
 
 from tests.docs.docs_support import REFERENCE
 

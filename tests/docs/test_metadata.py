@@ -16,8 +16,8 @@ from typing import Any
 import ipu_results
 import pytest
 import yaml
-from ipu_results.ground import EXTRAS
-from ipu_results.ground.text import format_json, format_markdown_table
+from ipu_results.kit.extras import EXTRAS
+from ipu_results.kit.text import format_json, format_markdown_table
 from ipu_results.release.version import parse_version
 
 from tests.conftest import ROOT
@@ -211,4 +211,4 @@ def test_make_site_takes_the_release_at_hand(
     plan = subprocess.run(
         ["make", "--dry-run", "site"], cwd=tmp_path, capture_output=True, text=True, check=True
     )
-    assert f'-m ipu_results.site "{folder}" site/build/new/data' in plan.stdout
+    assert f'-m ipu_results.doors.site "{folder}" site/build/new/data' in plan.stdout

@@ -9,8 +9,8 @@ import numpy as np
 import onnx
 import onnx.parser
 from ipu_results.emulator.frontend import read_program
+from ipu_results.emulator.networks.builder import DATA_INPUTS
 from ipu_results.emulator.operators import Operator
-from ipu_results.networks.builder import DATA_INPUTS
 from onnx import numpy_helper
 
 

@@ -15,9 +15,9 @@ import onnxruntime
 import pytest
 from ipu_results.emulator import Emulator, load_target, predict
 from ipu_results.emulator.network import insert_fp16_casts, load_network
+from ipu_results.emulator.networks import build
 from ipu_results.emulator.target import load_calibration
 from ipu_results.errors import InconsistentModelError
-from ipu_results.networks import build
 from onnx import numpy_helper
 
 from tests.emulator.model_support import model as parse_model

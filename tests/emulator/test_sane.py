@@ -9,9 +9,9 @@ from functools import partial
 import onnx
 import pytest
 from ipu_results.emulator.frontend import read_program
+from ipu_results.emulator.networks.builder import GraphBuilder
 from ipu_results.emulator.prediction import Prediction, predict
 from ipu_results.emulator.target import load_target
-from ipu_results.networks.builder import GraphBuilder
 
 GRAPHS = 500
 TOLERANCE = 0.02  # a larger network may be this much faster, by how its parts are rounded

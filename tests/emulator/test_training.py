@@ -27,7 +27,7 @@ from ipu_results.emulator.target import load_target
 from ipu_results.emulator.training import TrainingSetup, extend_target, predict_training
 from ipu_results.emulator.training_keys import KEYS, build_setup
 from ipu_results.errors import InconsistentModelError
-from ipu_results.store.query import open_warehouse
+from ipu_results.record.store.query import open_warehouse
 
 from benchmarks.emulator import training
 from benchmarks.emulator.page import read_parts

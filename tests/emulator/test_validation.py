@@ -16,7 +16,7 @@ import duckdb
 import pytest
 from ipu_results.emulator.target import Fit, load_calibration
 from ipu_results.errors import TooFewRowsError, WarehouseError
-from ipu_results.store.files import get_parquet_name
+from ipu_results.record.store.files import get_parquet_name
 
 from benchmarks.emulator import freezing
 from benchmarks.emulator.__main__ import main, refuse_changes

@@ -18,10 +18,10 @@ from typing import Any
 import ipu_results
 from click import Context, Group
 from click.testing import CliRunner
-from ipu_results.cli import main
+from ipu_results.doors.cli import main
 from ipu_results.errors import DocumentError
-from ipu_results.normalise import normalise
-from ipu_results.read.dispatch import read_document
+from ipu_results.record.normalise import normalise
+from ipu_results.record.read.dispatch import read_document
 from ipu_results.schema.vocabulary import load_vocabulary
 
 from benchmarks.documents.comparison import DOCUMENTS, SEED

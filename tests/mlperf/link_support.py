@@ -8,9 +8,9 @@ from typing import Any
 
 import duckdb
 import pyarrow as pa
-from ipu_results.ground.files import load_schema_file
-from ipu_results.ground.sql import create_table, open_engine
-from ipu_results.link.statements import link, stage
+from ipu_results.kit.files import load_schema_file
+from ipu_results.kit.sql import create_table, open_engine
+from ipu_results.record.link.statements import link, stage
 from ipu_results.schema import DETAIL, LINKS, table
 from ipu_results.schema.frames import arrow_schema
 from ipu_results.schema.vocabulary import load_vocabulary

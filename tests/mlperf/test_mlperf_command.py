@@ -18,7 +18,7 @@ import pandas as pd
 import pyarrow.parquet as pq
 import pytest
 from ipu_results.errors import MissingExtraError, UnrecognisedDocumentError
-from ipu_results.ground.files import write_atomically
+from ipu_results.kit.files import write_atomically
 from ipu_results.mlperf.round import COLUMNS, SUMMARY, format_scores
 from ipu_results.schema import table
 

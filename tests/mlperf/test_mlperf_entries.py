@@ -11,8 +11,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from ipu_results.errors import UnrecognisedDocumentError
-from ipu_results.ground.limits import MAX_SMALL
-from ipu_results.ground.text import escape_unprintable
+from ipu_results.kit.limits import MAX_SMALL
+from ipu_results.kit.text import escape_unprintable
 from ipu_results.mlperf.entries import Entry, FileFinding, find_entries
 from ipu_results.mlperf.round import entry_record
 from ipu_results.mlperf.rules import load_rules, parse_round, round_key

@@ -13,8 +13,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from ipu_results.ground.sql import run_query
-from ipu_results.store.query import open_warehouse
+from ipu_results.kit.sql import run_query
+from ipu_results.record.store.query import open_warehouse
 
 from tests.conftest import PAGE, RAW, copy_documents, edit, find_error, get_error, reseal, run_cli
 from tests.mlperf.mlperf_support import V2, put

@@ -10,8 +10,8 @@ from typing import Any
 
 import numpy as np
 import pytest
-from ipu_results.ground.sql import open_engine
-from ipu_results.ground.statements import define_macros, run_statement
+from ipu_results.kit.sql import open_engine
+from ipu_results.kit.statements import define_macros, run_statement
 from ipu_results.mlperf import separation
 from ipu_results.mlperf.interval import (
     ALONE,

@@ -19,10 +19,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from ipu_results.errors import DocumentError
-from ipu_results.ground.limits import MAX_LOG_LINE
+from ipu_results.kit.limits import MAX_LOG_LINE
 from ipu_results.mlperf.log import CHUNK, MARK, MAX_NAMED, Evaluation, Log, read_log
 from ipu_results.mlperf.tree import LocalTree
-from ipu_results.read.records import COLUMNS, read_mlperf_log
+from ipu_results.record.read.records import COLUMNS, read_mlperf_log
 
 from tests.conftest import run_cli
 from tests.mlperf.mlperf_support import BEGIN, T0, evaluation, line, log, put, read, stop

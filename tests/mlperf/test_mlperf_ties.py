@@ -8,14 +8,14 @@ from typing import Any
 
 import duckdb
 import pytest
-from ipu_results.analyses import answer_question, load_analysis
+from ipu_results.doors.analyses import answer_question, load_analysis
 from ipu_results.errors import TooFewRowsError
-from ipu_results.ground.files import load_schema_file
+from ipu_results.kit.files import load_schema_file
 from ipu_results.mlperf.rules import round_key
 from ipu_results.schema import table
 
-from tests.analyses.analysis_support import TRAINED, Database, make_warehouse
 from tests.conftest import Query
+from tests.doors.analyses.analysis_support import TRAINED, Database, make_warehouse
 from tests.mlperf.link_support import link_mlperf
 
 RUNS = (10.0, 10.2, 9.9, 10.1, 10.3)

@@ -5,9 +5,9 @@ from __future__ import annotations
 import pandas as pd
 import pytest
 
-from tests.check.rules_support import change, load_dataset, pick, run
 from tests.conftest import Query
 from tests.mlperf.mlperf_support import graphcore_scores
+from tests.record.check.rules_support import change, load_dataset, pick, run
 
 POD16_RESNET = "Graphcore/results/ipu-pod16-TF1-closed/resnet"
 ENTRIES_AND_RUNS = {  # entries, those without a score, logs and those that count, by round

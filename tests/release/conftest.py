@@ -9,11 +9,11 @@ from typing import Any
 import duckdb
 import pyarrow as pa
 import pytest
+from ipu_results.record.store import query
+from ipu_results.record.store.files import DATABASE, get_csv_name, get_parquet_name
 from ipu_results.release import publishing, texts, verify
 from ipu_results.release.files import CHECKSUMS
 from ipu_results.schema import View
-from ipu_results.store import query
-from ipu_results.store.files import DATABASE, get_csv_name, get_parquet_name
 
 from tests.conftest import install_aside
 

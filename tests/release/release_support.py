@@ -14,13 +14,13 @@ from typing import Any
 import duckdb
 import pyarrow as pa
 import pyarrow.parquet as pq
-from ipu_results.ground.files import hash_file
-from ipu_results.ground.text import format_json
+from ipu_results.kit.files import hash_file
+from ipu_results.kit.text import format_json
+from ipu_results.record.store.files import digest_rows, get_parquet_name
+from ipu_results.record.store.tables import describe_build, write_table_file
 from ipu_results.release import PublishedRelease, ReleaseRequest, publish
 from ipu_results.release.files import CHECKSUMS, write_checksums
 from ipu_results.schema import TABLES, table
-from ipu_results.store.files import digest_rows, get_parquet_name
-from ipu_results.store.tables import describe_build, write_table_file
 
 PUBLISHED_ON = date(2026, 11, 21)
 FEW = (

@@ -13,9 +13,9 @@ import duckdb
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
+from ipu_results.record.store.files import DATABASE, digest_rows
+from ipu_results.record.store.tables import write_csv
 from ipu_results.schema import sql_table, table
-from ipu_results.store.files import DATABASE, digest_rows
-from ipu_results.store.tables import write_csv
 
 from tests.release.release_support import read_record, replace_file, write_record
 

@@ -19,12 +19,12 @@ import pyarrow.parquet as pq
 import pytest
 from filelock import FileLock
 from ipu_results.errors import ReleaseError, UnreadableReleaseError
-from ipu_results.ground.text import escape_markdown, mark_formula
+from ipu_results.kit.text import escape_markdown, mark_formula
+from ipu_results.record.store.files import DATABASE, get_parquet_name
+from ipu_results.record.store.tables import read_csv, write_csv
 from ipu_results.release import Problem, diff_releases, files, publishing, verify_release
 from ipu_results.release.files import get_work_folder, list_files, list_table_files, replace_release
 from ipu_results.schema import FILE_VIEWS, TABLES
-from ipu_results.store.files import DATABASE, get_parquet_name
-from ipu_results.store.tables import read_csv, write_csv
 
 from tests.conftest import ROOT, Query, once, read_files, run_cli
 from tests.release.release_support import (

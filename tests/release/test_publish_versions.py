@@ -12,6 +12,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from ipu_results.errors import CorrectionsError, ReleaseError, UnreadableReleaseError
+from ipu_results.record.store import query
+from ipu_results.record.store.files import DATABASE
 from ipu_results.release import ReleaseDecision, diff_releases, verify_release
 from ipu_results.release.diff_report import format_diff_html, format_diff_json, format_diff_text
 from ipu_results.release.files import hash_sql, write_checksums
@@ -27,8 +29,6 @@ from ipu_results.release.version import (
     parse_version,
 )
 from ipu_results.schema import View
-from ipu_results.store import query
-from ipu_results.store.files import DATABASE
 
 from tests.conftest import read_files, run_cli
 from tests.release.release_support import (
@@ -209,12 +209,12 @@ def test_version_of_the_repository_is_default_and_a_lower_one_is_refused(
         " cell changed; flags: 1 row new"
     )
     assert low.stderr == f"error: {too_low}\n"
-    monkeypatch.setattr("ipu_results.ground.files.read_version", lambda: "1.9.0")
+    monkeypatch.setattr("ipu_results.kit.files.read_version", lambda: "1.9.0")
     low = run_cli(*options)
     assert low.returncode == 1
     assert low.stderr == f"error: pyproject.toml: {too_low}. Raise it there and run: make docs\n"
     assert not (tmp_path / "out").exists()
-    monkeypatch.setattr("ipu_results.ground.files.read_version", lambda: "2.1.0")
+    monkeypatch.setattr("ipu_results.kit.files.read_version", lambda: "2.1.0")
     result = run_cli(*options)
     assert result.returncode == 0, result.stderr
     assert ": version 2.1.0, " in result.stdout

@@ -17,6 +17,7 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 import pytest
 from ipu_results.errors import UnreadableReleaseError, WarehouseError
+from ipu_results.record.store.files import DATABASE
 from ipu_results.release import verify_release
 from ipu_results.release.files import (
     CHECKSUMS,
@@ -25,7 +26,6 @@ from ipu_results.release.files import (
     read_checksums,
     write_checksums,
 )
-from ipu_results.store.files import DATABASE
 
 from tests.conftest import ROOT, run_cli
 from tests.release.release_support import read_record, update_checksums, write_record

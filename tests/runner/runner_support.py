@@ -43,7 +43,7 @@ def build_tiny_model(
     With two inputs it is not a classifier.
     """
     # slow
-    from ipu_results.networks.builder import BatchNorm, GraphBuilder, WeightGenerator  # noqa: PLC0415
+    from ipu_results.emulator.networks.builder import BatchNorm, GraphBuilder, WeightGenerator  # noqa: PLC0415
 
     graph = GraphBuilder(WeightGenerator(seed), batch=batch)
     x, *more = [graph.add_input(name, (3, side, side)) for name in ("image", "other")[:inputs]]

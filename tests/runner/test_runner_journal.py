@@ -17,8 +17,8 @@ from typing import Any
 
 import pytest
 from ipu_results.errors import CatalogueError, DamagedRunError
+from ipu_results.record.sources.catalogue import load_catalogue
 from ipu_results.runner.record import JOURNAL, Journal, list_unfinished
-from ipu_results.sources.catalogue import load_catalogue
 
 from tests.conftest import ROOT
 

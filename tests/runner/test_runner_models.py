@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 import onnx
 import pytest
-from ipu_results import networks
+from ipu_results.emulator import networks
 from ipu_results.errors import RunnerError
 from ipu_results.runner.models import PreparedModel, fix_batch_size, prepare_model
 from ipu_results.runner.workload import compare_outputs, compute_reference

@@ -12,11 +12,11 @@ from pathlib import Path
 import pytest
 from ipu_results.build import IngestConfig, ingest
 from ipu_results.emulator.target import load_calibration
-from ipu_results.ground.sql import run_query
+from ipu_results.kit.sql import run_query
+from ipu_results.record.store.query import open_warehouse
 from ipu_results.runner.config import Visit
 from ipu_results.runner.environment import VARIABLE, announce_sweep
 from ipu_results.runner.sweep import SweepResult, run_task
-from ipu_results.store.query import open_warehouse
 
 from tests.runner.runner_support import (
     CLASSES,

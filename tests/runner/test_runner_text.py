@@ -11,11 +11,12 @@ import numpy as np
 import onnx
 import pytest
 from ipu_results.build import IngestConfig, ingest
-from ipu_results.comparison.measurement import read_source
-from ipu_results.comparison.words import load_known_words
+from ipu_results.doors.comparison.measurement import read_source
+from ipu_results.doors.comparison.words import load_known_words
+from ipu_results.emulator.networks.builder import GraphBuilder, WeightGenerator
+from ipu_results.emulator.networks.text import Bert
 from ipu_results.errors import RunnerError, SweepConfigError
-from ipu_results.networks.builder import GraphBuilder, WeightGenerator
-from ipu_results.networks.text import Bert
+from ipu_results.record.store.query import open_warehouse
 from ipu_results.runner import Progress
 from ipu_results.runner.backends import Device
 from ipu_results.runner.config import SweepConfig, SweepPlan, SweepTask, plan_sweeps
@@ -30,7 +31,6 @@ from ipu_results.runner.models import prepare_model
 from ipu_results.runner.report import format_summary
 from ipu_results.runner.sweep import SweepResult, run_task
 from ipu_results.runner.workload import compare_outputs, compute_reference
-from ipu_results.store.query import open_warehouse
 
 from tests.conftest import query_rows
 from tests.runner.runner_support import SHORT

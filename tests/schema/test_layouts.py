@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from ipu_results.normalise.fields import get_column
-from ipu_results.read.text import clean, lift_footnote
+from ipu_results.record.normalise.fields import get_column
+from ipu_results.record.read.text import clean, lift_footnote
 from ipu_results.schema import table
 from ipu_results.schema.vocabulary import (
     explain_mismatch,
@@ -15,7 +15,15 @@ from ipu_results.schema.vocabulary import (
     parse_unit,
 )
 
-from tests.read.reading_support import HEADERS, INFERENCE, LAYOUTS, MLPERF, OGB, TRAINING, WORDS
+from tests.record.read.reading_support import (
+    HEADERS,
+    INFERENCE,
+    LAYOUTS,
+    MLPERF,
+    OGB,
+    TRAINING,
+    WORDS,
+)
 
 
 def names(header: list[str]) -> list[str]:

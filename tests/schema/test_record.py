@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 
 import pytest
-from ipu_results.ground.physics import DERIVED_DIGITS
+from ipu_results.kit.physics import DERIVED_DIGITS
 from ipu_results.schema import TABLES, VIEWS, Table, View, table
 from ipu_results.schema.vocabulary import load_vocabulary
 

@@ -6,7 +6,7 @@ import re
 from collections import defaultdict
 
 import pytest
-from ipu_results.ground.renamed import GONE, find_new_name, load_renamed
+from ipu_results.kit.renamed import GONE, find_new_name, load_renamed
 from ipu_results.schema import TABLES, VIEWS, table
 
 from tests.conftest import ROOT

@@ -15,9 +15,12 @@ import pyarrow.parquet as pq
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from ipu_results.check.gate import GOOD, find_failures
 from ipu_results.errors import GateError
-from ipu_results.ground.sql import ATTACHED, open_engine
+from ipu_results.kit.sql import ATTACHED, open_engine
+from ipu_results.record.check.gate import GOOD, find_failures
+from ipu_results.record.store import files
+from ipu_results.record.store.files import DATABASE, digest_rows
+from ipu_results.record.store.query import check_keys
 from ipu_results.schema import TABLES, VIEWS, list_dictionary_rows, table
 from ipu_results.schema.frames import (
     arrow_schema,
@@ -28,9 +31,6 @@ from ipu_results.schema.frames import (
     to_arrow,
 )
 from ipu_results.schema.pandera_schemas import build_gate_schema
-from ipu_results.store import files
-from ipu_results.store.files import DATABASE, digest_rows
-from ipu_results.store.query import check_keys
 
 from tests.conftest import PAGE, ROOT, Query, copy_documents, run_process
 from tests.release.release_support import locate_table

@@ -16,9 +16,9 @@ from pathlib import Path
 from typing import Any
 
 import onnx
+from ipu_results.emulator.networks.builder import GraphBuilder
 from ipu_results.emulator.settings import load_target_file
 from ipu_results.emulator.target import Target
-from ipu_results.networks.builder import GraphBuilder
 
 FOLDER = Path(__file__).parent
 CONVOLUTIONS, YOLOV4 = "convolutions", "yolov4"

@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import cache
 
 import onnx
-from ipu_results.networks.builder import BatchNorm, GraphBuilder
+from ipu_results.emulator.networks.builder import BatchNorm, GraphBuilder
 
 NORM = BatchNorm()
 OPSET, IR = 18, 8  # the first with Mish

@@ -12,6 +12,7 @@ import onnx
 
 from ipu_results.emulator import graph as reader
 from ipu_results.emulator.lowering import SEVERAL_OUTPUTS, SUPPORTED, find_activations, lower_node
+from ipu_results.emulator.networks.builder import DATA_INPUTS
 from ipu_results.emulator.operators import Elementwise, Operator, Program, Tensor
 from ipu_results.emulator.products import attach_types
 from ipu_results.errors import (
@@ -20,7 +21,6 @@ from ipu_results.errors import (
     UnknownShapeError,
     UnsupportedOperatorError,
 )
-from ipu_results.networks.builder import DATA_INPUTS
 
 FREE = frozenset({"N", "?", "*", "-1"})  # sizes that stay free; the batch is set by the batch size
 Shape = tuple[int | None, ...]

@@ -21,12 +21,12 @@ from google.protobuf.message import DecodeError
 from onnx import TensorProto, helper, numpy_helper
 
 from ipu_results.emulator.frontend import Shape, fix_shapes, read_program, select_data_inputs
+from ipu_results.emulator.networks import ALL_NAMES, TEXTS, build
 from ipu_results.emulator.operators import Program
 from ipu_results.emulator.prediction import Prediction, predict
 from ipu_results.emulator.settings import Protocol
 from ipu_results.emulator.target import Target, load_target
 from ipu_results.errors import InconsistentModelError, ModelError, UnrecognisedModelError
-from ipu_results.networks import ALL_NAMES, TEXTS, build
 
 MAX_PROGRAMS = 128  # kept in memory, about 100 kB each
 

@@ -25,8 +25,8 @@ from ipu_results.emulator.settings import (
 from ipu_results.emulator.split import DIMENSIONS
 from ipu_results.emulator.target import Calibration, Target, load_band, load_calibration, read_toml
 from ipu_results.errors import InconsistentModelError
-from ipu_results.ground import physics
-from ipu_results.ground.text import format_records
+from ipu_results.kit import physics
+from ipu_results.kit.text import format_records
 
 MS = physics.MS_PER_S
 KIB = 1024

@@ -18,9 +18,9 @@ from typing import Any
 from ipu_results.emulator.operators import Program
 from ipu_results.emulator.target import TARGETS, Constant, Fit, Target, load_target, read_toml
 from ipu_results.errors import HostBoundError, InconsistentModelError, UnrecognisedModelError
-from ipu_results.ground.files import open_regular_file
-from ipu_results.ground.limits import MAX_TOML_CHARACTERS
-from ipu_results.ground.text import parse_toml, split_settings
+from ipu_results.kit.files import open_regular_file
+from ipu_results.kit.limits import MAX_TOML_CHARACTERS
+from ipu_results.kit.text import parse_toml, split_settings
 
 BYTE_BITS = 8
 

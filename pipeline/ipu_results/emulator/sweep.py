@@ -17,9 +17,9 @@ from ipu_results.emulator.prediction import Prediction, predict, select_micro_ba
 from ipu_results.emulator.settings import Protocol, apply_settings, parse_pairs
 from ipu_results.emulator.target import Target
 from ipu_results.errors import InconsistentModelError, IpuResultsError, UnrecognisedModelError
-from ipu_results.ground.files import write_atomically
-from ipu_results.ground.parallel import run_tasks
-from ipu_results.ground.text import format_csv
+from ipu_results.kit.files import write_atomically
+from ipu_results.kit.parallel import run_tasks
+from ipu_results.kit.text import format_csv
 
 MAX_DESIGNS = 100_000
 SUFFIXES = (".csv", ".parquet")

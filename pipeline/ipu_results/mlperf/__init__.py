@@ -11,7 +11,7 @@ from __future__ import annotations
 import os
 from typing import TYPE_CHECKING
 
-from ipu_results.ground import explain_missing
+from ipu_results.kit.extras import explain_missing
 
 if TYPE_CHECKING:
     from concurrent.futures import Executor

@@ -27,7 +27,7 @@ from ipu_results.errors import (
     DocumentTooLargeError,
     UnrecognisedDocumentError,
 )
-from ipu_results.ground.limits import (
+from ipu_results.kit.limits import (
     MAX_HEADER,
     MAX_KEPT,
     MAX_LINKS,

@@ -14,7 +14,7 @@ from dataclasses import dataclass, field, replace
 from fnmatch import fnmatchcase
 from typing import Any, NamedTuple
 
-from ipu_results.ground.text import escape_unprintable
+from ipu_results.kit.text import escape_unprintable
 from ipu_results.mlperf.rules import Rules, round_key
 
 TEXTS = {  # fields that are one text, by ours

@@ -18,8 +18,8 @@ from typing import Any, TypeGuard
 
 import msgspec
 
-from ipu_results.ground.limits import MAX_EVALUATION, MAX_EVALUATIONS, MAX_LOG_LINE
-from ipu_results.ground.physics import SECONDS_PER_MINUTE
+from ipu_results.kit.limits import MAX_EVALUATION, MAX_EVALUATIONS, MAX_LOG_LINE
+from ipu_results.kit.physics import SECONDS_PER_MINUTE
 
 MARK = b":::MLLOG "
 ANY_MARK = b":::ML"

@@ -14,7 +14,7 @@ from collections.abc import Mapping, Sequence
 from functools import cache
 from typing import NamedTuple
 
-from ipu_results.ground.files import find_folder
+from ipu_results.kit.files import find_folder
 
 FILE = find_folder("_reference", "raw/mlperf") / "rcp.csv"
 EXACT, INTERPOLATED, SMALLEST = ("exact", "interpolated", "smallest")

@@ -18,9 +18,9 @@ from pathlib import PurePosixPath
 from typing import TYPE_CHECKING, Any
 
 from ipu_results.errors import DocumentError, UnrecognisedDocumentError
-from ipu_results.ground.files import load_schema_file
-from ipu_results.ground.parallel import run_tasks
-from ipu_results.ground.text import escape_unprintable, format_json, format_records
+from ipu_results.kit.files import load_schema_file
+from ipu_results.kit.parallel import run_tasks
+from ipu_results.kit.text import escape_unprintable, format_json, format_records
 from ipu_results.mlperf.archive import ArchiveContents, Progress, is_archive, read_archive
 from ipu_results.mlperf.entries import (
     NO_ROUND,

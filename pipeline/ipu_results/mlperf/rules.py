@@ -19,7 +19,7 @@ from typing import Any
 
 import msgspec
 
-from ipu_results.ground.files import load_schema_file
+from ipu_results.kit.files import load_schema_file
 from ipu_results.mlperf.log import Evaluation, Log, is_number
 
 DEFAULT_DROP = 1  # runs left out at each end, where the rules state no other number

@@ -18,8 +18,8 @@ from io import FileIO
 from pathlib import Path
 
 from ipu_results.errors import DocumentTooLargeError, UnrecognisedDocumentError, WorkerError
-from ipu_results.ground.files import join_path
-from ipu_results.ground.limits import MAX_SMALL
+from ipu_results.kit.files import join_path
+from ipu_results.kit.limits import MAX_SMALL
 from ipu_results.mlperf.entries import LOG_PATTERN, MAX_DEPTH, POWER_FOLDER, FileFinding
 from ipu_results.mlperf.log import CHUNK, Log, read_log
 from ipu_results.mlperf.rules import parse_round

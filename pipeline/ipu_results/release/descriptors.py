@@ -13,10 +13,10 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
-from ipu_results.ground.files import hash_file
-from ipu_results.ground.text import format_json
+from ipu_results.kit.files import hash_file
+from ipu_results.kit.text import format_json
+from ipu_results.record.store.files import DATABASE, get_csv_name, get_parquet_name
 from ipu_results.schema import FILE_VIEWS, TABLES, Column, Table, describe_column
-from ipu_results.store.files import DATABASE, get_csv_name, get_parquet_name
 
 Record = dict[str, Any]
 

@@ -18,14 +18,14 @@ import duckdb
 import pyarrow as pa
 
 from ipu_results.errors import UnreadableReleaseError, WarehouseError
-from ipu_results.ground.sql import get_first_line
-from ipu_results.ground.text import escape_unprintable
+from ipu_results.kit.sql import get_first_line
+from ipu_results.kit.text import escape_unprintable
+from ipu_results.record.store.files import DATABASE
+from ipu_results.record.store.query import open_parquet
 from ipu_results.release import files
 from ipu_results.release.files import PACKAGE, RELEASE, quote_identifier, read_json
 from ipu_results.schema import SQL, TABLES, VIEWS, quote
 from ipu_results.schema.frames import ARROW
-from ipu_results.store.files import DATABASE
-from ipu_results.store.query import open_parquet
 
 GLOB = re.compile(r"[*?\[]")
 SQL_TYPES = {ARROW[kind]: SQL[kind] for kind in ARROW}

@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 import duckdb
 import pyarrow as pa
 
-from ipu_results.ground.text import escape_unprintable, format_count, format_json, to_json_value
+from ipu_results.kit.text import escape_unprintable, format_count, format_json, to_json_value
 from ipu_results.release.diff import (
     KNOWN_TABLES,
     ChangeCounts,

@@ -24,12 +24,12 @@ import msgspec
 import pyarrow as pa
 
 from ipu_results.errors import IpuResultsError, ReleaseError, UnreadableReleaseError, WarehouseError
-from ipu_results.ground.files import hash_file, sync_to_disk
-from ipu_results.ground.sql import ENGINE, LOCKDOWN, get_first_line
-from ipu_results.ground.text import escape_unprintable
+from ipu_results.kit.files import hash_file, sync_to_disk
+from ipu_results.kit.sql import ENGINE, LOCKDOWN, get_first_line
+from ipu_results.kit.text import escape_unprintable
+from ipu_results.record.store.files import DATABASE, get_csv_name, get_parquet_name
+from ipu_results.record.store.transaction import lock_folder
 from ipu_results.schema import DETAIL
-from ipu_results.store.files import DATABASE, get_csv_name, get_parquet_name
-from ipu_results.store.transaction import lock_folder
 
 Progress = Callable[[str, str], None]  # called with a step and what it works on
 FORMAT = 1

@@ -17,9 +17,19 @@ import duckdb
 import pyarrow as pa
 
 from ipu_results.errors import ReleaseError
-from ipu_results.ground.files import hash_file, open_regular_file, write_atomically
-from ipu_results.ground.sql import get_first_line
-from ipu_results.ground.text import format_count, format_json, to_json_value
+from ipu_results.kit.files import hash_file, open_regular_file, write_atomically
+from ipu_results.kit.sql import get_first_line
+from ipu_results.kit.text import format_count, format_json, to_json_value
+from ipu_results.record.store.files import DATABASE, digest_rows, get_csv_name, get_parquet_name
+from ipu_results.record.store.query import (
+    MixedBuildsError,
+    read_build_id,
+    read_one_build,
+    read_parquet,
+    read_view,
+    write_duckdb,
+)
+from ipu_results.record.store.tables import write_csv, write_table_file
 from ipu_results.release import files
 from ipu_results.release.diff import ReleaseDiff, diff_releases
 from ipu_results.release.diff_report import count_figures, list_figure_changes, list_reported_tables
@@ -36,16 +46,6 @@ from ipu_results.release.version import (
 )
 from ipu_results.schema import FILE_VIEWS, TABLES
 from ipu_results.schema.frames import encode_texts
-from ipu_results.store.files import DATABASE, digest_rows, get_csv_name, get_parquet_name
-from ipu_results.store.query import (
-    MixedBuildsError,
-    read_build_id,
-    read_one_build,
-    read_parquet,
-    read_view,
-    write_duckdb,
-)
-from ipu_results.store.tables import write_csv, write_table_file
 
 MAX_NAMES = 8  # in a sentence
 COUNTED = ("results", "documents", "claims", "quarantine")

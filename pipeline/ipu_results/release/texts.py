@@ -24,9 +24,8 @@ from typing import Any
 import duckdb
 import pyarrow as pa
 
-from ipu_results.check.rules import RULES
 from ipu_results.errors import ReleaseError
-from ipu_results.ground.files import (
+from ipu_results.kit.files import (
     CHECKOUT,
     DISTRIBUTION,
     PACKAGE,
@@ -34,13 +33,17 @@ from ipu_results.ground.files import (
     hash_file,
     read_version,
 )
-from ipu_results.ground.text import (
+from ipu_results.kit.text import (
     escape_markdown,
     escape_unprintable,
     format_code,
     format_json,
     format_markdown_table,
 )
+from ipu_results.record.check.rules import RULES
+from ipu_results.record.store.files import BUILD_ID, DATABASE, get_csv_name, get_parquet_name
+from ipu_results.record.store.query import STORAGE_VERSION, write_duckdb
+from ipu_results.record.store.tables import count_formulas, write_csv
 from ipu_results.release import files
 from ipu_results.release.descriptors import FILE_TABLES, format_croissant, format_package
 from ipu_results.release.diff import KNOWN_TABLES
@@ -55,9 +58,6 @@ from ipu_results.schema import (
     qualify,
 )
 from ipu_results.schema.frames import PANDAS_METADATA, arrow_schema, file_schema
-from ipu_results.store.files import BUILD_ID, DATABASE, get_csv_name, get_parquet_name
-from ipu_results.store.query import STORAGE_VERSION, write_duckdb
-from ipu_results.store.tables import count_formulas, write_csv
 
 # By the name in a release: the file of the repository that it is made from.
 REPOSITORY_TEXTS = {CITATION: CITATION, "LICENSE": "LICENSE-DATA", "CHANGELOG.md": "CHANGELOG.md"}

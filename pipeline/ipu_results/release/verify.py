@@ -18,7 +18,16 @@ import duckdb
 import pyarrow as pa
 
 from ipu_results.errors import UnreadableReleaseError
-from ipu_results.ground.text import escape_unprintable
+from ipu_results.kit.text import escape_unprintable
+from ipu_results.record.store.files import (
+    BUILD_ID,
+    DATABASE,
+    digest_rows,
+    get_csv_name,
+    get_parquet_name,
+)
+from ipu_results.record.store.query import read_parquet, read_view
+from ipu_results.record.store.tables import put_telling_rows_first, read_csv
 from ipu_results.release import files
 from ipu_results.release.files import (
     BUILD_TABLE,
@@ -43,15 +52,6 @@ from ipu_results.release.texts import (
 )
 from ipu_results.release.version import check_record
 from ipu_results.schema import FILE_VIEWS
-from ipu_results.store.files import (
-    BUILD_ID,
-    DATABASE,
-    digest_rows,
-    get_csv_name,
-    get_parquet_name,
-)
-from ipu_results.store.query import read_parquet, read_view
-from ipu_results.store.tables import put_telling_rows_first, read_csv
 
 CITATION_LINE = re.compile(r"(?m)^(version|date-released): (.*)$")
 DATE_LENGTH = len("2026-01-31")

@@ -17,8 +17,8 @@ import duckdb
 import msgspec
 
 from ipu_results.errors import CorrectionsError, ReleaseError
-from ipu_results.ground.sql import get_first_line
-from ipu_results.ground.text import format_count
+from ipu_results.kit.sql import get_first_line
+from ipu_results.kit.text import format_count
 from ipu_results.release.diff import (
     KNOWN_TABLES,
     ReleaseDiff,

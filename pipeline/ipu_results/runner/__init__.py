@@ -41,6 +41,6 @@ def __getattr__(name: str) -> Any:
             name,
         )
     except ModuleNotFoundError as error:
-        from ipu_results.ground import explain_missing  # noqa: PLC0415
+        from ipu_results.kit.extras import explain_missing  # noqa: PLC0415
 
         raise explain_missing(error, "runner") from error

@@ -14,7 +14,7 @@ from typing import Any
 
 from ipu_results.emulator.target import DEFAULT_BATCH_SIZES, DEFAULT_NETWORK
 from ipu_results.errors import BackendError, RunnerError, SweepConfigError
-from ipu_results.ground.text import find_nearest_words, split_settings
+from ipu_results.kit.text import find_nearest_words, split_settings
 from ipu_results.runner.backends import NAMES, Device, Kind, load_backend
 from ipu_results.schema.vocabulary import load_vocabulary, normalise_name
 
@@ -351,7 +351,7 @@ def plan_sweeps(
 
 def _find_network(config: SweepConfig) -> str | None:
     """Return the record's name of the network that an ONNX file holds, None where none is stated."""
-    from ipu_results import networks  # noqa: PLC0415 (as above)
+    from ipu_results.emulator import networks  # noqa: PLC0415 (as above)
 
     if config.network is None:
         return None

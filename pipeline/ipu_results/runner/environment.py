@@ -22,7 +22,7 @@ import psutil
 from filelock import FileLock, Timeout
 
 from ipu_results.errors import IpuResultsError
-from ipu_results.ground.files import write_atomically
+from ipu_results.kit.files import write_atomically
 
 PROC = Path("/proc")
 SYS = Path("/sys")

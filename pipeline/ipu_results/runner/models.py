@@ -20,10 +20,10 @@ import onnx
 from google.protobuf.message import DecodeError, EncodeError
 from onnx import TensorProto
 
-from ipu_results import networks
+from ipu_results.emulator import networks
+from ipu_results.emulator.networks.builder import BATCH
 from ipu_results.errors import RunnerError, UnrecognisedModelError
-from ipu_results.ground.files import hash_file
-from ipu_results.networks.builder import BATCH
+from ipu_results.kit.files import hash_file
 from ipu_results.runner.backends import format_error
 from ipu_results.runner.inputs import TextInput, generate_sequences
 

@@ -25,12 +25,11 @@ import tomli_w
 from filelock import FileLock, Timeout
 
 from ipu_results.errors import DamagedRunError, IpuResultsError
-from ipu_results.ground.files import write_folder
+from ipu_results.kit.files import UNFINISHED, write_folder
 from ipu_results.runner.backends import load_backend
 from ipu_results.runner.config import SweepTask
 from ipu_results.runner.estimate import Block, Estimate, estimate
 from ipu_results.schema.vocabulary import load_vocabulary
-from ipu_results.sources.catalogue import UNFINISHED
 
 JOURNAL = "journal.jsonl"
 LOCK = ".lock"

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from ipu_results.ground.physics import compute_rate
-from ipu_results.ground.text import format_table
+from ipu_results.kit.physics import compute_rate
+from ipu_results.kit.text import format_table
 
 Point = Mapping[str, Any]  # a line of points.csv, typed
 

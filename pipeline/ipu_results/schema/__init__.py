@@ -14,9 +14,9 @@ from itertools import takewhile
 from pathlib import Path
 from typing import Any, Literal
 
-from ipu_results.ground import physics
-from ipu_results.ground.files import SCHEMA, load_schema_file
-from ipu_results.ground.physics import DERIVED_DIGITS
+from ipu_results.kit import physics
+from ipu_results.kit.files import SCHEMA, load_schema_file
+from ipu_results.kit.physics import DERIVED_DIGITS
 
 Kind = Literal["text", "integer", "double", "date", "timestamp", "boolean"]
 Level = Literal["patch", "minor", "major"]

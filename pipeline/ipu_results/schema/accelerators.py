@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache, lru_cache
 
-from ipu_results.ground.files import load_schema_file
+from ipu_results.kit.files import load_schema_file
 
 COUNT = re.compile(r"(?<!\w)\d+x(?=[a-z])")  # of chips, before a name: `8xH200`
 SOCKET = re.compile(r"(?<=sxm)\d")  # the generation of a socket: `SXM5` is `SXM`

@@ -17,7 +17,7 @@ import pandas as pd
 import pyarrow as pa
 
 from ipu_results.errors import GateError
-from ipu_results.ground.physics import round_derived
+from ipu_results.kit.physics import round_derived
 from ipu_results.schema import Column, Kind, Table
 
 ARROW: dict[Kind, pa.DataType] = {

@@ -16,7 +16,7 @@ import pyarrow as pa
 from pandera.api.extensions import register_check_method
 from pandera.engines.pandas_engine import STRING, Engine
 
-from ipu_results.ground.sql import ENGINE, LOCKDOWN
+from ipu_results.kit.sql import ENGINE, LOCKDOWN
 from ipu_results.schema import WORD, Column, Kind, Table
 from ipu_results.schema.frames import PANDAS
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping, Sequence
 
-from ipu_results.ground.files import load_schema_file
-from ipu_results.ground.text import format_count
+from ipu_results.kit.files import load_schema_file
+from ipu_results.kit.text import format_count
 
 USABLE = "usable"
 REASONS: Mapping[str, str] = load_schema_file("comparison.toml")["run"]["unusable"]

@@ -15,8 +15,8 @@ from fractions import Fraction
 from functools import cache, lru_cache
 from typing import Any
 
-from ipu_results.ground.files import SCHEMA, load_schema_file
-from ipu_results.ground.physics import GIGA, SECONDS_PER_MINUTE, convert_unit
+from ipu_results.kit.files import SCHEMA, load_schema_file
+from ipu_results.kit.physics import GIGA, SECONDS_PER_MINUTE, convert_unit
 from ipu_results.schema import table
 
 POWER_SCOPES = {"chip": "device", "card": "board"}  # printed words for what power was measured of

@@ -1,0 +1,1 @@
+"""Where users come in: commands, comparison, submissions, MCP and the page."""

@@ -1,0 +1,86 @@
+"""A question of the folder `schema`: statements that read the warehouse, and sentences that they
+fill.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from decimal import Decimal
+from string import Formatter
+from types import MappingProxyType
+from typing import Any, ClassVar
+
+import duckdb
+
+from ipu_results.errors import GateError
+from ipu_results.kit.statements import run_text
+
+Settings = Mapping[str, float]
+LISTED: Settings = MappingProxyType({})  # every parameter has its default
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Question:
+    """A question, and the statements that answer it by name, each of which may read those before it.
+
+    The one row of `answer` fills the sentences.
+    """
+
+    folder: ClassVar[str]
+
+    name: str
+    question: str
+    sql: Mapping[str, str]
+
+    @property
+    def parameters(self) -> tuple[str, ...]:
+        """The parameters of its statements, which a reader may set."""
+        return ()
+
+    @property
+    def path(self) -> str:
+        return f"{self.folder}/{self.name}.toml"
+
+
+def select_rows(
+    connection: duckdb.DuckDBPyConnection,
+    question: Question,
+    name: str,
+    settings: Settings = LISTED,
+) -> list[dict[str, Any]]:
+    """Return the rows of one statement, with integers where a number is one."""
+    names = list(question.sql)
+    before = [f"{each} AS ({question.sql[each]})" for each in names[: names.index(name)]]
+    sql = f"{'WITH ' if before else ''}{', '.join(before)} {question.sql[name]}"
+    parameters = {each: settings.get(each) for each in question.parameters}
+    rows = run_text(connection, f"{question.path}, {name}", sql, parameters).to_pylist()
+    return [{column: _to_plain(value) for column, value in row.items()} for row in rows]
+
+
+def _to_plain(value: Any) -> Any:
+    plain = float(value) if isinstance(value, Decimal) else value
+    return int(plain) if isinstance(plain, float) and plain.is_integer() else plain
+
+
+def fill_sentences(question: Question, text: str, values: Mapping[str, Any]) -> list[str]:
+    """Fill the sentences of each paragraph; one that names a null is left out.
+
+    Raises GateError that names the file, for a placeholder that is no column.
+    """
+    paragraphs = []
+    for paragraph in text.strip().split("\n\n"):
+        filled = []
+        for sentence in paragraph.splitlines():
+            names = [name for _, name, _, _ in Formatter().parse(sentence) if name]
+            try:
+                used = [Formatter().get_field(name, (), values)[0] for name in names]
+            except LookupError as error:
+                message = f"no column of its answer is {error}, which a sentence names"
+                raise GateError(message, place=f"schema/{question.path}") from error
+            except TypeError:  # a part of a null
+                used = [None]
+            if None not in used:
+                filled.append(sentence.format_map(values))
+        paragraphs.append(" ".join(filled))
+    return list(filter(None, paragraphs))

@@ -1,0 +1,133 @@
+"""Remark on the rows of a statement that may not be ranked."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+import duckdb
+
+from ipu_results.doors.cite.facts import open_citable
+from ipu_results.doors.cite.footnotes import is_id, list_read
+from ipu_results.errors import GateError
+from ipu_results.kit.sql import run_query
+from ipu_results.kit.statements import run_text
+from ipu_results.kit.text import find_nearest_words, format_count
+from ipu_results.schema import Table, View, quote
+from ipu_results.schema.usable import USABLE, describe_unusable
+
+# the column that rows are ordered by, or of which the extreme is selected
+RANKED = re.compile(r"(?:\border\s+by|\b(?:arg_)?(?:max|min)\s*\()\s*([^,)]+)", re.IGNORECASE)
+# a column that is compared with a text
+COMPARED = re.compile(r"(\w+)\s*(=|I?LIKE)\s*'([^']+)'", re.IGNORECASE)
+MAX_VALUES = 5
+FIGURE = re.compile(
+    r"throughput|latency|minutes|efficiency|power|energy|time_to|quality|value|ratio|share|per_",
+    re.IGNORECASE,
+)
+
+
+def remark_on_answer(
+    connection: duckdb.DuckDBPyConnection,
+    sql: str,
+    names: Sequence[str],
+    rows: Sequence[Sequence[Any]],
+) -> list[str]:
+    """Say which values of an empty answer no row has, and how many rows of a ranking are not usable.
+
+    Nothing is said of a ranking whose statement names the column.
+    """
+    if not rows:
+        return _remark_on_unknown_values(connection, sql)
+    remarks = _remark_on_longer_names(connection, sql)
+    if not _is_ranking(sql, names) or re.search(rf"\b{USABLE}\b", sql):
+        return remarks
+    columns = [position for position, name in enumerate(names) if is_id(name)]
+    if not columns:
+        return remarks + _remark_on_relations(connection, sql)
+    ids = [row[position] for row in rows for position in columns]
+    try:
+        with open_citable(connection) as session:
+            where = "WHERE list_contains($ids, result_id)"
+            found = run_text(session, "serve/citable.sql", f"FROM citable {where}", {"ids": ids})
+    except GateError:  # a statement that reads no results: they were not opened
+        return remarks
+    by_id = {row["result_id"]: row for row in found.to_pylist()}
+    named = [[by_id[row[at]] for at in columns if row[at] in by_id] for row in rows]
+    return remarks + remark_on_rows(named)
+
+
+def _remark_on_unknown_values(connection: duckdb.DuckDBPyConnection, sql: str) -> list[str]:
+    """Say of each text that a column of a relation is compared with, and that no row of it fits, what
+    the nearest values are.
+    """
+    remarks = []
+    for relation, column, operator, text in _list_compared(sql):
+        values = f"SELECT DISTINCT {column}::VARCHAR AS value FROM {relation.source}"
+        fitting = f"SELECT 1 FROM ({values}) WHERE value {operator} {quote(text)} LIMIT 1"
+        if run_query(connection, fitting).num_rows:
+            continue
+        known = run_query(connection, f"{values} WHERE value NOTNULL ORDER BY 1")
+        names = known["value"].to_pylist()
+        near = find_nearest_words(text.strip("%"), names)
+        words = "the nearest: " if near else f"{len(names)} values, such as "
+        listed = ", ".join(near or names[:MAX_VALUES])
+        remarks.append(f"no row of {relation.name} has {column} {text!r}; {words}{listed}")
+    return remarks
+
+
+def _remark_on_longer_names(connection: duckdb.DuckDBPyConnection, sql: str) -> list[str]:
+    """Say which chips a name leaves out that states no form or memory, such as A100."""
+    remarks = []
+    for relation, column, operator, text in _list_compared(sql):
+        if (column, operator) != ("chip", "="):
+            continue
+        longer = f"WHERE starts_with(chip, {quote(f'{text}-')}) ORDER BY chip"
+        others = run_query(connection, f"SELECT DISTINCT chip FROM {relation.source} {longer}")
+        if others.num_rows:
+            listed = ", ".join(others["chip"].to_pylist())
+            remarks.append(f"chip = {text!r} finds none of {listed}")
+    return remarks
+
+
+def _list_compared(sql: str) -> Iterator[tuple[Table | View, str, str, str]]:
+    """Yield the columns that a statement compares with a text: relation, column, operator, text."""
+    for column, operator, text in COMPARED.findall(sql):
+        for relation in list_read(sql):
+            if column in (each.name for each in relation.columns):
+                yield relation, column, operator, text
+
+
+def _is_ranking(sql: str, names: Sequence[str]) -> bool:
+    """Return whether a statement orders by a figure, or selects an extreme."""
+    for ranked in RANKED.findall(sql):
+        word = ranked.split()[0]
+        is_number = word.isdigit() and 0 < int(word) <= len(names)
+        if FIGURE.search(names[int(word) - 1] if is_number else ranked):
+            return True
+    return False
+
+
+def remark_on_rows(named: Sequence[Sequence[Mapping[str, Any]]]) -> list[str]:
+    """Say how many rows are not usable; `named` are the results that each row names."""
+    first = [min(row, key=lambda result: result[USABLE]) for row in named if row]
+    words = describe_unusable([row["unusable"] for row in first])
+    return [words] if words else []
+
+
+def _remark_on_relations(connection: duckdb.DuckDBPyConnection, sql: str) -> list[str]:
+    """Say how many rows of what a statement reads are not usable: its answer names none of them."""
+    remarks = []
+    for relation in list_read(sql):
+        if USABLE not in (column.name for column in relation.columns):
+            continue
+        counts = f"count(*) AS rows, count(*) FILTER (NOT {USABLE}) AS unusable"
+        statement = f"SELECT {counts} FROM {relation.source}"
+        [count] = run_query(connection, statement).to_pylist()
+        if count["unusable"]:
+            remarks.append(
+                f"{count['unusable']:,} of {format_count(count['rows'], 'row')} of {relation.name} are"
+                f" not usable, and the statement does not leave them out: add WHERE {USABLE}"
+            )
+    return remarks

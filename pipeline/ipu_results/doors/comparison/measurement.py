@@ -1,0 +1,455 @@
+"""A measurement that is compared: its columns, the words that they may have, and where it is read
+from.
+"""
+
+from __future__ import annotations
+
+import csv
+import hashlib
+import io
+import json
+import math
+import re
+import tomllib
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, fields
+from pathlib import Path
+from typing import Any
+
+from ipu_results.doors.comparison.words import KnownWords
+from ipu_results.errors import ComparisonError, DamagedRunError
+from ipu_results.kit.files import load_schema_file, open_regular_file
+from ipu_results.kit.text import describe_unknown_columns, parse_toml
+from ipu_results.record.link.machines import parse_machine
+from ipu_results.schema.accelerators import find_accelerator
+from ipu_results.schema.vocabulary import load_vocabulary, normalise_name
+
+COMPARISON = load_schema_file("comparison.toml")
+FIGURES = ("throughput", "latency_ms", "minutes", "efficiency", "power_w")
+INPUT_SIZE, SEQUENCE_LENGTH = (
+    re.compile(COMPARISON["variant"][name]) for name in ("input_size", "sequence_length")
+)
+PACKED = re.compile(r"\bpacked\b", re.IGNORECASE)
+COUNTS = ("batch_size", "micro_batch_size", "chip_count", "sequence_length")
+BOUNDS = ("latency_ms_low", "latency_ms_high")
+SPARSITY = "sparsity"  # at most 1; a dense network has none
+WORDS = (
+    "model",
+    "platform",
+    "framework",
+    "precision",
+    "item",
+    "task",
+    "phase",
+    "latency_kind",
+    "latency_basis",
+    "latency_scope",
+    "power_scope",
+    "benchmark",
+    "division",
+    "mlperf_round",
+    "origin",
+)
+TEXTS, EXTREMES = (
+    ("variant", "dataset", "sdk_version", "chip", "suspect", "run_id"),
+    ("latency_max_ms",),
+)
+FLAGS = {"true": True, "yes": True, "1": True, "false": False, "no": False, "0": False}
+FIELDS = frozenset({*COUNTS, *FIGURES, *BOUNDS, *EXTREMES, *WORDS, *TEXTS, "packed", SPARSITY})
+MAX_COUNT, MAX_FIGURE = 2**53, 1e15
+
+
+def parse_sequence_length(variant: str | None) -> int | None:
+    """Return the tokens of a sequence that a variant names, such as 128 of `SL128`; None where it
+    names none.
+    """
+    match = SEQUENCE_LENGTH.search(variant or "")
+    return int(match[1]) if match else None
+
+
+@dataclass(frozen=True, slots=True)
+class Measurement:
+    """Figures of one run at one batch size; null where they are not known.
+
+    Units are those of the table `results`.
+
+    `label` names it in a report. `setup` holds what a run folder knows beyond the columns,
+    `remarks` what was assumed.
+    """
+
+    label: str
+    model: str
+    task: str
+    origin: str = "measured"
+    platform: str | None = None
+    framework: str | None = None
+    precision: str | None = None
+    item: str | None = None
+    phase: str | None = None
+    latency_kind: str | None = None
+    latency_basis: str | None = None
+    latency_scope: str | None = None
+    power_scope: str | None = None
+    benchmark: str | None = None
+    division: str | None = None
+    variant: str | None = None
+    dataset: str | None = None
+    sdk_version: str | None = None
+    chip: str | None = None
+    mlperf_round: str | None = None
+    suspect: str | None = None
+    conditions: str | None = None
+    run_id: str | None = None
+    batch_size: int | None = None
+    micro_batch_size: int | None = None
+    chip_count: int | None = None
+    sequence_length: int | None = None
+    packed: bool | None = None
+    sparsity: float | None = None
+    throughput: float | None = None
+    latency_ms: float | None = None
+    latency_ms_low: float | None = None
+    latency_ms_high: float | None = None
+    latency_max_ms: float | None = None
+    minutes: float | None = None
+    efficiency: float | None = None
+    power_w: float | None = None
+    setup: Mapping[str, Any] = field(default_factory=dict)
+    remarks: tuple[str, ...] = ()
+
+    def to_columns(self, run: int) -> dict[str, Any]:
+        """Return the columns that the statements of a comparison read; `run` is the number."""
+        columns = {own.name: getattr(self, own.name) for own in fields(self)}
+        for name in ("label", "setup", "remarks"):
+            del columns[name]
+        input_size = INPUT_SIZE.search(self.variant or "")
+        return {
+            **columns,
+            **self.setup,
+            "run": run,
+            "input_size": input_size and input_size[0],
+            "reported_latency": self.latency_kind or self.latency_basis,
+            "reported_power": self.power_scope,
+        }
+
+
+def build_measurement(
+    values: Mapping[str, Any],
+    words: KnownWords,
+    *,
+    label: str,
+    local: bool = False,
+    setup: Mapping[str, Any] = {},
+) -> Measurement:
+    """Check figures and words, and return them with canonical names.
+
+    `local` values come from a run folder: a machine, framework or model that is unknown there
+    keeps its own name. Raises ComparisonError that lists every unknown word and wrong number at
+    once.
+    """
+    problems: list[str] = []
+    fields: dict[str, Any] = {}
+    for name, value in values.items():
+        if value is not None and value != "":
+            fields[name] = _parse(name, value, words, local, problems)
+    if "model" not in fields:
+        problems.append("no model; state model, such as resnet50")
+    if not any(name in fields for name in FIGURES):
+        problems.append(f"no figure; state at least one of {', '.join(FIGURES)}")
+    if "minutes" in fields and fields.get("task") == "inference":
+        problems.append(
+            "minutes are a time to train, and the task is inference; state latency_ms instead"
+        )
+    length = parse_sequence_length(fields.get("variant"))
+    if length and fields.setdefault("sequence_length", length) != length:
+        stated = fields["sequence_length"]
+        problems.append(
+            f"variant {fields['variant']} and sequence length {stated} contradict each other;"
+            " state one"
+        )
+    if problems:
+        raise ComparisonError("; ".join(problems), place=label)
+    _check_interval(fields, label)
+    stated_model = fields["model"]
+    models = words.models.get(stated_model, (stated_model,))
+    if stated_model not in models:
+        if len(models) > 1:
+            message = (
+                f"model {stated_model!r} names several models: {', '.join(models)}; state which"
+            )
+            raise ComparisonError(message, place=label)
+        fields["model"] = models[0]
+    remarks = _fill(fields, words)
+    if "minutes" in fields and "task" not in fields:
+        fields["task"] = "training"
+        remarks = (*remarks, "task training: minutes are a time to train")
+    return Measurement(
+        label=label,
+        setup=setup,
+        remarks=remarks,
+        **{"task": "inference", **fields},
+    )
+
+
+def _check_interval(fields: Mapping[str, Any], label: str) -> None:
+    """Raise ComparisonError for an interval with one end, or that its latency is outside of."""
+    low = fields.get("latency_ms_low")
+    high = fields.get("latency_ms_high")
+    if low is None and high is None:
+        return
+    if low is None or high is None:
+        message = "latency_ms_low and latency_ms_high are two ends of one interval: state both"
+        raise ComparisonError(message, place=label)
+    middle = fields.get("latency_ms") or low
+    if not low <= middle <= high:
+        message = "latency_ms is outside latency_ms_low to latency_ms_high"
+        raise ComparisonError(message, place=label)
+
+
+def _parse(name: str, value: Any, words: KnownWords, local: bool, problems: list[str]) -> Any:
+    if name in (*COUNTS, *FIGURES, *BOUNDS, *EXTREMES, SPARSITY):
+        return _parse_number(name, value, problems, whole=name in COUNTS)
+    if name == "packed":
+        flag = value if isinstance(value, bool) else FLAGS.get(str(value).strip().casefold())
+        if flag is None:
+            problems.append(f"packed {value!r} is neither true nor false")
+        return flag
+    if not isinstance(value, (str, int, float)) or isinstance(value, bool):
+        problems.append(f"{name} {value!r} is not a text")
+        return None
+    text = str(value).strip()
+    if not is_unicode(text):
+        problems.append(f"{name} {text!r} is not Unicode text; write it in UTF-8")
+        return None
+    if name == "chip":
+        return load_vocabulary().name_chip(text)
+    if name == "dataset":
+        return words.datasets.get(normalise_name(text), text)
+    if name not in WORDS:
+        return text
+    known = words.find(name, text)
+    if known is None and not (local and name in ("model", "platform", "framework", "precision")):
+        problem = words.describe_unknown(name, text)
+        if name == "platform" and find_accelerator(text):
+            problem += f"; for another machine with this chip state chip {text!r} and chip_count"
+        problems.append(problem)
+    return known or text
+
+
+def is_unicode(text: str) -> bool:
+    """Report whether a text can be written as UTF-8; half a surrogate pair, as Python has for a byte
+    of another encoding, cannot.
+    """
+    return text == text.encode(errors="replace").decode()
+
+
+def _parse_number(name: str, value: Any, problems: list[str], *, whole: bool) -> float | int | None:
+    """Return a finite number above zero; a figure that is not known is left out, not zero."""
+    try:
+        number = math.nan if isinstance(value, bool) else float(value)
+    except (TypeError, ValueError):
+        number = math.nan
+    if not math.isfinite(number):
+        problems.append(
+            f"{name} {value!r} is not a number; write 1234.5, without separators or unit"
+        )
+    elif number <= 0:
+        problems.append(f"{name} {value} is not above 0; leave out what was not measured")
+    elif number > (1 if name == SPARSITY else MAX_COUNT if whole else MAX_FIGURE) or (
+        whole and not number.is_integer()
+    ):
+        problems.append(f"{name} {value} is not a {'whole number' if whole else 'number'} in range")
+    else:
+        return int(number) if whole else number
+    return None
+
+
+def _fill(fields: dict[str, Any], words: KnownWords) -> tuple[str, ...]:
+    """Fill in what follows from the machine, the model and the variant, and return a remark for
+    each.
+    """
+    remarks = []
+    variant = fields.get("variant")
+    if fields.get("sequence_length") is None and (length := parse_sequence_length(variant)):
+        fields["sequence_length"] = length
+        fields.setdefault("packed", PACKED.search(variant or "") is not None)
+        remarks.append(
+            f"sequence_length {length}, {'packed' if fields['packed'] else 'not packed'}: variant"
+            f" {variant}"
+        )
+    machine = words.machines.get(fields.get("platform") or "", {})
+    for name in ("chip", "chip_count"):
+        if fields.get(name) is None and machine.get(name) is not None:
+            fields[name] = machine[name]
+            remarks.append(f"{name} {machine[name]}: all of {fields['platform']}")
+    chip = fields.get("chip")
+    if (
+        chip
+        and not find_accelerator(chip)
+        and all(facts["chip"] != chip for facts in words.machines.values())
+    ):
+        remarks.append(
+            f"chip {chip}: unknown here, so no figure is compared with its peak or its rated power"
+        )
+    item = words.items.get(fields["model"])
+    if fields.get("item") is None and item:
+        fields["item"] = item
+        remarks.append(f"item {item}: that of {fields['model']}")
+    return tuple(remarks)
+
+
+POINTS, SIDECAR, RECORD = "points.csv", "points.csv.toml", "record.json"
+# of a run folder, in schema/vocabulary/table_headers.toml
+READER, TABLE = "sweep-points", "sweep_points"
+MAX_BYTES = 10_000_000
+MAX_ROWS = 1000
+# of a point, under the names of `results`
+COLUMN_OF_POINT = {
+    point: column for column, point in load_schema_file("forms.toml")["sweep"]["columns"].items()
+}
+SETUP = ("sessions", "weights", "preprocessing", "model_precision", "pipeline")
+
+
+def read_source(path: Path, words: KnownWords) -> list[Measurement]:
+    """Read the measurements of a run folder, a CSV file with a run a row, or a TOML file of one run.
+
+    Raises ComparisonError for what cannot be read, and DamagedRunError for a folder whose points
+    are not those of its sidecar.
+    """
+    if path.is_dir():
+        return _read_run(path, words)
+    if path.suffix.lower() == ".toml":
+        return [build_measurement(_read_toml(path), words, label=path.name)]
+    return [
+        build_measurement(values, words, label=label)
+        for label, values in _read_rows(path, _read(path), FIELDS)
+    ]
+
+
+def read_run(folder: Path) -> tuple[list[tuple[str, dict[str, str]]], dict[str, Any]]:
+    """Return the label and the texts by column of each point of a run folder, and its environment,
+    empty if unknown.
+
+    The machine has the name that the record gives it, in every command. Raises ComparisonError for
+    what cannot be read, and DamagedRunError for a folder that contradicts itself.
+    """
+    if not (folder / POINTS).exists():
+        raise ComparisonError(
+            f"has no {POINTS}; a run folder of `ipu-results sweep` has one", place=str(folder)
+        )
+    data = _read(folder / POINTS)
+    if (folder / SIDECAR).exists():
+        try:
+            digest = tomllib.loads(_read(folder / SIDECAR).decode()).get("sha256")
+        except ValueError as error:
+            raise DamagedRunError("is not TOML", place=str(folder / SIDECAR)) from error
+        if digest != hashlib.sha256(data).hexdigest():
+            raise DamagedRunError(
+                f"is not the file that {SIDECAR} describes", place=str(folder / POINTS)
+            )
+    known = {*FIELDS, *load_vocabulary().header_of(READER, TABLE).names}
+    lines = _read_rows(folder / POINTS, data, known)
+    environment = _read_environment(folder / RECORD)
+    machine = parse_machine(environment) if environment else None
+    if machine is not None:
+        for _, values in lines:
+            if values.get("platform") == machine.processor:
+                values["platform"] = machine.platform
+    return lines, environment
+
+
+def _read_run(folder: Path, words: KnownWords) -> list[Measurement]:
+    lines, _ = read_run(folder)
+    run_id = folder.resolve().name.encode(errors="replace").decode()
+    measurements = []
+    for label, values in lines:
+        setup = {name: values[name] for name in SETUP if values.get(name)}
+        # A simulated device counts as emulated in every comparison.
+        origin = {"simulated": "emulated"}.get(values.get("origin") or "", values.get("origin"))
+        renamed = {COLUMN_OF_POINT.get(name, name): value for name, value in values.items()}
+        own = {name: value for name, value in renamed.items() if name in FIELDS}
+        own["run_id"] = run_id
+        if length := parse_sequence_length(own.get("variant")):
+            own |= {"sequence_length": str(length), "packed": "false"}  # `sweep` packs nothing
+        measurements.append(
+            build_measurement(
+                {**own, "origin": origin}, words, label=label, local=True, setup=setup
+            )
+        )
+    return measurements
+
+
+def _read_environment(path: Path) -> dict[str, Any]:
+    """Return the environment of a run, empty where it has none."""
+    if not path.exists():
+        return {}
+    try:
+        environment = json.loads(_read(path))["environment"]
+    except (ValueError, KeyError, TypeError) as error:
+        raise DamagedRunError("is not the record of a run", place=str(path)) from error
+    return environment if isinstance(environment, dict) else {}
+
+
+def _read(path: Path) -> bytes:
+    try:
+        with open_regular_file(path) as file:
+            data = file.read(MAX_BYTES + 1)
+    except OSError as error:
+        raise ComparisonError(
+            f"cannot be read: {error.strerror or error}", place=str(path)
+        ) from error
+    if len(data) > MAX_BYTES:
+        raise ComparisonError(f"is larger than {MAX_BYTES // 1_000_000} MB", place=str(path))
+    return data
+
+
+def _read_toml(path: Path) -> dict[str, Any]:
+    """Return the columns that a TOML file states at its top, such as `latency_ms = 1.9`."""
+    try:
+        values = parse_toml(_read(path).decode("utf-8-sig"))
+    except ValueError as error:
+        raise ComparisonError(f"is not TOML in UTF-8: {error}", place=str(path)) from error
+    check_columns(values, str(path))
+    return values
+
+
+def check_columns(names: Iterable[str], place: str | None = None) -> None:
+    """Raise ComparisonError for names that no column of a run has, each with the nearest known."""
+    if unknown := [name for name in names if name not in FIELDS]:
+        raise ComparisonError(describe_unknown_columns(unknown, sorted(FIELDS)), place=place)
+
+
+def _read_rows(path: Path, data: bytes, known: Any) -> list[tuple[str, dict[str, str]]]:
+    """Return the label and the cells by column of each row; the first line has the names of columns
+    of `results`.
+    """
+    place = str(path)
+    try:
+        rows = list(csv.reader(io.StringIO(data.decode("utf-8-sig"), newline=""), strict=True))
+    except (UnicodeDecodeError, csv.Error) as error:
+        raise ComparisonError(f"is not CSV in UTF-8: {error}", place=place) from error
+    header, *lines = rows or [[]]
+    names = [name.strip() for name in header]
+    if unknown := [name for name in names if name not in known]:
+        raise ComparisonError(
+            describe_unknown_columns(unknown, sorted(known)), place=f"{place}, line 1"
+        )
+    if repeated := {name for name in names if names.count(name) > 1}:
+        raise ComparisonError(f"column {min(repeated)!r} occurs twice", place=f"{place}, line 1")
+    lines = [line for line in lines if any(map(str.strip, line))]
+    if not lines:
+        raise ComparisonError("has no row", place=place)
+    if len(lines) > MAX_ROWS:
+        raise ComparisonError(
+            f"has {len(lines)} rows, at most {MAX_ROWS} are compared at once", place=place
+        )
+    if wrong := next(
+        (number for number, line in enumerate(lines, 1) if len(line) != len(names)), None
+    ):
+        raise ComparisonError(
+            f"row {wrong} has another number of cells than the header", place=place
+        )
+    return [
+        (f"{path.name}, row {number}", dict(zip(names, line, strict=True)))
+        for number, line in enumerate(lines, 1)
+    ]

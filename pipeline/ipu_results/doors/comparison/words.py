@@ -1,0 +1,127 @@
+"""The words that a measurement may have: those of the vocabulary and of the record."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import duckdb
+
+from ipu_results.kit.sql import run_query
+from ipu_results.kit.text import find_nearest_words
+from ipu_results.schema import table
+from ipu_results.schema.vocabulary import POWER_SCOPES, load_vocabulary, normalise_name
+
+MAX_LISTED, COMMA = 12, ", "
+# The rounds of MLPerf Training that the record has, and those that its lists of comparable rounds
+# name.
+ROUNDS = """
+    SELECT round AS mlperf_round
+    FROM mlperf_entries
+    UNION
+    SELECT unnest(string_split(comparable_rounds, '-'))
+    FROM mlperf_entries
+    ORDER BY mlperf_round
+"""
+
+
+@dataclass(frozen=True)
+class KnownWords:
+    """Known words by field: `fields` maps a normalised word to its canonical form, and `datasets`
+    the words of datasets, which may also be others.
+
+    `models` are the models that a printed name stands for. `items` is what one item of a model is.
+    `machines` holds the facts of each platform.
+    """
+
+    fields: Mapping[str, Mapping[str, str]]
+    models: Mapping[str, tuple[str, ...]]
+    items: Mapping[str, str]
+    datasets: Mapping[str, str]
+    machines: Mapping[str, Mapping[str, Any]]
+
+    def find(self, field: str, word: str) -> str | None:
+        """Return the canonical form of a word, None if it is unknown; what a row of the record has
+        is not changed.
+        """
+        known = self.fields[field]
+        return known.get(word) or known.get(normalise_name(word))
+
+    def describe_unknown(self, field: str, word: str) -> str:
+        """Describe an unknown word and the known ones that are nearest to it."""
+        names = sorted(set(self.fields[field].values()))
+        near = find_nearest_words(word, self.fields[field])
+        more = ", …" if len(names) > MAX_LISTED else ""
+        known = f"near to no known one; known are {', '.join(names[:MAX_LISTED])}{more}"
+        return (
+            f"{field} {word!r} is"
+            f" unknown{f'; the nearest: {COMMA.join(near)}' if near else f' and {known}'}"
+        )
+
+
+def load_known_words(connection: duckdb.DuckDBPyConnection) -> KnownWords:
+    """Load the known words of an open warehouse."""
+    vocabulary = load_vocabulary()
+    columns = "model_printed, model, precision, item, framework, platform"
+    rows = run_query(connection, f"SELECT DISTINCT {columns} FROM results ORDER BY ALL").to_pylist()
+    machines = run_query(connection, "FROM platforms ORDER BY platform").to_pylist()
+    spellings = {key: str(entry["model"]) for key, entry in vocabulary.models.items()}
+    models: dict[str, set[str]] = {}
+    for row in rows:
+        models.setdefault(row["model_printed"], set()).add(row["model"])
+        models.setdefault(row["model"], set()).add(row["model"])
+    names = ("precision", "framework", "platform", "item")
+    printed = {name: sorted({row[name] for row in rows if row[name]}) for name in names}
+    results = table("results")
+    choices = {
+        name: _spell(results.column(name).choices or ())
+        for name in "task phase latency_kind latency_basis latency_scope power_scope benchmark division origin".split()
+    }
+    choices["power_scope"] |= POWER_SCOPES
+    rounds = [row["mlperf_round"] for row in run_query(connection, ROUNDS).to_pylist()]
+    choices["mlperf_round"] = {key: name for name in rounds for key in (name, f"v{name}")}
+    platforms = {key: str(entry["platform"]) for key, entry in vocabulary.platforms.items()}
+    items = {
+        entry["model"]: entry["item"]
+        for entry in vocabulary.list_entries("model")
+        if entry.get("item")
+    }
+    precisions = [*vocabulary.precision_bits, *printed["precision"]]
+    return KnownWords(
+        fields={
+            "model": _spell(models, spellings, models),
+            "platform": _spell(
+                (machine["platform"] for machine in machines), platforms, printed["platform"]
+            ),
+            "framework": _spell(printed["framework"], vocabulary.frameworks, printed["framework"]),
+            "precision": _spell(precisions, vocabulary.precision_names, printed["precision"]),
+            "item": _spell([*items.values(), *printed["item"]]),
+            **choices,
+        },
+        models={printed: tuple(sorted(names)) for printed, names in models.items()},
+        items={
+            row["model"]: items[row["model_printed"]]
+            for row in rows
+            if row["model_printed"] in items
+        }
+        | items,
+        datasets={
+            normalise_name(entry["dataset_printed"]): entry["dataset"]
+            for entry in vocabulary.derived["dataset"]
+        },
+        machines={machine["platform"]: machine for machine in machines},
+    )
+
+
+def _spell(
+    words: Iterable[str], others: Mapping[str, str] = {}, printed: Iterable[str] = ()
+) -> dict[str, str]:
+    """Return words by their normalised spelling, then other spellings, and words of the record as
+    they are printed.
+    """
+    return (
+        {normalise_name(word): word for word in words}
+        | dict(others)
+        | {word: word for word in printed}
+    )

@@ -1,0 +1,414 @@
+"""The tools that a program can call: each takes the record and checked arguments, and returns an
+answer.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import sys
+import threading
+from collections import Counter
+from collections.abc import Callable, Mapping
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import anyio
+import jsonschema
+import mcp_types as types
+from mcp.server import Server
+from mcp.server.stdio import stdio_server
+
+from ipu_results.doors.cite.citation import describe_dataset
+from ipu_results.doors.cite.facts import FIGURES as PRINTED
+from ipu_results.doors.comparison.expect import expect_rows
+from ipu_results.doors.mcp.answers import (
+    ALL_FIGURES,
+    FIGURES,
+    ORIGINS,
+    Record,
+    get_unit,
+    list_not_printed,
+    open_record,
+    require_figure,
+    select_rows,
+    suggest,
+)
+from ipu_results.doors.mcp.brief import MAX_BRIEF, SHOWN, describe_claim, drop_empty, shorten_cell
+from ipu_results.doors.mcp.pairs import check_claimed_figure, compare_run, compare_two
+from ipu_results.doors.mcp.ranking import DIVISIBLE, PER_CHIP, SAME, get_share, rank_rows
+from ipu_results.doors.mcp.refusal import CODES, WORDS, RefusalError
+from ipu_results.doors.mcp.sql import SqlWorker, is_damage, run_sql
+from ipu_results.errors import IpuResultsError
+from ipu_results.kit.files import read_version
+from ipu_results.kit.text import to_json_value
+from ipu_results.record.store.query import read_build_id
+from ipu_results.schema import TABLES, VIEWS, quote
+from ipu_results.schema.usable import describe_unusable
+
+NAME = "ipu-results"
+DEFAULT_RESULTS = 10
+SQL_PARTS = {"tables": "tables_for_sql", "views": "views_for_sql"}
+MAX_NAME = 200  # characters of a tool that there is not
+MAX_PROBLEM = 300
+
+
+def overview(record: Record, part: str = "summary") -> dict[str, Any]:
+    """Describe the record: a summary that names its parts, one of them, or all."""
+    platforms = {row["platform"] for row in record.rows}
+    known = {row["platform"] for row in record.rows if row["relationship"] != "official"}
+    cited = describe_dataset(record.version)
+    parts: dict[str, Any] = {
+        "models": sorted({row["model"] for row in record.rows}),
+        "platforms": sorted(known),
+        "tables": {table.sql_name: table.description for table in TABLES},
+        "views": {view.sql_name: view.description for view in VIEWS},
+        "refusal_codes": CODES,
+        "rules": WORDS["instructions"],
+    }
+    answer: dict[str, Any] = {"dataset": cited}
+    if part in ("summary", "all"):
+        groups = ("relationship", "interest", "origin", "task")
+        counts = Counter(tuple(row[name] for name in groups) for row in record.rows)
+        answer["results"] = [
+            {**dict(zip(groups, group, strict=True)), "results": count}
+            for group, count in sorted(counts.items(), key=str)
+        ]
+        answer["origins"] = ORIGINS
+        answer["figures"] = {name: get_unit(name, {"item": None}) for name in FIGURES}
+        answer["parts"] = {name: len(value) for name, value in parts.items() if name != "rules"}
+        answer["not_usable"] = describe_unusable([row["unusable"] for row in record.rows])
+        answer["platforms_with_official_entries_only"] = len(platforms - known)
+        answer["next"] = (
+            "overview with part lists names; find with conditions gives rows; provenance gives the"
+            " printed cell"
+        )
+    for name, value in parts.items():
+        if part in (name, "all"):
+            answer[SQL_PARTS.get(name, name)] = value
+    answer["citation"] = f"{cited}. Each answer about results cites their sources."
+    return answer
+
+
+def find(
+    record: Record,
+    figure: str | None = None,
+    order: str | None = None,
+    chips_basis: str = SAME,
+    limit: int | None = None,
+    **conditions: Any,
+) -> dict[str, Any]:
+    """Find usable results by conditions, ranked by a figure where `order` is stated.
+
+    An order that is a figure ranks by it, the best first.
+    """
+    column = figure or (order if order in FIGURES else None)
+    if order in FIGURES and column != order:
+        raise RefusalError("wrong-input", f"figure is {figure}, and order {order}")
+    selection = select_rows(record, conditions)
+    rows = selection.rows
+    counts: dict[str, Any] = {}
+    if column is not None:
+        rows = require_figure(record, selection, column)
+        counts["rows_without_this_figure"] = len(selection.rows) - len(rows)
+    if order is None:
+        newest = lambda row: (str(row["published_on"] or ""), row["result_id"])  # noqa: E731
+        rows = sorted(rows, key=newest, reverse=True)
+    elif column is None:
+        raise RefusalError("wrong-input", "order needs figure", "state which figure to rank by")
+    else:
+        with_sparse = "sparsity" in conditions
+        rows, counts["not_ranked"] = rank_rows(
+            record.connection, rows, column, order, chips_basis, with_sparse=with_sparse
+        )
+    shown = rows[: limit or (MAX_BRIEF if record.is_brief else DEFAULT_RESULTS)]
+    ids = [row["result_id"] for row in shown]
+    results, citation = record.load(ids, (column,) if column else ALL_FIGURES)
+    if column in DIVISIBLE and order is not None and chips_basis == PER_CHIP:
+        for row, result in zip(shown, results, strict=True):
+            result["figures"][column]["per_chip"] = get_share(row, column, chips_basis)
+    return {
+        "rows_that_fit": len(rows),
+        "rows_shown": len(shown),
+        **counts,
+        "left_out": selection.left_out,
+        "results": results,
+        "citation": citation,
+    }
+
+
+def provenance(record: Record, result_id: str) -> dict[str, Any]:
+    """Say where each figure of a result or microbenchmark was printed."""
+    row = record.sources.get(result_id) or record.get_row(result_id)
+    results, citation = record.load([result_id], ())
+    cells = record.query("serve/printed.sql", result_id=result_id)
+    kept = cells
+    if record.is_brief:
+        kept = [shorten_cell(cell) for cell in cells if cell["column_name"] in PRINTED]
+    return {
+        "figures": to_json_value(kept),
+        "cells_left_out": len(cells) - len(kept),
+        "not_printed": list_not_printed(row),
+        "results": results,
+        "citation": citation,
+    }
+
+
+def claims(
+    record: Record,
+    text: str = "",
+    model: str | None = None,
+    limit: int | None = None,
+    **stated: str,
+) -> dict[str, Any]:
+    """List claims of documents with their verdicts; `stated` are columns of them."""
+    rows = record.query("serve/claims.sql")
+    if model is not None:
+        stated["model_printed"] = model
+    for name in ("claim_id", "verdict", "document_id", "model_printed"):
+        if name not in stated:
+            continue
+        known = {row[name] for row in rows if row[name]}
+        if stated[name] not in known:
+            reason = f"no claim has {name} {stated[name]!r}"
+            raise RefusalError("unknown-word", reason, suggest(stated[name], known))
+        rows = [row for row in rows if row[name] == stated[name]]
+    words = text.casefold()
+    rows = [
+        row
+        for row in rows
+        if words in f"{row['claim']} {row['figure']} {row['subject']}".casefold()
+    ]
+    if not rows:
+        step = "claims with limit 150 and no other argument lists all"
+        raise RefusalError("no-match", "no claim fits", step)
+    shown = rows[: limit or (MAX_BRIEF if record.is_brief else DEFAULT_RESULTS)]
+    sources = dict.fromkeys(row["source"] for row in shown)
+    return {
+        "rows_that_fit": len(rows),
+        "rows_shown": len(shown),
+        "claims": [describe_claim(row, is_brief=record.is_brief) for row in shown],
+        "citation": "\n".join([*sources, f"In: {NAME}, {record.version}."]),
+    }
+
+
+def expect(record: Record, result_id: str) -> dict[str, Any]:
+    """Say what a third party will measure where a maker printed a figure."""
+    row = record.get_row(result_id)
+    with record.connection.cursor() as cursor:
+        answers = expect_rows(cursor, f"result_id = {quote(row['result_id'])}")
+    if not answers:
+        who = f"{result_id} ({row['relationship'] or 'publisher unknown'}, {row['origin']})"
+        reason = f"{who} has not been printed by a maker of chips; only such figures have an answer"
+        raise RefusalError("no-pairs", reason)
+    answer = answers[result_id]
+    if isinstance(answer, str):
+        raise RefusalError("no-pairs", f"{result_id}: {answer}")
+    pairs = list(answer.nearest)
+    if record.is_brief:
+        pairs = [{name: pair[name] for name in SHOWN["pair"]} for pair in pairs[:MAX_BRIEF]]
+    others = [pair["second_result_id"] for pair in pairs]
+    known = [other for other in others if other in record.sources]
+    return {**answer.to_record(), "nearest": pairs, "citation": record.cite([result_id, *known])}
+
+
+TOOLS: Mapping[str, Callable[..., dict[str, Any]]] = {
+    "overview": overview,
+    "find": find,
+    "provenance": provenance,
+    "compare": compare_two,
+    "compare_run": compare_run,
+    "claims": claims,
+    "check_claimed_figure": check_claimed_figure,
+    "expect": expect,
+    "sql": run_sql,
+}
+
+
+class RecordOpener:
+    """Opens the record at the first call of a tool: a client that starts all its servers calls few."""
+
+    def __init__(self, warehouse: Path) -> None:
+        self._warehouse = warehouse
+        self._lock = threading.Lock()  # a client may call two tools at once
+        self._opened: tuple[Record, SqlWorker] | None = None
+
+    def open(self) -> tuple[Record, SqlWorker]:
+        """Return the record, and what runs SQL on it. Raises WarehouseError."""
+        with self._lock:
+            if self._opened is None:
+                record = open_record(self._warehouse)
+                self._opened = (record, SqlWorker(record))
+            return self._opened
+
+    def cancel(self, cancelled: threading.Event) -> None:
+        """Give up the statement of this event."""
+        cancelled.set()
+        if self._opened is not None:
+            self._opened[1].cancel(cancelled)
+
+    def kill(self) -> None:
+        """End the process that runs SQL, at once."""
+        if self._opened is not None:
+            self._opened[1].kill()
+
+    def close(self) -> None:
+        """End the process that runs SQL."""
+        if self._opened is not None:
+            self._opened[1].stop()
+
+
+def serve(warehouse: Path) -> None:
+    """Serve until stdin ends. Raises WarehouseError for a folder without a dataset."""
+    read_build_id(warehouse)
+    opener = RecordOpener(warehouse)
+
+    def end(*_: Any) -> None:
+        opener.kill()
+        os.write(sys.stderr.fileno(), b"error: interrupted\n")
+        # there is nothing to clean up, and the thread that reads stdin cannot be stopped
+        os._exit(1)
+
+    for number in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(number, end)
+    try:
+        anyio.run(_serve, _build_server(opener))
+    finally:
+        opener.close()
+
+
+async def _serve(server: Server[Any]) -> None:
+    async with stdio_server() as (reader, writer):
+        await server.run(reader, writer, server.create_initialization_options())
+
+
+def build_schema(name: str) -> dict[str, Any]:
+    """Return the JSON Schema of a tool's arguments."""
+    tool = WORDS["tools"][name]
+    arguments = dict(WORDS["conditions"] if tool.get("has_conditions") else {})
+    arguments |= tool.get("arguments", {})
+    if name != "overview":
+        arguments["detail"] = WORDS["detail"]
+    return {
+        "type": "object",
+        "properties": arguments,
+        "required": tool.get("required", []),
+        "additionalProperties": False,
+    }
+
+
+def build_output_schema(name: str) -> dict[str, Any]:
+    """Return the JSON Schema of a tool's answer: answered with the keys of tools.toml, or refused
+    with a next step.
+    """
+    refused = ["code", "reason", "next_step"]
+    return {
+        "type": "object",
+        "properties": {
+            "status": {"enum": ["answered", "refused"]},
+            **{key: {"type": "string"} for key in refused},
+        },
+        "required": ["status"],
+        "oneOf": [
+            {"properties": {"status": {"const": "answered"}}, "required": WORDS["returns"][name]},
+            {"properties": {"status": {"const": "refused"}}, "required": refused},
+        ],
+    }
+
+
+def _build_server(opener: RecordOpener) -> Server[Any]:
+    hints = types.ToolAnnotations(
+        read_only_hint=True, destructive_hint=False, open_world_hint=False
+    )
+    tools = [
+        types.Tool(
+            name=name,
+            description=WORDS["tools"][name]["description"],
+            input_schema=build_schema(name),
+            output_schema=build_output_schema(name),
+            annotations=hints,
+        )
+        for name in TOOLS
+    ]
+
+    async def list_tools(*_: Any) -> types.ListToolsResult:
+        return types.ListToolsResult(tools=tools)
+
+    async def call_tool(_: Any, params: types.CallToolRequestParams) -> types.CallToolResult:
+        cancelled = threading.Event()
+        task = partial(_open_and_answer, opener, params.name, params.arguments or {}, cancelled)
+        try:
+            result = await anyio.to_thread.run_sync(task, abandon_on_cancel=True)
+        except anyio.get_cancelled_exc_class():
+            opener.cancel(cancelled)
+            raise
+        text = json.dumps(result, ensure_ascii=False, separators=(",", ":"))
+        content: list[Any] = [types.TextContent(type="text", text=text)]
+        refused = result["status"] != "answered"
+        return types.CallToolResult(content=content, structured_content=result, is_error=refused)
+
+    return Server(
+        NAME,
+        version=read_version(),
+        instructions=WORDS["instructions"],
+        on_list_tools=list_tools,
+        on_call_tool=call_tool,
+    )
+
+
+def _open_and_answer(
+    opener: RecordOpener, name: str, arguments: Mapping[str, Any], cancelled: threading.Event
+) -> dict[str, Any]:
+    try:
+        record, worker = opener.open()
+    except IpuResultsError as error:
+        return {"status": "refused", **RefusalError("rebuilt", str(error)).to_record()}
+    return answer(record, worker, name, arguments, cancelled)
+
+
+def answer(
+    record: Record,
+    worker: SqlWorker,
+    name: str,
+    arguments: Mapping[str, Any],
+    cancelled: threading.Event | None = None,
+) -> dict[str, Any]:
+    """Answer one call, or return why it is refused.
+
+    An argument that is null counts as not stated.
+    """
+    try:
+        stated = _check_arguments(name, arguments)
+        is_brief = stated.pop("detail", "brief") == "brief"
+        if name == "sql":
+            stated |= {"worker": worker, "cancelled": cancelled}
+        result = TOOLS[name](record.brief if is_brief else record, **stated)
+    except RefusalError as error:
+        return {"status": "refused", **error.to_record()}
+    except IpuResultsError as error:
+        code = "rebuilt" if is_damage(error) else "wrong-input"
+        return {"status": "refused", **RefusalError(code, str(error)).to_record()}
+    if is_brief and name not in ("overview", "sql"):  # where null is a value
+        kept = WORDS["returns"][name]
+        short = {key: drop_empty(value) for key, value in result.items()}
+        result = {key: value for key, value in short.items() if value or key in kept}
+    return {"status": "answered", **result}
+
+
+def _check_arguments(name: str, arguments: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the arguments that are stated. Raises RefusalError for a wrong one."""
+    if name not in TOOLS:
+        raise RefusalError("wrong-input", f"unknown tool {name[:MAX_NAME]!r}")
+    stated: dict[str, Any] = {}
+    for key, value in arguments.items():
+        if isinstance(value, float) and value.is_integer():  # JSON does not tell 4.0 from 4
+            stated[key] = int(value)
+        elif value is not None:
+            stated[key] = value
+    validator = jsonschema.Draft202012Validator(build_schema(name))
+    for problem in sorted(validator.iter_errors(stated), key=str):
+        where = "".join(f"{part}: " for part in problem.absolute_path)
+        raise RefusalError("wrong-input", f"{where}{problem.message[:MAX_PROBLEM]}")
+    return stated

@@ -1,0 +1,63 @@
+"""Build the built-in networks as ONNX graphs, with seeded weights or by shapes alone."""
+
+from __future__ import annotations
+
+import onnx
+
+from ipu_results.emulator.networks.builder import GraphBuilder, WeightGenerator
+from ipu_results.emulator.networks.text import TEXTS
+from ipu_results.emulator.networks.vision import IMAGES
+from ipu_results.errors import UnrecognisedModelError
+
+__all__ = [
+    "ALL_NAMES",
+    "IMAGES",
+    "NAMES",
+    "SEQUENCE",
+    "TEXTS",
+    "build",
+]
+
+ALL_NAMES = (*IMAGES, *TEXTS)
+# For predictions of training alone: no rule and no inference row is about them.
+TRAINING_NAMES = (
+    "efficientnet-b4-g16",
+    "vit-base",
+    "unet",
+    *(name for name in TEXTS if name.startswith("gpt2")),
+)
+TRAINING_NAMES += tuple(name for name in TEXTS if "pretraining" in name or name.endswith("-split"))
+NAMES = tuple(name for name in ALL_NAMES if name not in TRAINING_NAMES)
+# ends the names of networks whose batch-norms are in the convolutions, as inference runs them
+FOLDED = "-folded"
+# tokens; the public configurations of BERT at inference and in the first phase of its training
+SEQUENCE = 128
+
+
+def build(
+    name: str,
+    *,
+    weights: bool | int = False,
+    batch: int | None = None,
+    folded: bool = False,
+    sequence: int = SEQUENCE,
+) -> onnx.ModelProto:
+    """Build a network: images as NCHW float32, or tokens, types and an additive mask for BERT.
+
+    `weights` False leaves the parameters as inputs known by shape alone; True draws them with seed
+    0, an integer with that seed (0 too). `batch` None keeps a symbolic batch dimension. `folded`
+    puts batch-norms into the convolutions. `sequence` is BERT's, up to 512, or GPT-2's, up to 1024.
+    The same arguments give the same bytes. Raises `UnrecognisedModelError`.
+    """
+    generator = None if weights is False else WeightGenerator(0 if weights is True else weights)
+    graph = GraphBuilder(generator, batch=batch, folded=folded or name.endswith(FOLDED))
+    if name in IMAGES:
+        return IMAGES[name].build(graph, name)
+    if name not in TEXTS:
+        message = f"is not a built-in network: choose one of {', '.join(ALL_NAMES)}"
+        raise UnrecognisedModelError(message, document=name)
+    network = TEXTS[name]
+    if not 1 <= sequence <= network.longest:
+        message = f"a sequence has 1 to {network.longest} tokens, not {sequence}"
+        raise UnrecognisedModelError(message, document=name)
+    return network.build(graph, name, sequence)

@@ -1,0 +1,84 @@
+"""Run the SQL of the folder `schema`, where one judgement is one file."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import duckdb
+import pyarrow as pa
+
+from ipu_results.errors import GateError
+from ipu_results.kit.files import SCHEMA
+from ipu_results.kit.sql import get_first_line
+
+MACROS = "macros.sql"
+
+
+def read_statement(path: str) -> str:
+    """Return the text of a file under `schema/`, such as `derived/results.sql`."""
+    return (SCHEMA / path).read_text(encoding="utf-8")
+
+
+def define_macros(
+    connection: duckdb.DuckDBPyConnection, path: str = MACROS, *, temporary: bool = False
+) -> None:
+    """Define the macros of a file, by default those that all statements share: how a figure is
+    written and rounded. Temporary ones go into no database, which may be read-only.
+
+    Raises GateError that names the file.
+    """
+    sql = read_statement(path)
+    if temporary:
+        sql = sql.replace("CREATE OR REPLACE MACRO", "CREATE OR REPLACE TEMP MACRO")
+    execute_text(connection, path, sql)
+
+
+def run_script(connection: duckdb.DuckDBPyConnection, path: str) -> None:
+    """Run all statements of a file, which define something. Raises GateError that names the file."""
+    execute_text(connection, path, read_statement(path))
+
+
+def execute_text(
+    connection: duckdb.DuckDBPyConnection,
+    path: str,
+    sql: str,
+    parameters: Mapping[str, Any] | None = None,
+) -> None:
+    """Run a statement around the text of a file, which writes; `parameters` fill its `$name`.
+
+    Raises GateError that names the file.
+    """
+    try:
+        connection.execute(sql, dict(parameters or {}))
+    except duckdb.OutOfMemoryException:
+        raise
+    except duckdb.Error as error:
+        raise GateError(get_first_line(error), place=f"schema/{path}") from error
+
+
+def run_statement(
+    connection: duckdb.DuckDBPyConnection,
+    path: str,
+    parameters: Mapping[str, Any] | None = None,
+) -> pa.Table:
+    """Run the one statement of a file, which reads; `parameters` fill its `$name`.
+
+    Raises GateError that names the file.
+    """
+    return run_text(connection, path, read_statement(path), parameters)
+
+
+def run_text(
+    connection: duckdb.DuckDBPyConnection,
+    path: str,
+    sql: str,
+    parameters: Mapping[str, Any] | None = None,
+) -> pa.Table:
+    """Run the text of a file after its placeholders are filled. Raises as `run_statement` does."""
+    try:
+        return connection.sql(sql, params=dict(parameters or {})).to_arrow_table()
+    except duckdb.OutOfMemoryException:
+        raise
+    except duckdb.Error as error:
+        raise GateError(get_first_line(error), place=f"schema/{path}") from error

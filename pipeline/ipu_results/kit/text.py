@@ -1,0 +1,432 @@
+"""Format rows and values: a table or records for the eye, CSV or JSON for a program, Markdown for a
+page.
+"""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import math
+import re
+import tomllib
+import unicodedata
+from collections.abc import Iterable, Mapping, Sequence
+from datetime import date, datetime, time
+from decimal import Decimal
+from difflib import get_close_matches
+from functools import cache
+from itertools import accumulate
+from typing import Any
+
+from ipu_results.kit.limits import MAX_TOML_CHARACTERS, MAX_TOML_DOTS
+from ipu_results.kit.renamed import describe_column
+
+# how a text begins that a spreadsheet takes for a formula, marked or not
+FORMULA = re.compile(r"'*[=+\-@\t\r]")
+# A figure alone, or a sign alone: a spreadsheet has nothing to compute.
+FIGURE = re.compile(r"[+-]|[+-]?([0-9][0-9,]*(\.[0-9]*)?|\.[0-9]+)([eE][+-]?[0-9]+)?%?")
+FORMULA_MARK = "'"
+NOISE = 4e-15  # of a number: what a few steps of arithmetic on doubles add to it
+MAX_NAME = 40  # characters of an unknown name in a message
+# What json does not escape although a terminal acts on it, and what UTF-8 cannot hold.
+UNSAFE_IN_JSON = re.compile("[\x7f-\x9f\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff]")
+
+
+def format_records(output: str, columns: Sequence[str], rows: Iterable[Sequence[Any]]) -> str:
+    """Format rows as `table`, `record`, `csv` or `json`; a null is `NULL`, `NULL`, empty and null
+    respectively.
+    """
+    if output == "json":
+        return format_json(
+            [dict(zip(columns, map(to_json_value, row), strict=True)) for row in rows]
+        )
+    if output == "csv":
+        return format_csv([columns, *([to_json_value(value) for value in row] for row in rows)])
+    return (
+        _format_record_layout(columns, rows) if output == "record" else format_table(columns, rows)
+    )
+
+
+def format_json(value: Any) -> str:
+    """Format a value as JSON that is safe on a terminal.
+
+    Raises ValueError for a number that is not finite.
+    """
+    text = json.dumps(value, ensure_ascii=False, indent=1, allow_nan=False)
+    return UNSAFE_IN_JSON.sub(lambda match: f"\\u{ord(match[0]):04x}", text)
+
+
+def format_csv(rows: Iterable[Sequence[Any]]) -> str:
+    """Format rows as CSV without the last line break.
+
+    Texts are made safe: one that a spreadsheet takes for a formula gets an apostrophe in front, and
+    characters that a terminal acts on are escaped, except line breaks and tabs.
+    """
+    out = io.StringIO()
+    csv.writer(out, lineterminator="\n").writerows(map(_make_safe, row) for row in rows)
+    return out.getvalue().removesuffix("\n")
+
+
+def mark_formula(text: str) -> str:
+    """Put an apostrophe in front of a text that a spreadsheet takes for a formula, but not of a
+    figure.
+
+    A text that begins with such a mark already gets one more, so that removing one always gives the
+    text.
+    """
+    return FORMULA_MARK + text if FORMULA.match(text) and not FIGURE.fullmatch(text) else text
+
+
+def unmark_formula(text: str) -> str:
+    """Remove the apostrophe that `mark_formula` puts in front of a text."""
+    return text[1:] if text.startswith(FORMULA_MARK) and FORMULA.match(text) else text
+
+
+def _make_safe(value: Any) -> Any:
+    return escape_unprintable(mark_formula(value), keep="\n\t") if isinstance(value, str) else value
+
+
+def format_table(columns: Sequence[str], rows: Iterable[Sequence[Any]]) -> str:
+    """Format rows as a plain table as wide as its content, with figures aligned to the right."""
+    # Imported here: scores can be had as CSV and JSON where it is not installed.
+    from tabulate import tabulate  # noqa: PLC0415
+
+    cells = [[_format_value(value) for value in row] for row in rows]
+    is_figure = [any(right for _, right in column) for column in zip(*cells, strict=True)] or [
+        False
+    ] * len(columns)
+    return str(
+        tabulate(
+            [[text for text, _ in row] for row in cells],
+            headers=list(map(escape_unprintable, columns)),
+            tablefmt="simple",
+            colalign=["right" if right else "left" for right in is_figure] if cells else None,
+            disable_numparse=True,
+        )
+    )
+
+
+def _format_record_layout(columns: Sequence[str], rows: Iterable[Sequence[Any]]) -> str:
+    """Format each row as lines of a name and its value, under a line that counts the rows."""
+    names = [escape_unprintable(name) for name in columns]
+    width = max(map(len, names), default=0)
+    records = []
+    for number, row in enumerate(rows, start=1):
+        lines = [
+            f"{name:{width}}  {_format_value(value)[0]}"
+            for name, value in zip(names, row, strict=True)
+        ]
+        records.append("\n".join([f"row {number} ".ljust(width + 2, "-"), *lines]))
+    return "\n\n".join(records)
+
+
+def format_plain(value: float, digits: int = 3) -> str:
+    """Format a number with this many significant digits, whole from there on, and without an
+    exponent.
+    """
+    if abs(value) >= 10**digits:
+        return f"{value:.0f}"
+    return f"{Decimal(f'{value:.{digits}g}'):f}"
+
+
+def trim_noise(value: float) -> float:
+    """Return a number without what binary arithmetic added to it: `0.11927499999999999` becomes
+    `0.119275`.
+
+    Any other number keeps every digit, since some sources print seventeen.
+    """
+    if not math.isfinite(value):
+        return value
+    short = float(f"{value:.12g}")
+    return short if abs(short - value) <= NOISE * abs(value) else value
+
+
+def format_float(value: float) -> str:
+    """Format a number for the eye: without float noise, and a whole one without a point."""
+    value = trim_noise(value)
+    return repr(int(value)) if value.is_integer() and abs(value) < 1e15 else repr(value)
+
+
+def escape_unprintable(text: str, keep: str = "") -> str:
+    """Escape every character that a terminal would act on instead of showing it, except those to
+    keep and blanks.
+    """
+    if text.isprintable():
+        return text
+    return "".join(
+        (
+            char
+            if char.isprintable() or char in keep or unicodedata.category(char) == "Zs"
+            else ascii(char)[1:-1]
+        )
+        for char in text
+    )
+
+
+def escape_line(text: str) -> str:
+    """Return text on one line, with the characters escaped that a terminal would act on."""
+    return escape_unprintable(" ".join(text.split()))
+
+
+# letters and digits besides ASCII; μ of units looks like no letter
+FOREIGN = re.compile(r"[^\W\x00-\x7fµμ]")
+LETTERS = re.compile(r"[^\W\d_]+")
+SMALL_CAPITAL = re.compile("LATIN LETTER SMALL CAPITAL ([A-Z])")
+
+
+@cache
+def _find_prototype(char: str) -> str:
+    """Return the ASCII letters or digits that a character looks like by Unicode's tables (UTS #39),
+    else itself.
+    """
+    from confusable_homoglyphs.confusables import confusables_data  # noqa: PLC0415  (takes 0.2 s)
+
+    if match := SMALL_CAPITAL.fullmatch(unicodedata.name(char, "")):  # the tables leave them out
+        return match[1]
+    near = {char, *(other["c"] for other in confusables_data.get(char, ()))}
+    all_alike = near | {other["c"] for own in near for other in confusables_data.get(own, ())}
+    plain = [text for text in all_alike if text.isascii() and text.isalnum()]
+    return min(plain, key=lambda text: (-len(text), text), default=char)
+
+
+def get_skeleton(name: str) -> str:
+    """Return what names that look alike share: without case, blanks and hyphens, `O` as `0`, `l`
+    and `I` as `1`.
+    """
+    text = "".join(map(_find_prototype, unicodedata.normalize("NFKC", name)))
+    return (
+        re.sub(r"[^\w.+]|_", "", text)
+        .casefold()
+        .replace("o", "0")
+        .replace("i", "1")
+        .replace("l", "1")
+    )
+
+
+# What shows nothing but is printable: joiners, fillers, variation selectors, the blank of Braille.
+HIDDEN = re.compile(
+    "[\u034f\u115f\u1160\u17b4\u17b5\u180b-\u180f\u2800\u3164\ufe00-\ufe0f\uffa0\U000e0100-\U000e01ef]"
+)
+
+
+def find_hidden(text: str) -> str | None:
+    """Return a character of a text that shows nothing and is no blank."""
+    for char in text:
+        if HIDDEN.match(char) or (not char.isprintable() and unicodedata.category(char) != "Zs"):
+            return char
+    return None
+
+
+def find_lookalike(text: str) -> str | None:
+    """Return a letter of another script that looks like a Latin one, in a Latin word or a text that
+    looks Latin.
+    """
+    foreign: set[str] = set(FOREIGN.findall(text))
+    alike = {char for char in foreign if not _is_latin(char) and _find_prototype(char).isascii()}
+    if not alike or all(_find_prototype(char).isascii() for char in foreign):
+        return min(alike, default=None)
+    mixed = (word for word in LETTERS.findall(text) if any(map(_is_latin, word)))
+    return next((str(char) for word in mixed for char in word if char in alike), None)
+
+
+def _is_latin(char: str) -> bool:
+    return unicodedata.name(unicodedata.normalize("NFKC", char)[0], "").startswith("LATIN")
+
+
+PART = re.compile(r"[^\W\d_]+|\d+")
+SCATTERED = 3  # the rank of a name that has all parts of a word, but not in a row
+MIN_SIMILARITY = 0.5  # by difflib; a word that is less similar is another one
+
+
+def split_parts(name: str) -> tuple[str, ...]:
+    """Return the parts of a name, runs of letters or of digits: nvidia, h, 200, sxm, 5 of `NVIDIA
+    H200-SXM5`.
+    """
+    return tuple(PART.findall(name.casefold()))
+
+
+def find_nearest_words(
+    word: str,
+    known: Iterable[str] | Mapping[str, str],
+    limit: int = 3,
+    cutoff: float = MIN_SIMILARITY,
+) -> list[str]:
+    """Return the known words nearest to one: those that have its parts in a row, else all of them,
+    else similar ones.
+
+    Of a mapping the values are the words, and its keys are other spellings. So `h200` finds `NVIDIA
+    H200-SXM5-141GB` and not `GH200`. Among words that are equally near the shortest come first.
+    """
+    parts = split_parts(word[:MAX_NAME])
+    words = list(dict.fromkeys(known.values() if isinstance(known, Mapping) else known))
+    ranks = {other: _rank_parts(parts, split_parts(other)) for other in words} if parts else {}
+    near = [other for other in words if ranks.get(other) is not None]
+    if near:
+        best = sorted(near, key=lambda other: (ranks[other], len(split_parts(other)), other))
+        return best[:limit]
+    joined = dict(known) if isinstance(known, Mapping) else {}
+    for other in words:
+        joined.setdefault("".join(split_parts(other)) or other.casefold(), other)
+    text = "".join(parts) or word[:MAX_NAME].casefold()
+    return list(
+        dict.fromkeys(
+            joined[match] for match in get_close_matches(text, joined, n=limit, cutoff=cutoff)
+        )
+    )
+
+
+def has_in_a_row(word: str, other: str) -> bool:
+    """Return whether a name has the parts of a word in a row, at least two, as `NVIDIA H200-SXM5`
+    those of `h200`.
+    """
+    parts = split_parts(word)
+    return len(parts) > 1 and (_rank_parts(parts, split_parts(other)) or 0) in range(1, SCATTERED)
+
+
+def _rank_parts(parts: tuple[str, ...], other: tuple[str, ...]) -> int | None:
+    """Return how well a name fits: 0 the same, 1 begins with the parts, 2 has them in a row, 3 has
+    all; None if not.
+    """
+    text = "".join(parts)
+    whole = "".join(other)
+    if text == whole:
+        return 0
+    ends = {0, *accumulate(map(len, other))}
+    start = whole.find(text)
+    while start >= 0:
+        if start in ends and start + len(text) in ends:
+            return 2 if start else 1
+        start = whole.find(text, start + 1)
+    return SCATTERED if len(parts) > 1 and set(parts) <= set(other) else None
+
+
+def describe_unknown_columns(names: Iterable[str], known: Sequence[str]) -> str:
+    """Describe the unknown columns of a file, each with its new name or the nearest known one."""
+    texts = []
+    for name in dict.fromkeys(name[:MAX_NAME] for name in names):
+        hint = describe_column(name, "results", known)
+        if not hint and (matches := find_nearest_words(name, known, 1)):
+            hint = f"nearest: {matches[0]}"
+        texts.append(f"{name!r}{f' ({hint})' if hint else ''}")
+    return f"unknown columns: {', '.join(texts)}"
+
+
+def format_count(count: int, noun: str) -> str:
+    """Format a number of things: `1 row`, `2,000 rows`."""
+    return f"{count:,} {noun}{'' if count == 1 else 's'}"
+
+
+def collect_unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    """Return an object of JSON. Raises ValueError for a repeated key."""
+    fields: dict[str, Any] = {}
+    for key, value in pairs:
+        if key in fields:
+            raise ValueError(f"key {key[:40]!r} occurs twice in one object")
+        fields[key] = value
+    return fields
+
+
+def refuse_constant(name: str) -> Any:
+    """Refuse NaN and Infinity, which are not JSON. Raises ValueError."""
+    raise ValueError(f"{name} is not a number")
+
+
+def parse_toml(text: str) -> dict[str, Any]:
+    """Parse TOML of a stranger.
+
+    Raises ValueError, also for a text that tomllib would take hours for.
+    """
+    if len(text) > MAX_TOML_CHARACTERS:
+        raise ValueError(f"it has more than {MAX_TOML_CHARACTERS:,} characters")
+    if max((line.count(".") for line in text.split("\n")), default=0) > MAX_TOML_DOTS:
+        raise ValueError(f"a line of it has more than {MAX_TOML_DOTS:,} points")
+    try:
+        return tomllib.loads(text)
+    except RecursionError as error:
+        raise ValueError("it is nested too deeply") from error
+
+
+def split_settings(texts: Iterable[str], form: str) -> dict[str, str]:
+    """Split texts such as `clock=1.5e9` at the first `=`.
+
+    Raises ValueError for a text without name or value, which is not of this form, and for a name
+    that is set twice.
+    """
+    settings: dict[str, str] = {}
+    for text in texts:
+        name, _, value = (part.strip() for part in text.partition("="))
+        if not (name and value):
+            raise ValueError(f"{text} is not {form}")
+        if name in settings:
+            raise ValueError(f"{name} is set twice")
+        settings[name] = value
+    return settings
+
+
+def to_json_value(value: Any) -> Any:
+    """Convert a value for JSON: dates to ISO text, bytes to hex, decimals to numbers, NaN and
+    infinity to null.
+    """
+    if isinstance(value, (date, datetime, time)):
+        return value.isoformat()
+    if isinstance(value, Decimal):
+        return int(value) if value == value.to_integral_value() else float(value)
+    if isinstance(value, float) and not math.isfinite(value):
+        return None
+    if isinstance(value, bytes):
+        return value.hex()
+    if isinstance(value, (list, tuple)):
+        return [to_json_value(item) for item in value]
+    if isinstance(value, dict):
+        return {str(key): to_json_value(item) for key, item in value.items()}
+    return value if isinstance(value, (str, int, float)) or value is None else str(value)
+
+
+def _format_value(value: Any) -> tuple[str, bool]:
+    """Return the text of a value and whether it is aligned to the right."""
+    if value is None:
+        return "NULL", False
+    if isinstance(value, Decimal):
+        return str(value), True
+    if isinstance(value, float):
+        return format_float(value), True
+    if isinstance(value, (list, tuple)):
+        value = [trim_noise(item) if isinstance(item, float) else item for item in value]
+    if isinstance(value, int) and not isinstance(value, bool):
+        return str(value), True
+    return escape_unprintable(str(to_json_value(value))), False
+
+
+SPECIAL = re.compile(r"([\\`*\[\]|~]|(?<!\w)_|_(?!\w))")
+
+
+def escape_markdown(value: Any) -> str:
+    """Return a value as one line that no Markdown or HTML reader takes for markup; null is empty."""
+    if value is None:
+        return ""
+    if isinstance(value, int) and not isinstance(value, bool):
+        return f"{value:,}"
+    one_line = " ".join(str(value).split())
+    escaped = one_line.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
+    return SPECIAL.sub(r"\\\1", escaped)
+
+
+def format_code(name: str) -> str:
+    """Return the name of a table or column as code."""
+    return f"`{name}`"
+
+
+def format_markdown_table(header: Sequence[str], rows: Iterable[Sequence[Any]]) -> str:
+    """Return a table with every cell escaped, except those that `format_code` made."""
+    lines = [
+        header,
+        ["---"] * len(header),
+        *([_format_cell(value) for value in row] for row in rows),
+    ]
+    return "".join(f"| {' | '.join(line)} |\n" for line in lines)
+
+
+def _format_cell(value: Any) -> str:
+    is_code = isinstance(value, str) and re.fullmatch(r"`[\w.-]+`", value)
+    return str(value) if is_code else escape_markdown(value)

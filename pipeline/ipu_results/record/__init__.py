@@ -1,0 +1,1 @@
+"""Turn the documents in raw/ into the warehouse: README.md says how."""

@@ -1,0 +1,240 @@
+"""Prove that no source row is lost: each is accepted, quarantined or a duplicate, and keeps all its
+cells.
+
+The tables that record this are built here, with those that follow from documents and vocabulary.
+"""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import repeat
+from typing import Any
+
+import pandas as pd
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from ipu_results.errors import CatalogueError, ConservationError, UnsignedContextError
+from ipu_results.kit.files import load_schema_file
+from ipu_results.record.normalise import NormalisedDocument
+from ipu_results.record.normalise.join import ACCEPTED, QUARANTINED, SOURCE_ROWS, list_keys
+from ipu_results.record.normalise.rows import PLACE
+from ipu_results.record.read.context import digest_context
+from ipu_results.record.read.document import ParsedDocument
+from ipu_results.record.sources.catalogue import SUBMISSION, Document
+from ipu_results.schema import (
+    TABLES,
+    VIEWS,
+    Table,
+    View,
+    describe_relation,
+    list_dictionary_rows,
+    table,
+)
+from ipu_results.schema.frames import (
+    arrow_schema,
+    build_frame,
+    build_frame_from_tuples,
+    decode_schema,
+    join_encoded,
+    to_pandas,
+)
+from ipu_results.schema.vocabulary import Vocabulary
+
+MAX_SHOWN = 120  # characters of a text that is not signed
+
+SourceKey = tuple[str, int]
+
+
+@dataclass(frozen=True, slots=True)
+class RowCounts:
+    """How many source rows of one document met which fate."""
+
+    extracted: int
+    accepted: int
+    quarantined: int
+    duplicates: int
+
+
+def list_fates(document: NormalisedDocument) -> pa.Table:
+    """Return what became of every source row, as `source_rows` has it."""
+    rejected = [
+        {
+            "table_name": row.table_name,
+            "row_number": row.row_number,
+            "locator": row.locator,
+            "status": QUARANTINED,
+        }
+        for row in document.rejected
+    ]
+    fates = [document.source_rows, pa.Table.from_pylist(rejected, SOURCE_ROWS)]
+    known = {key for rows in fates for key in list_keys(rows)}
+    passed = document.passthrough.select(PLACE.names)
+    passed = passed.filter(pa.array([key not in known for key in list_keys(passed)], pa.bool_()))
+    count = len(passed)
+    accepted = [*passed.columns, pa.repeat(ACCEPTED, count), pa.nulls(count, pa.string())]
+    rows = pa.concat_tables([*fates, pa.table(accepted, schema=SOURCE_ROWS)])
+    named = pa.repeat(document.document.document_id, len(rows))
+    return rows.add_column(0, "document_id", named)
+
+
+def list_source_keys(parsed: ParsedDocument) -> list[SourceKey]:
+    """Return (table, row number) of every source row that the reader saw."""
+    keys = [
+        key
+        for table in parsed.tables
+        for key in zip(repeat(table.name), table.numbers, strict=False)
+    ]
+    keys += [
+        (row.table_name, row.row_number) for row in parsed.problems if row.row_number is not None
+    ]
+    return keys
+
+
+def count_rows(parsed: ParsedDocument) -> Counter[str]:
+    """Return the number of source rows that the reader saw, by table."""
+    counts = Counter(row.table_name for row in parsed.problems if row.row_number is not None)
+    counts.update({table.name: len(table.numbers) for table in parsed.tables})
+    counts.update({table.name: table.rows.num_rows for table in parsed.columnar})
+    return counts
+
+
+def check_expected_tables(document: Document, parsed: ParsedDocument) -> None:
+    """Compare the tables with the sidecar's.
+
+    Raises CatalogueError for a lost table or another number of rows.
+    """
+    counts = count_rows(parsed)
+    for name, expected in document.tables.items():
+        if counts[name] != expected.rows:
+            actual = f"has {counts[name]} rows" if counts[name] else "is missing"
+            message = f"{actual}, the sidecar expects {expected.rows}"
+            raise CatalogueError(message, document=document.document_id, place=name)
+    if document.tables and (unknown := sorted(set(counts) - set(document.tables))):
+        raise CatalogueError(
+            f"the sidecar expects no table {', '.join(unknown)}", document=document.document_id
+        )
+
+
+def check_signature(document: Document, parsed: ParsedDocument) -> None:
+    """Refuse words that may change what figures mean, unless the sidecar has their digest.
+
+    The form of a submission is fixed. Raises UnsignedContextError.
+    """
+    if document.kind == SUBMISSION or document.context == digest_context(parsed.context):
+        return
+    tables = ", ".join(table.name for table in parsed.tables)
+    first = next((f"{text[:MAX_SHOWN]!r} ({place})" for place, text in parsed.context), "none")
+    problem = "no longer those that the sidecar signs" if document.context else "not signed"
+    message = (
+        f"the words that say what its figures mean are {problem}: {first} and"
+        f" {max(len(parsed.context) - 1, 0)} more;"
+        " `ipu-results add --force FILE` shows them and drafts the signature"
+    )
+    raise UnsignedContextError(message, document=document.document_id, place=tables)
+
+
+def check_conservation(document: NormalisedDocument) -> RowCounts:
+    """Compare what was read with its fates, row by row and cell by cell.
+
+    Raises ConservationError.
+    """
+    document_id = document.document.document_id
+    read = Counter(list_source_keys(document.parsed))
+    for columnar in document.parsed.columnar:
+        read.update((columnar.name, number) for number in range(1, columnar.rows.num_rows + 1))
+    fates = list_fates(document)
+    actual = Counter(list_keys(fates))
+    if read != actual:
+        lost = sorted((read - actual).elements())
+        added = sorted((actual - read).elements())
+        raise ConservationError(
+            f"source rows lost {lost[:3]}, without source {added[:3]}", document=document_id
+        )
+    _check_cells(document)
+    status = Counter(fates["status"].to_pylist())
+    return RowCounts(read.total(), status["accepted"], status["quarantined"], status["duplicate"])
+
+
+def _check_cells(document: NormalisedDocument) -> None:
+    """Require every cell of a row that makes a result up to be cited by it."""
+    widths = {read.name: len(read.columns) for read in document.parsed.tables}
+    accepted = document.source_rows.filter(pc.field("status") == "accepted")
+    expected = {key: widths[key[0]] for key in list_keys(accepted)}
+    keys = document.cells.select(["table_name", "row_number"])
+    of_rows = keys.cast(decode_schema(keys.schema)).filter(pc.field("row_number").is_valid())
+    counted = of_rows.group_by(["table_name", "row_number"]).aggregate([([], "count_all")])
+    cited = dict(zip(list_keys(counted), counted["count_all"].to_pylist(), strict=True))
+    if expected != cited:
+        message = (
+            f"{sum(expected.values())} cells in accepted rows, {sum(cited.values())} of them cited"
+        )
+        raise ConservationError(message, document=document.document.document_id)
+
+
+def build_source_frames(documents: Sequence[NormalisedDocument]) -> dict[str, pd.DataFrame]:
+    """Build `source_rows` and `quarantine`."""
+    quarantine = []
+    for document in documents:
+        document_id = document.document.document_id
+        for row in document.rejected:
+            raw = json.dumps(row.raw, ensure_ascii=False)
+            place = (document_id, row.table_name, row.row_number, row.locator)
+            quarantine.append((*place, row.reason, row.message, raw))
+    quarantine.sort(key=lambda row: row[:3])
+    rows = pa.concat_tables([list_fates(document) for document in documents])
+    rows = rows.sort_by([(name, "ascending") for name in table("source_rows").names[:3]])
+    return {
+        "source_rows": to_pandas(rows.select(table("source_rows").names)),
+        "quarantine": build_frame_from_tuples(table("quarantine"), quarantine),
+    }
+
+
+def list_source_tables(
+    document: NormalisedDocument, vocabulary: Vocabulary
+) -> list[dict[str, Any]]:
+    """Return the rows of `source_tables` for one document."""
+    source = document.document
+    rows = []
+    for read in document.parsed.tables:
+        expected = source.tables.get(read.name)
+        row = {
+            "document_id": source.document_id,
+            "table_name": read.name,
+            "header_printed": vocabulary.header_of(source.reader, read.name).strict,
+            "section_platform": expected and expected.platform,
+        }
+        rows.append(row)
+    return rows
+
+
+def join_cells(parts: Sequence[pa.Table]) -> pa.Table:
+    """Join the `cells` of documents, none of which may have any."""
+    names = table("cells").names
+    if not any(map(len, parts)):
+        return arrow_schema(table("cells")).empty_table()
+    return join_encoded([part.select(names) for part in parts])
+
+
+def build_document_frame(documents: Iterable[Document]) -> pd.DataFrame:
+    """Build `documents`."""
+    return build_frame(table("documents"), [document.record() for document in documents])
+
+
+def build_vocabulary_frames(vocabulary: Vocabulary) -> dict[str, pd.DataFrame]:
+    """Build the tables that vocabulary and schema fill.
+
+    `relations` and `columns` are the data dictionary of tables and views.
+    """
+    relations: tuple[Table | View, ...] = (*TABLES, *VIEWS)
+    rows: dict[str, Sequence[Mapping[str, Any]]] = {
+        "comparison_remarks": vocabulary.remarks,
+        "operation_counts": vocabulary.operation_counts,
+        "mlperf_comparability": load_schema_file("vocabulary/mlperf.toml")["comparable"],
+        "relations": [describe_relation(relation) for relation in relations],
+        "columns": [row for relation in relations for row in list_dictionary_rows(relation)],
+    }
+    return {name: build_frame(table(name), own) for name, own in rows.items()}

@@ -1,0 +1,364 @@
+"""From converted rows to results: which rows make one, and what the document says of all of them."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections import defaultdict
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from functools import cache
+from json.encoder import encode_basestring
+from operator import attrgetter
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from ipu_results.errors import DamagedDocumentError
+from ipu_results.record.normalise.cells import ENTRY, STAGED, CellRows, build_cells
+from ipu_results.record.normalise.fields import CellContext, CellValues, convert_cell, get_column
+from ipu_results.record.normalise.rows import (
+    FIGURE_FIELDS,
+    NO_ROWS,
+    PLACE,
+    ConvertedRows,
+    RejectedRow,
+    place_rows,
+    reject_row,
+)
+from ipu_results.record.normalise.values import UnreadableCellError
+from ipu_results.record.read.document import MetadataItem, ParsedDocument
+from ipu_results.record.sources.catalogue import Document
+from ipu_results.schema import table as published_table
+from ipu_results.schema.frames import Integers, arrow_schema, build_array
+from ipu_results.schema.vocabulary import KINDS, Vocabulary
+
+HALF = "half of the batch size"  # how the paper on two chips states the items of each
+RATE_FIELDS = ("throughput", "efficiency")  # their units count items, such as images
+ACCEPTED, DUPLICATE, QUARANTINED = "accepted", "duplicate", "quarantined"
+NOTHING_READ = ParsedDocument(())
+SOURCE_ROWS = pa.schema([*PLACE, ("status", pa.string()), ("result_id", pa.string())])
+
+
+@cache
+def filled_schema(name: str) -> pa.Schema:
+    """Return the columns of a published table that sources fill; before the gate any may be null."""
+    return pa.schema(
+        [(field.name, field.type) for field in arrow_schema(published_table(name).as_filled())]
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class DocumentSetup:
+    """Values of `results` that hold for the whole document, and the cells that state them."""
+
+    values: dict[str, Any]
+    cells: Sequence[dict[str, Any]]
+    halved_batch: bool
+    """Whether the items of a chip are half of the batch, which must be even."""
+
+
+def parse_setup(
+    document: Document, items: Iterable[MetadataItem], vocabulary: Vocabulary
+) -> DocumentSetup:
+    """Convert the items with known labels.
+
+    Raises DamagedDocumentError for an item that cannot be read, since it would hold for every
+    result.
+    """
+    values: dict[str, Any] = {}
+    cells: list[dict[str, Any]] = []
+    halved = False
+    for item in items:
+        field = vocabulary.metadata.get(document.reader, {}).get(item.label)
+        if field is None:
+            continue
+        try:
+            converted = convert_cell(field, item.text, CellContext(vocabulary, None, False))
+        except UnreadableCellError as error:
+            message = f"{item.label}: {error}"
+            raise DamagedDocumentError(
+                message, document=document.document_id, place=item.locator
+            ) from error
+        values.update(converted.values)
+        column = get_column(field)
+        said = (column, item.label, item.text, *converted[1:])
+        cells.append(dict(zip(ENTRY.names, said, strict=True)) | {"locator": item.locator})
+        halved |= field == "batch_per_chip" and item.text == HALF
+    return DocumentSetup(values, cells, halved)
+
+
+@dataclass(frozen=True)
+class NormalisedDocument:
+    """What one document's rows became, in Arrow."""
+
+    document: Document
+    parsed: ParsedDocument = NOTHING_READ
+    """What it was made of; a row that the gate refuses goes to quarantine as it is there."""
+    results: pa.Table = field(default_factory=filled_schema("results").empty_table)
+    """Rows of the table that its kind makes, as far as sources fill it."""
+    source_rows: pa.Table = field(default_factory=SOURCE_ROWS.empty_table)
+    """The rows that make results up or repeat them."""
+    cells: pa.Table = field(default_factory=STAGED.empty_table)
+    """The cells of the rows that make results up."""
+    rejected: Sequence[RejectedRow] = ()
+    passthrough: pa.Table = field(default_factory=lambda: NO_ROWS)
+    """Rows that have a table of their own, with or without a result; see `passthrough_schema`."""
+
+    @property
+    def document_id(self) -> str:
+        return self.document.document_id
+
+    def drop_rows(self) -> NormalisedDocument:
+        """Return the document without what is in tables by now: it would fill the memory."""
+        parsed = self.parsed if len(self.passthrough) else NOTHING_READ
+        return NormalisedDocument(
+            self.document, parsed, rejected=self.rejected, passthrough=self.passthrough
+        )
+
+
+def list_passthrough(documents: Iterable[NormalisedDocument], name: str) -> list[dict[str, Any]]:
+    """Return the rows that documents have for a table as they are, each with its place."""
+    return [
+        row
+        for document in documents
+        if KINDS[document.document.reader].table == name
+        for row in document.passthrough.to_pylist()
+    ]
+
+
+def list_keys(source_rows: pa.Table) -> list[tuple[str, int]]:
+    """Return table and number of each row."""
+    columns = (source_rows[name].to_pylist() for name in ("table_name", "row_number"))
+    return list(zip(*columns, strict=True))
+
+
+def join_rows(
+    document: Document,
+    outcomes: Iterable[tuple[list[ConvertedRows], list[RejectedRow]]],
+    setup: DocumentSetup,
+) -> NormalisedDocument:
+    """Group the rows by identity; rows of one identity with different figures are all rejected."""
+    parts: list[ConvertedRows] = []
+    places: list[Integers] = []  # of each row: the number of its table, and its number in that
+    rejected: list[RejectedRow] = []
+    for number, (converted, unreadable) in enumerate(outcomes):
+        refused = [*unreadable]
+        for rows in converted:
+            kept, contradicting = _split_contradicting(rows, setup)
+            refused += contradicting
+            parts.append(kept)
+            places.append(np.array(kept.table.numbers, int)[kept.positions] + (number << 32))
+        rejected += sorted(refused, key=attrgetter("row_number"))
+    if not any(map(len, places)):
+        return NormalisedDocument(document, rejected=rejected)
+    order = np.argsort(np.concatenate(places), kind="stable")
+    name = KINDS[document.reader].into
+    key = published_table(name).key[0]
+    rows = pa.concat_tables([_list_values(document, part, name) for part in parts]).take(order)
+    places_of = [_list_places(number, part) for number, part in enumerate(parts)]
+    sources = pa.concat_tables(places_of).take(order)
+    fates = _find_fates(rows, rows[key].to_pylist(), sources, parts, rejected)
+    is_accepted = fates == ACCEPTED
+    results = _merge(rows.filter(pa.array(is_accepted)), key)
+    result_ids = results[key].combine_chunks()
+    owner_of = pc.index_in(rows[key], result_ids).to_numpy()
+    part_of, position_of = (sources[column].to_numpy() for column in ("part", "position"))
+    cell_rows = []
+    for number, part in enumerate(parts):
+        ranks = np.flatnonzero((part_of == number) & is_accepted)
+        cell_rows.append(CellRows(part, position_of[ranks], owner_of[ranks], ranks))
+    columns = [*sources.columns[:3], pa.array(fates), rows[key]]
+    source_rows = pa.table(columns, schema=SOURCE_ROWS).filter(pa.array(fates != QUARANTINED))
+    cells = build_cells(document, cell_rows, setup.cells, result_ids)
+    results = _add_setup(results, setup)
+    return NormalisedDocument(
+        document, results=results, source_rows=source_rows, cells=cells, rejected=rejected
+    )
+
+
+def _list_values(document: Document, rows: ConvertedRows, name: str) -> pa.Table:
+    """Return the rows in the columns of the published table that they fill."""
+    values = {
+        **rows.values,
+        "row_number": pa.array(np.array(rows.table.numbers, int)[rows.positions]),
+        published_table(name).key[0]: pa.array(digest_identities(document.document_id, rows)),
+    }
+    count = len(rows.positions)
+    return pa.table(
+        [values.get(field.name, pa.nulls(count, field.type)) for field in filled_schema(name)],
+        schema=filled_schema(name),
+    )
+
+
+def _list_places(number: int, rows: ConvertedRows) -> pa.Table:
+    """Return where each row is: in the document, and in which of its parts."""
+    places = place_rows(rows.table.name, rows.table.numbers, rows.table.locators)
+    positions = pa.array(rows.positions)
+    own = {"part": pa.repeat(number, len(positions)), "position": positions}
+    return pa.table({name: column.take(positions) for name, column in places.items()} | own)
+
+
+def _merge(rows: pa.Table, key: str) -> pa.Table:
+    """Make one row of those with the same key: the values of the first, else of the next one that
+    has a value.
+    """
+    ids = pc.unique(rows[key])
+    if len(ids) == len(rows):  # the usual case
+        return rows
+    others = [name for name in rows.column_names if name != key]
+    merged = rows.group_by(key, use_threads=False).aggregate([(name, "first") for name in others])
+    ordered = merged.take(pc.index_in(ids, merged[key]))  # groups come in any order
+    return ordered.rename_columns([key, *others]).select(rows.column_names)
+
+
+def set_column(rows: pa.Table, name: str, values: pa.Array | pa.ChunkedArray) -> pa.Table:
+    """Return the rows with other values in one column."""
+    at = rows.column_names.index(name)
+    return rows.set_column(at, rows.schema.field(at), values)
+
+
+def _add_setup(results: pa.Table, setup: DocumentSetup) -> pa.Table:
+    """Fill what rows leave out with what holds for the whole document."""
+    for name, value in setup.values.items():
+        [constant] = build_array(published_table("results"), results.schema.field(name), [value])
+        results = set_column(results, name, pc.coalesce(results[name], constant))
+    if not setup.halved_batch:
+        return results
+    batch = results["batch_size"]
+    is_even = pc.equal(pc.bit_wise_and(batch, 1), 0)
+    halves = pc.if_else(is_even, pc.divide(batch, 2), None)
+    return set_column(results, "micro_batch_size", pc.coalesce(halves, results["micro_batch_size"]))
+
+
+def _split_contradicting(
+    rows: ConvertedRows, setup: DocumentSetup
+) -> tuple[ConvertedRows, list[RejectedRow]]:
+    """Reject each row of which the unit of a rate counts other items than its model, or the
+    document's, has.
+    """
+    items = pc.coalesce(_get_items(rows, "model"), pa.scalar(setup.values.get("item"), pa.string()))
+    faults: dict[int, str] = {}
+    for name in RATE_FIELDS:
+        counted = _get_items(rows, name)
+        differs = pc.fill_null(pc.not_equal(counted, items), False)
+        for index in pc.indices_nonzero(differs).to_pylist():
+            named = rows.values.get("model_printed")
+            printed = None if named is None else named[index].as_py()
+            model = printed or setup.values.get("model_printed")
+            message = (
+                f"the unit of {name} counts {counted[index]}, but an item of {model} is"
+                f" {items[index]}"
+            )
+            faults.setdefault(index, message)
+    rejected = [
+        rows.reject(index, "item-contradicts-model", message) for index, message in faults.items()
+    ]
+    kept = np.ones(len(rows.positions), bool)
+    kept[list(faults)] = False
+    return rows.filter(kept), rejected
+
+
+def _get_items(rows: ConvertedRows, name: str) -> pa.Array:
+    """Return the items that each row's cell of a field is about, null if it names none."""
+    if name not in rows.fields:
+        return pa.nulls(len(rows.positions), pa.string())
+    column = rows.fields.index(name)
+    items = [
+        dict(cell.values).get("item") if isinstance(cell, CellValues) else None
+        for cell in rows.converted[column]
+    ]
+    return pa.array(items, pa.string()).take(pa.array(rows.list_codes(column)))
+
+
+Source = tuple[ConvertedRows, int]
+"""A row of a document: what it was converted with, and its position in the printed table."""
+
+
+def _find_fates(
+    rows: pa.Table,
+    ids: Sequence[str],
+    places: pa.Table,
+    parts: Sequence[ConvertedRows],
+    rejected: list[RejectedRow],
+) -> npt.NDArray[np.str_]:
+    """Return the fate of each row; those of a contradiction are rejected."""
+    fates = np.full(len(ids), ACCEPTED, dtype="U11")
+    groups: dict[str, list[int]] = defaultdict(list)
+    for row, row_id in enumerate(ids):
+        groups[row_id].append(row)
+    if len(groups) == len(ids):  # the usual case: each row is one result
+        return fates
+    numbers = (places[column].to_pylist() for column in ("part", "position"))
+    sources = [(parts[part], position) for part, position in zip(*numbers, strict=True)]
+    figures = [
+        rows[name].is_valid().to_numpy() for name in rows.column_names if name in FIGURE_FIELDS
+    ]
+    for group in groups.values():
+        accepted = group[:1]
+        for row in group[1:]:
+            if any(_is_copy(sources[other], sources[row]) for other in accepted):
+                fates[row] = DUPLICATE
+                continue
+            conflicts = (
+                other
+                for other in accepted
+                if not sources[row][0].header.joins
+                or any(figure[other] and figure[row] for figure in figures)
+            )
+            other = next(conflicts, None)
+            if other is None:
+                accepted.append(row)
+                continue
+            pair = (_name_row(sources[other]), _name_row(sources[row]))
+            message = f"{' and '.join(pair)} have one configuration and different figures"
+            for member in group:
+                fates[member] = QUARANTINED
+                part, position = sources[member]
+                rejected.append(reject_row(part.table, position, "conflicting-rows", message))
+            break
+    return fates
+
+
+def _name_row(source: Source) -> str:
+    rows, position = source
+    return f"{rows.table.name} row {rows.table.numbers[position]}"
+
+
+def _is_copy(first: Source, second: Source) -> bool:
+    """Check whether two rows of one table have the same text in each cell."""
+    rows, position = first
+    if rows is not second[0]:
+        return False
+    return all(texts.codes[position] == texts.codes[second[1]] for texts in rows.table.texts)
+
+
+# of the digest: with 64 bits a few thousand results never share an id, and the gate refuses two
+# that do
+ID_DIGITS = 16
+ID_START = "r"  # a spreadsheet reads digits alone, and digits with an e between, as a number
+
+
+def digest_identities(document_id: str, rows: ConvertedRows) -> list[str]:
+    """Return an id for each row that depends on the printed configuration, not on figures or
+    position.
+
+    It is of the sha256 of `[document, table, [[field, text], ...]]` as JSON, of which each text is
+    encoded once.
+    """
+    start = json.dumps([document_id, rows.result_table], ensure_ascii=False, separators=(",", ":"))[
+        :-1
+    ]
+    pairs = []
+    for column in rows.identifying:
+        name = encode_basestring(rows.fields[column])
+        encoded = [
+            f"[{name},{encode_basestring(text)}]" for text in rows.table.texts[column].distinct
+        ]
+        pairs.append([encoded[code] for code in rows.list_codes(column).tolist()])
+    keys = map(",".join, zip(*pairs, strict=True)) if pairs else [""] * len(rows.positions)
+    digests = (hashlib.sha256(f"{start},[{key}]]".encode()).hexdigest() for key in keys)
+    return [ID_START + digest[:ID_DIGITS] for digest in digests]

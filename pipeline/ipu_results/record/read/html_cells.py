@@ -1,0 +1,228 @@
+"""Read the text of the cells of a page, and put those that span rows or columns in their places."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from functools import lru_cache
+from typing import NamedTuple
+
+from lxml.etree import _Element as Element
+
+from ipu_results.record.read.document import RawRow, Unread
+from ipu_results.record.read.figures import is_power
+from ipu_results.record.read.html_shown import ShownCell, find_fault
+from ipu_results.record.read.text import clean, lift_footnote
+
+FOOTNOTE = re.compile(
+    r"[\s\[(]*(?:\d{1,2}|[a-z]|[*†‡§¶]+)(?:\s*,\s*(?:\d{1,2}|[a-z]|[*†‡§¶]+))*[\s\])]*"
+)
+NOT_DISPLAYED = frozenset({"noscript", "script", "style", "template", "title", "rp"})
+BLOCKS = frozenset(
+    """
+    address article aside blockquote br caption center dd details div dl dt fieldset figcaption
+    figure footer form h1 h2 h3 h4 h5 h6 header hr li main nav ol p pre section summary table td th
+    tr ul
+    """.split()
+)
+"""Elements that divide words: a browser begins a line with each, or a cell."""
+# Marks the border of an element inside of a cell, until it is known whether two digits meet there
+# (private use area).
+EDGE = "\ue000"
+GLUED_DIGITS = re.compile(rf"(?<=\d){EDGE}+(?=\d)")
+# A number after a word, in an element of its own; `1h` and `13m` are a duration.
+GLUED_NUMBER = re.compile(rf"[^\W\d_]{EDGE}+\d[\d.,]*+(?!{EDGE}*[\w:/]|[\s{EDGE}]*[hms](?!\w))")
+# metrics that are often printed with a lowered number: F1, AP50 and AP75
+NUMBERED_METRIC = re.compile(rf"(?:(?<![^\W_])F{EDGE}+1|AP{EDGE}+(?:50|75))$")
+GLUED = "holds a word and a number that are glued together"
+RAISED_ALONE = re.compile(r"[_^]\{([^{}]*)\}")  # above or below no other text
+SPANS = ("colspan", "rowspan")
+SPAN = re.compile(r"[ \t\n\f\r]*\+?([0-9]{1,9})")  # as the HTML standard reads it
+MAX_SPAN = 1000  # the limit of the HTML standard for a colspan
+
+
+class CellText(NamedTuple):
+    """What is in a cell: text, footnote marks, and why it is not what a reader sees."""
+
+    text: str
+    mark: str = ""
+    fault: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class HtmlRow:
+    """Cells of one row, with what a browser shows of each if that is known.
+
+    `owner` is its `tr`, or the table if the cells are in none.
+    """
+
+    owner: Element
+    section: Element
+    cells: list[Element] = field(default_factory=list)
+    shown: Sequence[str | ShownCell | None] | None = None
+
+
+class Span(NamedTuple):
+    """A cell that reaches into the next rows: rows left, its text, and the columns it covers."""
+
+    left: int
+    cell: CellText
+    columns: range
+
+
+def read_cell(cell: Element, shown: str | ShownCell | None = None) -> CellText:
+    """Read one cell, without the texts that a browser does not show.
+
+    Digits of two elements are never glued into one figure.
+    """
+    if shown is None and not len(cell):
+        return read_text(cell.text or "")
+    if isinstance(shown, str):
+        shown = ShownCell(shown)
+    hidden = {clean(text) for text, _ in shown.hidden} if shown else set()
+    parts: list[str] = []
+    written: list[str] = []  # as in the evidence: with raised and lowered text in ^{} and _{}
+    marks: list[str] = []
+    nodes = list_nodes(cell)[::-1]
+    while nodes:
+        node = nodes.pop()
+        if isinstance(node, str):
+            if clean(node) not in hidden:
+                parts.append(node)
+                written.append(node)
+        elif node.tag in ("sup", "sub"):
+            texts = node.xpath(".//text()")
+            text = "".join(part for part in texts if clean(part) not in hidden)
+            written.append(f"{'^' if node.tag == 'sup' else '_'}{{{text}}}" if text.strip() else "")
+            if node.tag == "sub" or not _add_raised(clean(text), parts, marks):
+                parts += [EDGE, text, EDGE]
+        elif node.tag not in NOT_DISPLAYED:
+            edge = " " if node.tag in BLOCKS else EDGE
+            nodes += [edge, *list_nodes(node)[::-1], edge]
+    joined = "".join(parts)
+    text, mark = lift_footnote(clean(_drop_edges(joined)))
+    fault = GLUED if _is_glued(joined) else ""
+    if shown:
+        all_text = "".join(written).replace(EDGE, "").strip()
+        if alone := RAISED_ALONE.fullmatch(all_text):
+            all_text = alone[1]
+        fault = find_fault(all_text, text, shown) or fault
+    return CellText(text, " ".join([*marks, mark] if mark else marks), fault)
+
+
+@lru_cache(maxsize=100_000)
+def read_text(text: str) -> CellText:
+    """Read a cell that has no elements. Most texts are in many cells."""
+    return CellText(*lift_footnote(clean(text)))
+
+
+def list_nodes(node: Element) -> list[str | Element]:
+    """Return the texts and elements in an element, in their order, without its comments."""
+    nodes = [node.text]
+    for child in node:
+        if isinstance(child.tag, str):
+            nodes.append(child)
+        nodes.append(child.tail)
+    return [each for each in nodes if each is not None]
+
+
+def _add_raised(text: str, parts: list[str], marks: list[str]) -> bool:
+    """Add a power of ten to the parts, or a footnote to the marks; False for other raised text."""
+    if is_power(clean(_drop_edges("".join(parts))), text):
+        parts.append(f"^{text}")
+    elif FOOTNOTE.fullmatch(text):
+        marks.append(text)
+    else:
+        return False
+    return True
+
+
+def _drop_edges(text: str) -> str:
+    return GLUED_DIGITS.sub(" ", text).replace(EDGE, "")
+
+
+def _is_glued(text: str) -> bool:
+    glued = GLUED_NUMBER.finditer(text) if EDGE in text else ()
+    return any(NUMBERED_METRIC.search(text[: match.end()]) is None for match in glued)
+
+
+def expand_rows(rows: Iterable[HtmlRow]) -> Iterator[RawRow]:
+    """Repeat the cells that span rows or columns; a row span ends with its section."""
+    below: dict[int, Span] = {}
+    section: Element | None = None
+    for row in rows:
+        if row.shown and not any(cell is not None for cell in row.shown):
+            cells = [read_cell(cell) for cell in row.cells]
+            yield RawRow(tuple(cell.text for cell in cells), hidden=True)
+            continue
+        above = below if row.section is section else {}
+        section = row.section
+        below = {
+            column: span._replace(left=span.left - 1)
+            for column, span in above.items()
+            if span.left > 1
+        }
+        yield _expand_row(row, above, below)
+
+
+def _expand_row(row: HtmlRow, above: dict[int, Span], below: dict[int, Span]) -> RawRow:
+    """Return one row with the cells that reach into it from `above`; add those that it extends to
+    `below`.
+
+    Cells that are not displayed take no place.
+    """
+    shown = row.shown or ("",) * len(row.cells)
+    own = [
+        (element, read_cell(element, seen if row.shown else None))
+        for element, seen in zip(row.cells, shown, strict=True)
+        if seen is not None
+    ]
+    if not above and not any(cell.keys() for cell, _ in own):
+        return _make_row([cell for _, cell in own])
+    cells: list[CellText] = []
+    wide: list[range] = []
+    problem = None
+    for element, cell in [*own, (None, CellText(""))]:
+        while len(cells) in above:
+            span = above[len(cells)]
+            if len(span.columns) > 1 and span.columns not in wide:
+                wide.append(span.columns)
+            cells.append(span.cell)
+        if element is None:
+            break
+        width = min(_read_span(element, "colspan"), max(MAX_SPAN - len(cells), 1))
+        columns = range(len(cells), len(cells) + width)
+        if not above.keys().isdisjoint(columns):
+            problem = "two cells span one place"
+        if (height := _read_span(element, "rowspan")) > 1:
+            below |= dict.fromkeys(columns, Span(height - 1, cell, columns))
+        if width > 1:
+            wide.append(columns)
+        cells += [cell] * width
+    if len(own) == 1 and len(cells) > 1 and not above:
+        problem = "one cell spans the row"
+    return _make_row(cells, tuple(wide), problem)
+
+
+def _make_row(
+    cells: Sequence[CellText], wide: tuple[range, ...] = (), problem: str | None = None
+) -> RawRow:
+    texts, marks, faults = zip(*cells, strict=True) if cells else ((), (), ())
+    unread = tuple(
+        Unread(column, fault, has_text=True, in_any_column=fault != GLUED)
+        for column, fault in enumerate(faults)
+        if fault
+    )
+    return RawRow(texts, marks, problem=problem, wide=wide, unread=unread)
+
+
+def _read_span(cell: Element, name: str) -> int:
+    """Return how many columns or rows a cell spans; a row span of 0 reaches to the end of the
+    section.
+    """
+    match = SPAN.match(cell.get(name, "1"))
+    value = int(match[1]) if match else 1
+    if name == "rowspan" and value == 0:
+        return MAX_SPAN
+    return min(max(value, 1), MAX_SPAN)

@@ -1,0 +1,201 @@
+"""Warehouses in memory for the views of the analyses: a few made-up rows, or the built rows with
+some changed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import replace
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import duckdb
+import pyarrow as pa
+from ipu_results.doors.analyses import Answer, answer_question, build_specification, load_analysis
+from ipu_results.kit.sql import ENGINE, create_table
+from ipu_results.kit.statements import define_macros
+from ipu_results.record.derive import collect_inputs
+from ipu_results.record.store.files import get_parquet_name
+from ipu_results.schema import DETAIL, TABLES, VIEWS, sql_view, table
+from ipu_results.schema.frames import ARROW, build_frame, to_arrow
+
+from tests.conftest import derive_frame
+
+Row = Mapping[str, Any]
+PLATFORMS = (
+    {"platform": "Bow Pod16", "family": "Bow", "chip_count": 16, "clock_ghz": 1.85},
+    {"platform": "IPU-POD16", "family": "Classic", "chip_count": 16, "clock_ghz": 1.33},
+)
+PUBLISHED = {
+    "origin": "published",
+    "relationship": "vendor",
+    "interest": "maker",
+    "publisher": "Graphcore",
+    "model_printed": "Net",
+    "item": "image",
+}
+TRAINED = {
+    **PUBLISHED,
+    "task": "training",
+    "platform": "Bow Pod16",
+    "precision_printed": "16.16",
+    "batch_size": 64,
+}
+
+# What else may not differ between two rows that an analysis compares.
+OTHER_TEST = [
+    {"task": "inference"},
+    {"variant": "SL512"},
+    {"dataset_printed": "Generated"},
+    {"precision_printed": "16.32"},
+    {"batch_size": 128},
+    {"batch_size": None},
+    {"sdk_version": None},
+    {"benchmark": "mlperf-training"},
+    {"origin": "measured"},
+]
+
+
+class Database:
+    """A warehouse in memory."""
+
+    def __init__(self, connection: duckdb.DuckDBPyConnection) -> None:
+        self._connection = connection
+
+    def execute(self, sql: str) -> None:
+        self._connection.execute(sql)
+
+    def query(self, sql: str) -> list[tuple[Any, ...]]:
+        return self._connection.sql(sql).fetchall()
+
+    def answer(self, name: str, **settings: float) -> Answer:
+        return answer_question(self._connection, load_analysis(name), settings)
+
+    def draw(self, name: str) -> dict[str, Any]:
+        analysis = load_analysis(name)
+        return build_specification(self._connection, analysis, self.answer(name))
+
+
+def make_warehouse(
+    results: Sequence[Row], flags: Sequence[Row] = (), **tables: Sequence[Row]
+) -> Database:
+    """Make a database of these rows, with null in all other columns; a result's id is its position.
+
+    A result has the columns that sources fill, and derived ones where it gives them a value of its
+    own; what it says in `suspect` is also a flag. `tables` are the rows of other tables, by name.
+    All databases are one, whose views take ten times as long as a few rows: each has its rows in a
+    transaction of its own, which is never committed.
+    """
+    defaults = (
+        {"result_id": str(at), "document_id": "page-2", "row_number": at + 1}
+        for at in range(len(results))
+    )
+    numbered = [{**default, **row} for default, row in zip(defaults, results, strict=True)]
+    doubts = [
+        {
+            "result_id": row["result_id"],
+            "rule": "R47",
+            "severity": "warn",
+            "message": row["suspect"],
+        }
+        for row in numbered
+        if "suspect" in row
+    ]
+    others = {"flags": [*flags, *doubts], "platforms": PLATFORMS, **tables}
+    connection = _open_empty().cursor()
+    connection.begin()
+    for name, rows in others.items():
+        schema = _make_schema(name)
+        filled = [{column: row.get(column) for column in schema.names} for row in rows]
+        _insert(connection, table(name).sql_name, pa.Table.from_pylist(filled, schema=schema))
+    _insert(connection, "results", _derive(numbered, others))
+    return Database(connection)
+
+
+def _derive(results: Sequence[Row], others: Mapping[str, Sequence[Row]]) -> pa.Table:
+    """Derive the columns of results that they give no value of their own."""
+    published = table("results")
+    columns = tuple(replace(column, pattern=None) for column in published.columns)
+    definition = replace(published, columns=columns)  # an id is a position
+    frames = {
+        name: build_frame(table(name), others.get(name, [])) for name in collect_inputs(definition)
+    }
+    frames["results"] = build_frame(definition.as_filled(), results)
+    derived = derive_frame(frames, definition)
+    derived = derived.set_index("result_id", drop=False)
+    names = {column.name for column in definition.derived}
+    for row in results:
+        for name in names & row.keys():
+            derived.loc[row["result_id"], name] = row[name]
+    return to_arrow(definition, derived.reset_index(drop=True))
+
+
+@cache
+def _open_empty() -> duckdb.DuckDBPyConnection:
+    """Open a database with every table and view, and no rows."""
+    connection = duckdb.connect(config=ENGINE)
+    connection.begin()
+    connection.execute(f"CREATE SCHEMA {DETAIL}")
+    for published in TABLES:
+        create_table(connection, published.sql_name, _make_schema(published.name).empty_table())
+    create_views(connection)
+    connection.commit()
+    return connection
+
+
+def _insert(connection: duckdb.DuckDBPyConnection, name: str, rows: pa.Table) -> None:
+    connection.register("incoming", rows)
+    connection.execute(f"INSERT INTO {name} FROM incoming")
+
+
+def _make_schema(name: str) -> pa.Schema:
+    return pa.schema([(column.name, ARROW[column.kind]) for column in table(name).columns])
+
+
+def create_views(connection: duckdb.DuckDBPyConnection) -> None:
+    define_macros(connection)
+    for view in VIEWS:
+        connection.execute(sql_view(view)[0])
+
+
+@contextmanager
+def changed(warehouse: Path, *statements: str) -> Iterator[Database]:
+    """Execute statements on the tables of a built warehouse, in a transaction that is never
+    committed.
+    """
+    connection = _open_built(warehouse).cursor()
+    connection.begin()
+    for statement in statements:
+        connection.execute(statement)
+    yield Database(connection)
+    connection.rollback()
+
+
+@cache
+def _open_built(warehouse: Path) -> duckdb.DuckDBPyConnection:
+    connection = duckdb.connect(config=ENGINE)
+    connection.begin()
+    connection.execute(f"CREATE SCHEMA {DETAIL}")
+    for name in (published.sql_name for published in TABLES):
+        connection.execute(f"CREATE TABLE {name} AS FROM '{warehouse / get_parquet_name(name)}'")
+    create_views(connection)
+    connection.commit()
+    return connection
+
+
+def copy_result(where: str, **values: str) -> str:
+    """Return SQL that inserts a copy of a result with other values, each in SQL; it needs its own
+    `result_id`.
+    """
+    replaced = ", ".join(f"{value} AS {name}" for name, value in values.items())
+    return f"INSERT INTO results SELECT * REPLACE ({replaced}) FROM results WHERE {where}"
+
+
+def flag_result(where: str) -> str:
+    """Return SQL that flags results with an error, and counts it as the build does."""
+    return (
+        "INSERT INTO flags BY NAME SELECT 'R01' AS rule, 'error' AS severity, result_id FROM"
+        f" results WHERE {where}; UPDATE results SET errors = errors + 1, usable = FALSE WHERE {where}"
+    )

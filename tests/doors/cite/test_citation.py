@@ -1,0 +1,309 @@
+"""Cite results and make tables: figures as printed, what must be disclosed, and text that no format
+acts on.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import re
+from pathlib import Path
+
+import pyarrow.parquet as pq
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from ipu_results import cite
+from ipu_results.doors.cite.citation import FORMATS, REPOSITORY, escape_latex, escape_url
+from ipu_results.doors.cite.facts import LEGEND
+from ipu_results.errors import QueryError, WarehouseError
+
+from tests.conftest import ROOT, Done, Query, run_cli
+from tests.doors.mcp.conftest import copy_warehouse, edit_rows
+
+ATTACK = r'}\input{/etc/passwd}%$^~#&_[2]*{"<script>alert(1)</script>"|`x`' + "\x1b[2J\n\u202e"
+UNESCAPED = re.compile(r"(?<!\\)[&%$#_^~]")
+
+
+def find_id(query: Query, where: str) -> str:
+    ((name,),) = query(f"SELECT min(result_id) FROM results WHERE {where}")
+    return str(name)
+
+
+@pytest.fixture(scope="session")
+def printed(query: Query) -> str:
+    """Return the id of a row of the vendor's page: 7,152 items/sec, 1.66 ms."""
+    return find_id(
+        query, "model = 'ResNet-50 v1.5' AND platform = 'IPU-M2000' AND throughput = 7152"
+    )
+
+
+@pytest.fixture(scope="session")
+def official(query: Query) -> str:
+    return find_id(query, "origin = 'official' AND mlperf_id = '2.0-2047'")
+
+
+@pytest.fixture
+def hostile(tmp_path: Path, warehouse: Path, printed: str) -> Path:
+    """Write a warehouse in which variant, printed text and title of one row are hostile."""
+    folder = copy_warehouse(warehouse, tmp_path / "hostile")
+    edit_rows(folder, "results", {"result_id": printed}, variant=ATTACK)
+    cell = {"result_id": printed, "column_name": "throughput"}
+    edit_rows(folder, "cells", cell, raw_text=ATTACK)
+    page = {"document_id": "graphcore-performance-2023-07-04"}
+    edit_rows(folder, "documents", page, title=ATTACK)
+    return folder
+
+
+@pytest.mark.parametrize("output", FORMATS)
+def test_citation_has_figures_as_printed_source_place_and_build(
+    output: str, printed: str, warehouse: Path, query: Query
+) -> None:
+    text = cite(printed, format=output, warehouse=warehouse).replace("\\", "")
+    ((build_id,),) = query("SELECT DISTINCT build_id FROM build")
+    expected = ("7,152 items/sec", "1.66 ms", "row 12", "Graphcore", "Performance Results", printed)
+    for part in (
+        *expected,
+        "www.graphcore.ai/performance-results",
+        f"unreleased, build {build_id}",
+    ):
+        assert part in text
+    assert "MLPerf" not in text
+    assert "not measured" not in text
+    if output == "csl-json":
+        dataset, page = json.loads(text)
+        assert (dataset["version"], page["issued"], page["accessed"]) == (
+            "unreleased",
+            {"date-parts": [[2023, 7, 4]]},
+            {"date-parts": [[2026, 11, 21]]},
+        )
+    else:
+        assert "2026-11-21" in text
+
+
+@pytest.mark.slow
+def test_release_is_cited_with_version_and_digest(small_release: Path) -> None:
+    release = json.loads((small_release / "release.json").read_text(encoding="utf-8"))
+    digest = hashlib.sha256((small_release / "SHA256SUMS").read_bytes()).hexdigest()
+    name, *_ = pq.read_table(small_release / "results.parquet")["result_id"].to_pylist()
+    text = cite(name, format="bibtex", warehouse=small_release)
+    assert f"version = {{{release['version']}}}" in text
+    assert (
+        f"Dataset, CC-BY-4.0, version {release['version']}, sha256 of SHA256SUMS {digest}" in text
+    )
+    assert "unreleased" not in text
+
+
+def test_dataset_is_cited_with_year_and_address(
+    warehouse: Path, printed: str, query: Query
+) -> None:
+    ((newest,),) = query("SELECT max(retrieved_on) FROM documents")
+    dataset, *_ = cite(printed, format="bibtex", warehouse=warehouse).split("\n\n")
+    assert f"  year = {{{newest.year}}},\n  url = {{{REPOSITORY}}}," in dataset
+    assert f'url: "{REPOSITORY}"' in (ROOT / "CITATION.cff").read_text(encoding="utf-8")
+
+
+def test_release_of_another_build_is_not_cited(built: Path, printed: str) -> None:
+    (built / "SHA256SUMS").write_text("", encoding="utf-8")
+    stated = {"build_id": "0" * 64, "version": "9.0.0", "published_on": "2026-01-01"}
+    (built / "release.json").write_text(json.dumps(stated), encoding="utf-8")
+    with pytest.raises(WarehouseError, match="names another build"):
+        cite(printed, warehouse=built)
+    (built / "release.json").write_text("[]", encoding="utf-8")
+    with pytest.raises(WarehouseError, match="is not a release"):
+        cite(printed, warehouse=built)
+
+
+def test_emulated_figure_is_cited_as_emulated(query: Query, warehouse: Path) -> None:
+    text = cite(find_id(query, "origin = 'emulated' AND batch_size = 8"), warehouse=warehouse)
+    assert "items/s (emulated, not measured)" in text
+    assert not re.search(r"items/s(?! \(emulated|/W)", text)
+    assert "Emulated by ipu-results, not measured, calibration c2-" in text.replace("\\", "")
+
+
+@pytest.mark.parametrize("output", FORMATS)
+def test_mlperf_figure_has_the_required_attribution(
+    output: str, official: str, warehouse: Path
+) -> None:
+    text = cite(official, format=output, warehouse=warehouse)
+    plain = text.replace(r"\textregistered{}", "®").replace("\\", "")
+    parts = (
+        "19.6351556 min (unverified)",
+        "MLPerf® Training v2.0 closed resnet, Graphcore",
+        "2.0-2047",
+    )
+    for part in (*parts, "retrieved 2026-11-21", LEGEND):
+        assert part in plain
+    assert plain.count("Result not verified by MLCommons Association.") == 1
+    assert set(re.findall(r"MLPerf(.)", plain.replace(LEGEND, ""))) == {"®"}
+
+
+def test_vendor_page_that_quotes_mlperf_has_it_too(query: Query, warehouse: Path) -> None:
+    name = find_id(query, "origin = 'published' AND mlperf_id = '2.0-2047'")
+    text = cite(name, warehouse=warehouse)
+    assert "19.64 mins (unverified)" in text
+    assert "MLPerf® Training v2.0 closed resnet, as printed by Graphcore" in text
+    assert LEGEND in text
+
+
+def test_microbenchmark_is_cited_as_printed(query: Query, warehouse: Path) -> None:
+    """Citadel, table 3.1: 15.26 TB/s, which the dataset also holds as 15,260 GB/s."""
+    where = "document_id = 'independent-citadel-2019' AND value = 15.26 AND unit = 'TB/s'"
+    [(name,)] = query(f"SELECT microbenchmark_id FROM microbenchmarks WHERE {where}")
+    text = cite(name, warehouse=warehouse)
+    assert "read local memory, bandwidth" in text
+    assert (
+        "GC2, 1 chip, 1.0.49: value 15.26 TB/s (page 27, table 3.1, row 4, column Bandwidth)"
+        in text
+    )
+    sql = f"SELECT microbenchmark_id AS result_id, chip, value FROM microbenchmarks WHERE {where}"
+    assert "15.26  [1]\n\n[1] " in query_cited(warehouse, sql).stdout
+
+
+def test_unknown_id_and_format_are_one_line(warehouse: Path, printed: str) -> None:
+    for name in ("0" * 16, "' OR 1=1 --", ""):
+        done = run_cli("cite", printed, name, "--warehouse", warehouse)
+        assert (done.returncode, done.stdout) == (1, "")
+        assert done.stderr.startswith("error: unknown result ")
+    with pytest.raises(QueryError, match="unknown format 'ris'"):
+        cite(printed, format="ris", warehouse=warehouse)
+    with pytest.raises(QueryError, match="no result_id to cite"):
+        cite([], warehouse=warehouse)
+
+
+def test_results_of_one_source_share_a_footnote_and_an_entry(query: Query, warehouse: Path) -> None:
+    names = [name for (name,) in query("SELECT result_id FROM results WHERE publisher = 'Qwant'")]
+    assert re.findall(r"\[\^\d+\]:", cite(names, warehouse=warehouse)) == ["[^1]:"]
+    assert cite(names, format="bibtex", warehouse=warehouse).count("@misc{") == 2
+    assert len(json.loads(cite(names, format="csl-json", warehouse=warehouse))) == 2
+
+
+@pytest.mark.slow
+def test_hostile_text_ends_no_row_command_or_entry(hostile: Path, printed: str) -> None:
+    sql = f"SELECT result_id, variant, throughput FROM results WHERE result_id = '{printed}'"
+    table = query_cited(hostile, sql).stdout
+    bibtex, markdown = (
+        cite(printed, format=name, warehouse=hostile) for name in ("bibtex", "markdown")
+    )
+    assert "textbackslash{}input" in bibtex
+    assert bibtex.count("{") == bibtex.count("}")
+    assert r"\input" not in bibtex
+    assert len(re.findall(r"(?m)^@misc\{", bibtex)) == len(re.findall(r"(?m)^\}$", bibtex)) == 2
+    assert "<script" not in markdown
+    assert "&lt;script&gt;" in markdown
+    for text in (table, bibtex, markdown):
+        assert "\x1b" not in text
+        assert "\u202e" not in text
+    assert json.loads(cite(printed, format="csl-json", warehouse=hostile))[1]["title"] == ATTACK
+
+
+@given(st.text())
+def test_escaped_text_is_inert(text: str) -> None:
+    tex = escape_latex(text)
+    assert tex.count("{") == tex.count("}")
+    assert not UNESCAPED.search(tex)
+    commands = r"\\(?:text\w+\{\}|symbol\{34\}|[&%$#_])"
+    assert "\\" not in re.sub(commands, "", tex)
+    assert not tex.startswith(("[", "*"))
+    assert "\n" not in tex
+    assert escape_url(text) == "" or re.fullmatch(r"https?://[!-~]*", escape_url(text))
+    assert {
+        escape_url(url) for url in ("javascript:alert(1)", "file:///etc/passwd", " https://x")
+    } == {""}
+    assert escape_url('https://x/a b{c}\\"<') == "https://x/a%20b%7Bc%7D%5C%22%3C"
+
+
+PAIR = """
+    SELECT {ids}, first_publisher, first_figure, second_publisher, second_figure, ratio
+    FROM replications WHERE first_publisher = 'Graphcore' AND first_figure = 4311
+"""
+MIXED = "MLCommons does not allow comparing them"
+
+
+def query_cited(warehouse: Path, sql: str, output: str = "table") -> Done:
+    return run_cli("query", "--cite", sql, "--format", output, "--warehouse", warehouse)
+
+
+def test_cited_rows_have_a_footnote_per_source(warehouse: Path) -> None:
+    where = (
+        "model = 'ResNeXt101-32x4d' AND batch_size = 8 AND platform IN ('C2', 'IPU-M2000')"
+        " AND task = 'inference'"
+    )
+    sql = f"SELECT result_id, platform, throughput FROM results WHERE {where} ORDER BY 3 DESC"
+    rows, *notes = query_cited(warehouse, sql).stdout.split("\n\n")
+    sources = [line.rsplit("  ", 1)[1] for line in rows.splitlines()]
+    assert sources[0] == "source"
+    assert sources[2:] == ["[1]", "[2]", "[3] emulated, not measured"]
+    assert [note[:3] for note in notes[:3]] == ["[1]", "[2]", "[3]"]
+    assert "https://arxiv.org/abs/2002.11670, retrieved 2026-11-21" in notes[1]
+    assert "Emulated by ipu-results, not measured, calibration c2-" in notes[2]
+    assert "Values are those of the query" in notes[3]
+
+
+def test_cited_csv_and_json_have_the_footnote_in_each_row(warehouse: Path) -> None:
+    sql = "SELECT result_id, throughput FROM results WHERE publisher = 'Qwant' ORDER BY 2"
+    plain = json.loads(run_cli("query", sql, "--format", "json", "--warehouse", warehouse).stdout)
+    cited = json.loads(query_cited(warehouse, sql, "json").stdout)
+    assert [{**row, "source": None} for row in plain] == [{**row, "source": None} for row in cited]
+    [source] = {row["source"] for row in cited}
+    assert source.startswith("Qwant, ")
+    assert query_cited(warehouse, sql, "csv").stdout.count(source) == 6
+
+
+def test_pair_is_cited_by_the_sources_of_both_sides(warehouse: Path) -> None:
+    sql = PAIR.format(ids="first_result_id, second_result_id")
+    rows, first, second, _ = query_cited(warehouse, sql).stdout.split("\n\n")
+    assert rows.endswith("[1] [2]")
+    assert first.startswith("[1] Graphcore, ")
+    assert second.startswith("[2] Texas A")
+    for ids in ("first_result_id AS result_id", "first_result_id", "second_result_id"):
+        done = query_cited(warehouse, PAIR.format(ids=ids))
+        assert "so that each figure is cited by its own source" in done.stderr
+    alone = "SELECT bow_result_id AS result_id, throughput_ratio FROM generations LIMIT 1"
+    done = query_cited(warehouse, alone)
+    assert "select bow_result_id and classic_result_id under those names" in done.stderr
+
+
+def test_cited_rows_disclose_the_flags_of_both_sides(warehouse: Path) -> None:
+    sql = """
+        SELECT a.result_id AS first_result_id, b.result_id AS second_result_id
+        FROM results a, results b
+        JOIN flags f ON f.result_id = b.result_id
+        WHERE a.usable AND f.rule = 'R29' AND f.severity = 'error'
+        ORDER BY ALL
+        LIMIT 1
+    """
+    for output in ("table", "csv"):
+        assert "Quality rule R29" in query_cited(warehouse, sql, output).stdout
+
+
+def test_cited_mlperf_scores_are_marked_and_a_mixture_is_warned_of(
+    warehouse: Path, official: str, printed: str
+) -> None:
+    where = f"result_id IN ('{official}', '{printed}')"
+    sql = f"SELECT result_id, time_to_train_s, throughput FROM results WHERE {where} ORDER BY 2"
+    done = query_cited(warehouse, sql)
+    assert "[1] unverified\n" in done.stdout
+    assert LEGEND in done.stdout
+    assert MIXED in done.stdout
+    done = query_cited(warehouse, sql, "json")
+    assert json.loads(done.stdout)[0]["source"].endswith(" unverified")
+    assert MIXED in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("sql", "message"),
+    [
+        ("SELECT model FROM results", "must select result_id"),
+        ("SELECT result_id, model FROM results", "1 to 500 can be cited"),
+        ("SELECT NULL AS result_id, 1 AS one", "cannot be cited"),
+        ("SELECT 'x' AS result_id, 1 AS one", "unknown result 'x'"),
+        ("SELECT 'x' AS result_id, 1 AS source", "two columns are called source"),
+        ("DROP TABLE results", "read-only"),
+    ],
+)
+def test_query_that_cannot_be_cited_is_one_line(sql: str, message: str, warehouse: Path) -> None:
+    done = query_cited(warehouse, sql)
+    assert (done.returncode, done.stdout) == (1, "")
+    assert message in done.stderr
+    assert done.stderr.count("\n") == 1

@@ -1,0 +1,592 @@
+"""Compare figures with the record: ratios by hand, what is refused, what is implausible, and what
+is not known.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+from ipu_results import compare
+from ipu_results.doors.comparison import Comparison
+from ipu_results.doors.comparison.report import format_comparisons
+from ipu_results.doors.comparison.words import load_known_words
+from ipu_results.doors.submission.refusals import load_submission_words
+from ipu_results.errors import ComparisonError
+from ipu_results.record.store.query import open_warehouse
+from ipu_results.schema.vocabulary import load_vocabulary, normalise_name
+
+from tests.conftest import ROOT, Query, run_cli
+from tests.doors.comparison.comparison_support import RESNET, compare_many, compare_one
+
+EMULATED_RUN = ROOT / "raw" / "runs" / "20261121-141051-emulator-c2-0912"
+MEASURED_RUN = ROOT / "raw" / "runs" / "20261121-130222-onnxruntime-cpu-fp32-97e7"
+GMACS = 4.089184256  # of ResNet-50 v1.5, table operation_counts
+BERT_FP8 = {
+    "model": "bert-base",
+    "platform": "c600",
+    "batch_size": 45,
+    "precision": "fp8",
+    "throughput": 4464,
+}
+
+
+def set_columns(**columns: Any) -> list[str]:
+    """Return the options of `compare` that state these columns."""
+    return [part for name, value in columns.items() for part in ("--set", f"{name}={value}")]
+
+
+def get_reasons(comparison: Comparison) -> str:
+    return "\n".join(refusal.reason for refusal in comparison.refusals)
+
+
+def test_ratio_is_that_of_the_nearest_printed_row(warehouse: Path) -> None:
+    figures = {**RESNET, "throughput": 7800, "precision": "16.16", "framework": "tensorflow1"}
+    (comparison,) = compare(warehouse=warehouse, **figures)
+    assert replace(comparison, expected={}) == replace(
+        compare_one(warehouse, **figures), expected={}
+    )
+    match, *others = comparison.matches
+    assert [other.group for other in others] == ["own", "emulated"]
+    assert (
+        match.group,
+        match.row["throughput"],
+        match.row["platform"],
+        match.row["batch_size"],
+    ) == ("vendor", 7152.0, "IPU-M2000", 4)
+    assert match.ratio.ratio == 7800 / 7152  # printed: 7,152 items/sec
+    assert comparison.status == "plausible"
+    assert comparison.verdict.startswith(
+        "plausible: 1.09 × the nearest row measured by the chip's maker (Graphcore"
+    )
+    assert comparison.peers == {"rows": 3, "throughput_low": 7152.0, "throughput_high": 9404.0}
+    pytorch = compare_one(
+        warehouse,
+        **RESNET,
+        throughput=7800,
+        framework="PyTorch",
+        variant="higher throughput config",
+    )
+    assert pytorch.matches[0].row["throughput"] == 9404.0
+
+
+def test_same_machine_batch_and_precision_outweigh_everything_else(
+    warehouse: Path, query: Query
+) -> None:
+    """Whatever framework, variant and SDK a row has, a row in the same set-up is nearer than any
+    other.
+    """
+    names = ("platform", "batch_size", "throughput")
+    printed = query("""
+        SELECT platform, batch_size, throughput
+        FROM results
+        WHERE model = 'ResNet-50 v1.5'
+            AND task = 'inference'
+            AND platform LIKE '%2000'
+            AND usable
+    """)
+    other = {"framework": "DGL", "sdk_version": "0", "variant": "?", "precision": "16.16"}
+    runs = [{"model": "resnet50", **other, **dict(zip(names, row, strict=True))} for row in printed]
+    for run, own in zip(runs, compare_many(warehouse, runs), strict=True):
+        vendor = own.matches[0].row
+        assert (vendor["platform"], vendor["batch_size"]) == (run["platform"], run["batch_size"])
+        assert own.status == "plausible"
+
+
+def test_intervals_of_both_sides_bound_the_ratio(warehouse: Path) -> None:
+    first = compare(EMULATED_RUN, warehouse=warehouse)[0]
+    independent = next(match for match in first.matches if match.group == "independent")
+    throughput, latency = independent.ratios
+    own = first.measurement
+    assert own.latency_ms_low is not None
+    assert own.latency_ms_high is not None
+    assert throughput.low == pytest.approx(2000 / own.latency_ms_high / 1474.16)
+    assert throughput.high == pytest.approx(2000 / own.latency_ms_low / 1474.16)
+    assert latency.ratio == own.latency_ms / 1.36  # type: ignore[operator]
+    assert latency.low == own.latency_ms_low / 1.36
+
+
+def test_emulated_run_is_never_called_measured(warehouse: Path) -> None:
+    for comparison in compare(EMULATED_RUN, warehouse=warehouse):
+        assert comparison.verdict.startswith("emulated, not measured: ")
+        for match in comparison.matches:
+            differs = {own.what: (own.ours, own.theirs) for own in match.differences}
+            assert differs["figures"] == ("emulated, not measured", "measured")
+        # its own rows do not count
+        assert not any(match.group == "emulated" for match in comparison.matches)
+
+
+def test_emulated_row_settles_no_verdict(warehouse: Path) -> None:
+    figures = {"model": "resnext101-32x4d", "platform": "c2", "batch_size": 2, "precision": "fp16"}
+    comparison = compare_one(warehouse, **figures, throughput=1505)
+    assert [match.group for match in comparison.matches if match.row["precision"] == "FP16"] == [
+        "emulated"
+    ]
+    assert comparison.status == "other-conditions"
+
+
+def test_run_on_a_known_virtual_machine_is_compared_with_its_own_rows(warehouse: Path) -> None:
+    first = compare(
+        ROOT / "raw" / "runs" / "20261121-130222-onnxruntime-cpu-fp32-97e7", warehouse=warehouse
+    )[0]
+    own = next(match for match in first.matches if match.group == "own")
+    assert first.measurement.platform == own.row["platform"] == "2 virtual CPUs (AMD EPYC host)"
+    assert own.row["run_id"] != first.measurement.run_id
+
+
+def test_row_left_out_in_doubt_is_named_with_its_rule_and_never_called_absent(
+    warehouse: Path, query: Query
+) -> None:
+    run = {"model": "bert-large", "sequence_length": 128, "batch_size": 128, "precision": "fp16"}
+    run |= {"platform": "1x H100-SXM-80GB", "throughput": 9000, "latency_ms": 14.2}
+    [(result_id, reason)] = query("""
+        SELECT r.result_id, f.message
+        FROM results r
+        JOIN flags f USING (result_id)
+        WHERE f.rule = 'R47' AND r.platform = '1x H100-SXM-80GB' AND r.model = 'BERT-Large'
+            AND r.batch_size = 128
+    """)
+    own = compare_one(warehouse, **run)
+    assert own.status == "other-conditions"
+    assert own.verdict.endswith(
+        "1 row of the same machine, batch size and precision is not compared with:"
+        f" {result_id} (R47, suspect: {reason})"
+    )
+    absent = compare_one(warehouse, **{**run, "batch_size": 100}).verdict
+    assert absent.endswith("no row of the same machine, batch size and precision")
+
+
+def test_comparison_says_how_many_rows_are_not_usable(warehouse: Path, query: Query) -> None:
+    own = compare_one(warehouse, **RESNET, throughput=7800)
+    [(rows, usable)] = query("""
+        SELECT count(*), count(*) FILTER (usable)
+        FROM results
+        WHERE model = 'ResNet-50 v1.5' AND task = 'inference'
+    """)
+    assert own.unusable.startswith(f"{rows - usable} of {rows} rows are not usable: ")
+    assert f"of ResNet-50 v1.5 inference, {own.unusable}" in format_comparisons([own], "text")
+    assert own.to_record()["unusable"] == own.unusable
+
+
+@pytest.mark.parametrize(
+    ("figures", "reason"),
+    [
+        (
+            {"model": "resnet50", "minutes": 20},
+            "state benchmark mlperf-training, division and mlperf_round",
+        ),
+        (
+            {"model": "resnet50", "task": "training", "throughput": 20000},
+            "an MLPerf result may be compared with results",
+        ),
+        (
+            RESNET | {"latency_ms": 0.4, "latency_basis": "per-item"},
+            "what the latency times: per-item / several-in-flight",
+        ),
+        (RESNET | {"throughput": 7000, "item": "sequence"}, "item: sequence / image"),
+        (RESNET | {"batch_size": None, "throughput": 7000}, "your batch size is not stated"),
+        (RESNET | {"throughput": 7000}, "training may not be compared with inference"),
+        (
+            {"model": "bert-large", "batch_size": 4, "throughput": 1000},
+            "sequence length: not stated / 128",
+        ),
+        (
+            {"model": "bert-large", "task": "training", "sequence_length": 128, "throughput": 1000},
+            "phase: not stated / pre-training phase 1",
+        ),
+        (
+            {
+                "model": "bert-large",
+                "task": "training",
+                "minutes": 20,
+                "benchmark": "mlperf-training",
+            },
+            "the division or the round of your MLPerf run is not stated",
+        ),
+    ],
+)
+def test_what_may_not_be_compared_is_refused_with_the_reason(
+    figures: dict[str, Any], reason: str, warehouse: Path
+) -> None:
+    comparison = compare_one(warehouse, **figures)
+    assert reason in get_reasons(comparison)
+    for match in comparison.matches:
+        assert match.row["task"] == comparison.measurement.task
+        assert match.row["benchmark"] == comparison.measurement.benchmark
+        assert not any(ratio.figure == "minutes" for ratio in match.ratios)
+
+
+def test_mlperf_scores_are_compared_within_division_and_comparable_rounds(
+    warehouse: Path, query: Query
+) -> None:
+    figures = {
+        "model": "resnet50",
+        "task": "training",
+        "benchmark": "mlperf-training",
+        "platform": "bow pod16",
+    }
+    closed = compare_one(warehouse, **figures, division="closed", mlperf_round="2.0", minutes=21.0)
+    (match,) = closed.matches
+    assert match.row["division"] == "closed"
+    assert query(
+        f"SELECT division FROM mlperf_entries WHERE result_id = '{match.row['result_id']}'"
+    ) == [("closed",)]
+    assert match.ratio.ratio == 21.0 / match.row["minutes"]
+    assert "MLPerf division: closed / open" in get_reasons(closed)
+    assert (
+        compare_one(
+            warehouse, **figures, division="closed", mlperf_round="6.0", minutes=21.0
+        ).matches
+        == ()
+    )
+    for unknown in ("99", "banana"):  # MLCommons says nothing of it
+        with pytest.raises(ComparisonError, match=r"mlperf_round .* is unknown"):
+            compare_one(warehouse, **figures, division="closed", mlperf_round=unknown, minutes=21.0)
+    scored = set_columns(**figures, division="closed", mlperf_round="2.0", minutes=21)
+    done = run_cli("compare", *scored, "--warehouse", warehouse)
+    assert "Unverified results have not been through an MLPerf® review" in done.stdout
+    assert "cite as: MLPerf Training v2.0 closed resnet, Graphcore" in done.stdout
+
+
+def test_minutes_without_a_benchmark_say_what_to_state(warehouse: Path) -> None:
+    own = compare_one(warehouse, model="resnet50", platform="Bow Pod16", minutes=18)
+    step = "minutes are MLPerf scores: state benchmark mlperf-training, division and mlperf_round"
+    assert (own.refusals[0].reason, own.refusals[0].code) == (step, "mlperf-with-other")
+    assert step in own.verdict
+    own = compare_one(
+        warehouse, model="resnet50", platform="Bow Pod16", minutes=18, benchmark="mlperf-training"
+    )
+    assert "(division, mlperf_round)" in own.verdict
+
+
+def test_operations_are_those_of_the_table_operation_counts(warehouse: Path, query: Query) -> None:
+    counted = query("SELECT model, variant, macs FROM detail.operation_counts WHERE macs > 0")
+    run = {"platform": "c600", "precision": "fp8", "throughput": 10}
+    runs = [{**run, "model": model, "variant": variant} for model, variant, _ in counted]
+    for (_, _, macs), own in zip(counted, compare_many(warehouse, runs), strict=True):
+        assert own.checks[1].value == pytest.approx(10 * macs * 2 / 1e12)
+    checks = [
+        compare_one(warehouse, **BERT_FP8, **stated).checks[1]
+        for stated in ({}, {"sequence_length": 100}, {"sequence_length": 384, "packed": True})
+    ]
+    assert "state sequence_length, counted are 128, 256, 384" in checks[0].message
+    assert "(SL100), which are counted for SL128, SL256, SL384 only" in checks[1].message
+    assert "in packed sequences, whose lengths are not known" in checks[2].message
+
+
+def test_packed_rows_of_the_same_set_up_are_named(warehouse: Path) -> None:
+    own = compare_one(warehouse, **BERT_FP8, sequence_length=384)
+    assert own.status == "other-conditions"
+    assert own.verdict.endswith(
+        "1 row of packed sequences has this machine, batch size and precision: state packed if"
+        " yours are packed"
+    )
+    assert (
+        "state packed"
+        not in compare_one(warehouse, **BERT_FP8, sequence_length=384, packed=False).verdict
+    )
+    assert (
+        compare_one(warehouse, **BERT_FP8, sequence_length=384, packed=True).matches[0].ratio.ratio
+        == 1
+    )
+
+
+def test_figures_are_written_plainly(warehouse: Path) -> None:
+    own = compare_one(warehouse, **RESNET, throughput=7_800_000, latency_ms=1000)
+    text = format_comparisons([own], "text")
+    assert "63791 TFLOP/s" in text
+    assert "1950000 batches in flight" in text
+    assert not re.search(r"\d[eE][+-]?\d\d\b(?!-)", re.sub(r"\br[0-9a-f]{16}\b", "", text))
+    figures = {
+        "model": "resnet50",
+        "benchmark": "mlperf-training",
+        "division": "closed",
+        "mlperf_round": "2.0",
+    }
+    assert (
+        " × the nearest official MLPerf row ("
+        in compare_one(warehouse, **figures, minutes=20).verdict
+    )
+
+
+def test_no_comparable_row_is_an_answer(warehouse: Path) -> None:
+    far = compare_one(warehouse, model="resnet50", platform="c2", batch_size=100_000, throughput=5)
+    assert (far.status, far.matches) == ("no-comparable-row", ())
+    assert "the batch sizes differ by more than a factor of 2" in far.verdict
+    stated = set_columns(model="resnet50", batch_size=100_000, throughput=5)
+    done = run_cli("compare", *stated, "--warehouse", warehouse)
+    assert done.returncode == 0
+    assert "no comparable row" in done.stdout
+
+
+@pytest.mark.parametrize(
+    ("figures", "check", "outcome", "value"),
+    [
+        (
+            {"throughput": 7800, "latency_ms": 0.1},
+            "Little's law",
+            "impossible",
+            7800 * 0.1 / 1000 / 4,
+        ),
+        ({"throughput": 7800, "latency_ms": 0.6}, "Little's law", "ok", 1.17),
+        (
+            {"throughput": 7800, "latency_ms": 0.1, "latency_basis": "per-item"},
+            "Little's law",
+            "ok",
+            0.78,
+        ),
+        (
+            {"throughput": 7800, "latency_ms": 4, "latency_basis": "per-item"},
+            "Little's law",
+            "ok",
+            31.2,
+        ),
+        (
+            {"throughput": 7800, "latency_ms": 0.1, "latency_basis": "per-batch"},
+            "Little's law",
+            "ok",
+            0.195,
+        ),
+        (
+            {"throughput": 7800, "precision": "fp16"},
+            "peak of the chips",
+            "ok",
+            7800 * GMACS * 2 / 1000,
+        ),
+        (
+            {"throughput": 150_000, "precision": "16.16"},
+            "peak of the chips",
+            "impossible",
+            150_000 * GMACS * 2 / 1000,
+        ),
+        (
+            {"throughput": 7_800_000},
+            "peak of the chips",
+            "impossible",
+            7_800_000 * GMACS * 2 / 1000,
+        ),
+        # of four GC200, rated 300 W each
+        ({"throughput": 7800, "power_w": 100}, "power rating", "ok", 100),
+        ({"throughput": 800, "power_w": 301, "platform": "C2"}, "power rating", "doubtful", 301),
+        ({"throughput": 800, "power_w": 100, "efficiency": 80}, "efficiency", "impossible", 0.1),
+    ],
+)
+def test_plausibility_by_hand(
+    figures: dict[str, Any], check: str, outcome: str, value: float | None, warehouse: Path
+) -> None:
+    comparison = compare_one(warehouse, **(RESNET | figures))
+    own = next(own for own in comparison.checks if own.name == check)
+    assert own.outcome == outcome
+    assert own.value == (None if value is None else pytest.approx(value))
+    assert (comparison.status == "implausible") == (outcome == "impossible")
+    if outcome == "impossible":
+        assert comparison.verdict.startswith(f"implausible: {check}: ")
+
+
+def test_a_latency_far_from_the_nearest_row_is_doubtful_where_the_throughput_fits(
+    warehouse: Path,
+) -> None:
+    stated = compare_one(
+        warehouse, **RESNET, throughput=7800, latency_ms=4, latency_basis="several-in-flight"
+    )
+    assert stated.status == "doubtful"
+    assert "1.66 ms): more than a factor of 2" in stated.verdict
+    slip = compare_one(warehouse, **RESNET, throughput=7800, latency_ms=510)
+    assert (slip.status, slip.checks[0].outcome) == ("doubtful", "doubtful")
+    assert "994 batches in flight" in slip.verdict
+    # perhaps of one batch, theirs of several
+    unstated = compare_one(warehouse, **RESNET, throughput=7800, latency_ms=0.52)
+    assert unstated.status == "plausible"
+
+
+def test_the_docs_state_how_far_rows_of_one_set_up_differ(query: Query) -> None:
+    page = (ROOT / "docs" / "how-to" / "compare-my-run.md").read_text(encoding="utf-8")
+    ((widest,),) = query("""
+        SELECT max(spread)
+        FROM (
+            SELECT max(throughput) / min(throughput) AS spread
+            FROM results
+            WHERE origin = 'published'
+                AND benchmark IS NULL
+                AND errors = 0
+                AND throughput IS NOT NULL
+                AND batch_size IS NOT NULL
+                AND platform IS NOT NULL
+            GROUP BY
+                publisher, task, model, phase, sequence_length, packed, variant, platform,
+                chip_count, batch_size, precision
+        )
+    """)
+    assert f"differ by up to {widest:.2f} " in page
+
+
+def test_sparse_network_is_compared_with_none_that_is_dense_and_wrong_figures_are_refused(
+    warehouse: Path,
+) -> None:
+    figures = {
+        "model": "bert-base",
+        "platform": "C600",
+        "batch_size": 64,
+        "throughput": 4000,
+        "sequence_length": 384,
+    }
+    assert "sparsity: dense / 0.9375" in get_reasons(compare_one(warehouse, **figures))
+    assert "sparsity: 0.9375 / dense" in get_reasons(
+        compare_one(warehouse, **figures, sparsity=0.9375)
+    )
+    for wrong, message in (
+        ({**figures, "sparsity": 93.75}, r"sparsity 93\.75"),
+        (
+            {"model": "resnet50", "task": "inference", "minutes": 20},
+            "minutes are a time to train, and the task is inf",
+        ),
+    ):
+        with pytest.raises(ComparisonError, match=message):
+            compare_one(warehouse, **wrong)
+
+
+def test_a_latency_is_compared_with_the_nearest_row_of_each_basis_where_none_is_stated(
+    warehouse: Path,
+) -> None:
+    """0.52 ms is printed per batch (r6013660a177dead0), 1.66 ms of the same set-up with several
+    batches in flight.
+    """
+    own = compare_one(warehouse, **RESNET, latency_ms=0.52)
+    vendor = {
+        match.row["latency_basis"]: match.row["result_id"]
+        for match in own.matches
+        if match.group == "vendor"
+    }
+    assert vendor == {"per-batch": "r6013660a177dead0", "several-in-flight": "r9f9c88dbd0e35f60"}
+    assert own.status == "depends"
+    assert "1 × if per-batch" in own.verdict
+    assert "0.313 × if several-in-flight" in own.verdict
+    assert own.peers["latency_ms"]["per-batch"] == {"rows": 1, "low": 0.52, "high": 0.52}
+    assert own.peers["latency_ms"]["several-in-flight"]["low"] == 1.66
+    assert "several-in-flight: 2 rows, 1.66 to 2.04 ms" in format_comparisons([own], "text")
+    assert (
+        compare_one(warehouse, **RESNET, latency_ms=0.52, latency_basis="per-batch").status
+        == "plausible"
+    )
+    assert compare_one(warehouse, **RESNET, latency_ms=1.0).status == "plausible"  # by either basis
+    assert compare_one(warehouse, **RESNET, latency_ms=0.05).status == "doubtful"  # by neither
+    assert compare_one(warehouse, **RESNET, latency_ms=520).status == "doubtful"  # µs taken for ms
+
+
+WORD_COLUMNS = {
+    "framework": ("framework",),
+    "platform": ("platform",),
+    "model": ("model", "model_printed"),
+    "precision": ("precision", "precision_printed"),
+    **{name: (name,) for name in ("item", "task", "phase", "latency_basis", "power_scope")},
+    **{name: (name,) for name in ("benchmark", "division", "origin")},
+}
+
+
+def test_every_word_of_a_row_of_the_record_is_known_and_stays_as_it_is(
+    query: Query, warehouse: Path
+) -> None:
+    with open_warehouse(warehouse) as connection:
+        words, submitted = load_known_words(connection), load_submission_words(connection)
+    for field, columns in WORD_COLUMNS.items():
+        for column in columns:
+            values = [
+                value
+                for (value,) in query(
+                    f"SELECT DISTINCT {column} FROM results WHERE {column} IS NOT NULL"
+                )
+            ]
+            assert values
+            # its spellings are one
+            names = load_vocabulary().precision_names if column == "precision_printed" else {}
+            assert [
+                (words.find(field, value), submitted.find(field, value)) for value in values
+            ] == [(names.get(normalise_name(value), value),) * 2 for value in values]
+
+
+@pytest.mark.parametrize(
+    ("stated", "precision"),
+    [
+        ("half", "FP16"),
+        ("16.16", "FP16"),
+        ("fp16", "FP16"),
+        ("16.32", "16.32"),
+        ("torch.bfloat16", "BF16"),
+        ("INT8", "INT8"),
+    ],
+)
+def test_widespread_names_of_precisions_are_known(
+    stated: str, precision: str, warehouse: Path
+) -> None:
+    assert (
+        compare_one(warehouse, **RESNET, throughput=7800, precision=stated).measurement.precision
+        == precision
+    )
+
+
+def test_all_unknown_words_are_named_at_once_with_the_nearest(warehouse: Path) -> None:
+    with pytest.raises(ComparisonError) as caught:
+        compare(
+            **{
+                "model": "resnt50",
+                "platform": "ipu-m3000",
+                "precision": "fp17",
+                "throughput": "7,800",
+            },
+            batch_size=0,
+            warehouse=warehouse,
+        )
+    message = str(caught.value)
+    for text in (
+        "model 'resnt50' is unknown; the nearest: ResNet-50 v1.5",
+        "platform 'ipu-m3000' is unknown; the nearest: IPU-M2000",
+        "precision 'fp17' is unknown; the nearest: FP16",
+        "throughput '7,800' is not a number",
+        "batch_size 0 is not above 0; leave out what was not measured",
+    ):
+        assert text in message
+    with pytest.raises(
+        ComparisonError, match="names several models: ResNeXt101-32x4d, ResNeXt101-32x8d"
+    ):
+        compare(model="ResNeXt101", throughput=1, warehouse=warehouse)
+    for figures in ({}, {"model": "resnet50"}, {"model": "resnet50", "trouput": 3}):
+        with pytest.raises(ComparisonError):
+            compare(**figures, warehouse=warehouse)
+
+
+def test_comparison_against_one_machine_names_it_alone(warehouse: Path) -> None:
+    """A Bow-2000 next to an A100 on BERT-Large: what is timed agrees, and where does not."""
+    own = {
+        "model": "bert-large",
+        "sequence_length": 128,
+        "platform": "bow-2000",
+        "batch_size": 8,
+        "precision": "fp16",
+    }
+    own |= {"latency_ms": 1.94, "latency_basis": "per-batch", "latency_scope": "host"}
+    [comparison] = compare(warehouse=warehouse, against="1x A100-40GB", **own)
+    [match] = comparison.matches
+    assert (match.row["platform"], match.row["latency_ms"]) == ("1x A100-40GB", 4.95)
+    differences = {
+        (difference.what, difference.ours, difference.theirs) for difference in match.differences
+    }
+    assert {("latency timed on", "host", "device"), ("chips", "4", "1")} <= differences
+    with pytest.raises(ComparisonError, match=r"platform 'A100' is unknown; the nearest"):
+        compare(warehouse=warehouse, against="A100", **own)
+
+
+@pytest.mark.parametrize(("chip", "known"), [("GC200", True), ("h200", True), ("banana", False)])
+def test_chip_without_a_peak_has_a_remark(chip: str, known: bool, warehouse: Path) -> None:
+    own = compare_one(
+        warehouse, model="resnet50", chip=chip, batch_size=4, throughput=7800
+    ).measurement
+    assert any(f"chip {chip}: unknown here" in remark for remark in own.remarks) != known
+
+
+@pytest.mark.parametrize("text", ["\udcff", "\ud800x"])
+def test_text_that_is_not_unicode_is_named(warehouse: Path, text: str) -> None:
+    with pytest.raises(ComparisonError, match=r"variant '.*' is not Unicode text; write it"):
+        compare_one(warehouse, **RESNET, throughput=100, variant=text)

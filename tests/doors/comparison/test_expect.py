@@ -1,0 +1,193 @@
+"""What a third party is expected to measure: conformal ranks, what differs by work, refusals, and
+what `compare` says of it.
+"""
+
+from __future__ import annotations
+
+import math
+from pathlib import Path
+from random import Random
+from typing import Any
+
+import pytest
+from ipu_results.doors.comparison import compare
+from ipu_results.doors.comparison.expect import (
+    COVERAGES,
+    DeviationModel,
+    Expectation,
+    expect_rows,
+    measure_coverage,
+)
+from ipu_results.doors.comparison.report import format_comparisons
+from ipu_results.record.store.query import open_warehouse
+
+from benchmarks.expect import bound_share
+
+
+def make_pairs(*deviations: float, work: str = "A", party: str = "P") -> list[dict[str, Any]]:
+    return [
+        {
+            "ratio": math.exp(own),
+            "model": work,
+            "party": party,
+            "round": "1.0",
+            "first_result_id": f"{work}{number}",
+        }
+        for number, own in enumerate(deviations)
+    ]
+
+
+def draw_parties(random: Random, count: int) -> list[dict[str, Any]]:
+    """Draw parties of three pairs each; of one work they are off by ten times as much, of the other
+    they agree.
+    """
+    return [
+        pair
+        for number in range(count)
+        for work, spread in (("calm", 0.01), ("wild", 0.1))
+        for pair in make_pairs(
+            *(random.gauss(0, spread) for _ in range(3)), work=work, party=f"party {number}"
+        )
+    ]
+
+
+@pytest.mark.parametrize(
+    ("pairs", "nominal", "is_known"), [(19, 0.95, True), (18, 0.95, False), (4, 0.8, True)]
+)
+def test_so_many_pairs_are_enough_and_not_one_less(
+    pairs: int, nominal: float, is_known: bool
+) -> None:
+    parties = [
+        pair
+        for number in range(pairs)
+        for pair in make_pairs(0.01 * (number + 1), party=f"party {number}")
+    ]
+    arm = DeviationModel(parties, "party").get_arm(parties[0], nominal)
+    assert (arm is not None) == is_known
+
+
+def test_intervals_contain_as_many_pairs_of_a_new_party_as_they_say() -> None:
+    random = Random(34)
+    judged: dict[tuple[float, str], list[bool]] = {}
+    for _ in range(60):
+        *known, _, _, _, _, _, _ = everything = draw_parties(random, 12)
+        model = DeviationModel(known, "party")
+        for pair in everything[len(known) :]:
+            for nominal in COVERAGES:
+                arm = model.get_arm(pair, nominal)
+                assert arm is not None
+                judged.setdefault((nominal, pair["model"]), []).append(
+                    abs(math.log(pair["ratio"]) - model.middle) <= arm
+                )
+    for nominal in COVERAGES:  # 360 each; only the coverage over all works is promised
+        calm, wild = (judged[nominal, work] for work in ("calm", "wild"))
+        assert sum(calm + wild) / len(calm + wild) == pytest.approx(nominal, abs=0.05)
+        assert min(sum(calm) / len(calm), sum(wild) / len(wild)) > nominal - 0.15
+
+
+def test_work_that_varies_more_has_a_wider_interval_and_an_unknown_one_is_between() -> None:
+    model = DeviationModel(draw_parties(Random(1), 12), "party")
+    calm, unknown, wild = (
+        model.get_arm({"model": name, "first_result_id": ""}, 0.8) for name in ("calm", "", "wild")
+    )
+    assert calm < unknown < wild  # type: ignore[operator]
+    assert wild > 3 * calm  # type: ignore[operator]
+
+
+def test_party_has_no_say_in_the_interval_that_it_is_judged_by() -> None:
+    pairs = [*draw_parties(Random(2), 9), *make_pairs(1.0, 1.1, 1.2, work="calm", party="odd")]
+    covered = [
+        is_covered
+        for _, pair, is_covered, _ in measure_coverage(pairs, "party")
+        if pair["party"] == "odd"
+    ]
+    assert covered == [False] * 6  # three pairs at two coverages
+
+
+def expect_one(warehouse: Path, where: str) -> Expectation | str:
+    """Return what is expected of the one figure of a maker that fits."""
+    with open_warehouse(warehouse) as connection:
+        [answer] = expect_rows(connection, where).values()
+    return answer
+
+
+def test_a_lower_rate_is_a_longer_time(warehouse: Path) -> None:
+    """The middle of all ratios is below 1: others are slower, so more of a time's interval is above
+    the figure.
+    """
+    answer = expect_one(
+        warehouse,
+        "model LIKE 'RetinaNet%' AND mlperf_round = '2.0' AND company = 'NVIDIA' AND chip_count = 8",
+    )
+    assert isinstance(answer, Expectation)
+    assert answer.unit == "minutes"
+    narrow, wide = answer.intervals
+    assert wide.low < narrow.low < answer.figure < narrow.high < wide.high
+    assert narrow.high / answer.figure > answer.figure / narrow.low
+    assert {pair["model"] for pair in answer.nearest[:3]} == {"RetinaNet-ResNeXt50"}
+    assert all(own.pairs > 150 for own in answer.coverage)
+
+
+def test_comparison_with_a_figure_of_a_maker_has_its_interval(warehouse: Path) -> None:
+    [own] = compare(
+        model="retinanet",
+        platform="dgxa100_ngc22.04_pytorch",
+        benchmark="mlperf-training",
+        division="closed",
+        mlperf_round="2.0",
+        minutes=90,
+        warehouse=warehouse,
+    )
+    [(result_id, expected)] = own.expected.items()
+    assert expected == expect_one(warehouse, f"result_id = '{result_id}'")
+    assert isinstance(expected, Expectation)
+    assert [interval.nominal for interval in expected.intervals] == [0.8, 0.95]
+    assert all(own.low < expected.figure < own.high for own in expected.intervals)
+    text = format_comparisons([own], "text")
+    assert f"expected of a third party: {expected.summary}" in text
+    assert "such intervals at 80%, made without a pair's party, contained" in text
+    record = own.to_record()["expected"][result_id]
+    assert record["intervals"][0]["low"] == expected.intervals[0].low
+    assert {"coverage", "nearest", "remarks"} <= set(record)
+
+
+def test_few_pairs_of_disinterested_parties_are_no_interval(warehouse: Path) -> None:
+    """A paper that two authors of the vendor signed is no third party's."""
+    where = "model = 'ResNet-50 v1.5' AND platform = 'Bow Pod16' AND task = 'training'"
+    with open_warehouse(warehouse) as connection:
+        answers = expect_rows(connection, f"{where} AND throughput IS NOT NULL")
+    assert answers
+    assert all("has 3 pairs for training on IPUs" in str(answer) for answer in answers.values())
+
+
+def test_summary_has_both_intervals_where_the_pairs_are_enough(warehouse: Path) -> None:
+    answer = expect_one(
+        warehouse,
+        "model LIKE 'RetinaNet%' AND mlperf_round = '2.0' AND company = 'NVIDIA' AND chip_count = 8",
+    )
+    assert isinstance(answer, Expectation)
+    assert "minutes (80%), " in answer.summary
+    assert "minutes (95%), from 219 pairs of 21 third parties. " in answer.summary
+
+
+def test_comparison_says_why_nothing_is_known_of_a_third_party(warehouse: Path) -> None:
+    [own] = compare(
+        model="resnet50", platform="ipu-m2000", batch_size=4, throughput=7800, warehouse=warehouse
+    )
+    [(result_id, reason)] = own.expected.items()
+    assert isinstance(reason, str)
+    assert "no pair of a maker and a third party for inference on IPUs" in reason
+    assert f"expected of a third party: not known: {reason}" in format_comparisons([own], "text")
+    assert own.to_record()["expected"] == {result_id: reason}
+    reason = expect_one(
+        warehouse,
+        "result_id = (SELECT min(result_id) FROM mlperf_entries"
+        " WHERE company = 'Dell' AND minutes IS NOT NULL)",
+    )
+    assert "Dell is not the maker" in str(reason)
+
+
+def test_binomial_interval_is_wilsons() -> None:
+    # Wilson (1927), z = 1.96
+    assert bound_share(8, 10) == pytest.approx((0.4902, 0.9433), abs=1e-4)
+    assert bound_share(0, 5)[0] == pytest.approx(0)

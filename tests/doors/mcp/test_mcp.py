@@ -1,0 +1,382 @@
+"""Ask the MCP server: questions with known answers, and traps."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import sys
+import tomllib
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+from ipu_results.doors.comparison.expect import Expectation, expect_rows
+from ipu_results.doors.mcp.answers import Record, open_record
+from ipu_results.doors.mcp.refusal import CODES
+
+from tests.conftest import ROOT, Query
+from tests.docs.docs_support import DOCS, check_part
+from tests.doors.mcp.conftest import Answer, Ask, copy_warehouse, edit_rows
+
+pytest.importorskip("mcp", reason="the extra mcp is not installed")
+
+from mcp import Client
+from mcp.client.stdio import StdioServerParameters
+
+
+def load_calls(name: str, key: str) -> list[dict[str, Any]]:
+    calls: list[dict[str, Any]] = tomllib.loads(
+        (ROOT / f"tests/data/{name}.toml").read_text(encoding="utf-8")
+    )[key]
+    return calls
+
+
+QUESTIONS = load_calls("mcp_questions", "question")
+TRAPS = load_calls("mcp_questions", "trap")
+REFUSED = load_calls("mcp_refusals", "refused")
+VISITORS = load_calls("mcp_visitors", "question")
+PRINTED = [entry for entry in QUESTIONS if "printed" in entry]
+CITED = ("find", "provenance", "compare", "compare_run", "check_claimed_figure")
+MAX_SUMMARY = 5000  # bytes
+
+
+def describe(entry: Mapping[str, Any]) -> str:
+    return str(entry.get("ask") or f"{entry['tool']}-{entry['code']}")
+
+
+def ask_entry(ask: Ask, entry: Mapping[str, Any]) -> Answer:
+    return ask(entry["tool"], **entry["arguments"])
+
+
+@pytest.mark.slow
+def test_server_answers_over_its_stdin_and_stdout(warehouse: Path, ask: Ask) -> None:
+    async def call(entries: list[dict[str, Any]]) -> None:
+        args = ["-m", "ipu_results", "mcp", "--warehouse", str(warehouse)]
+        command = StdioServerParameters(
+            command=sys.executable, args=args, env={**os.environ}, cwd=ROOT
+        )
+        async with Client(command) as client:
+            for entry in entries:
+                result = await client.call_tool(entry["tool"], entry["arguments"])
+                expected = json.loads(json.dumps(ask_entry(ask, entry)))
+                assert result.structured_content == expected
+                assert json.loads(result.content[0].text) == expected
+                assert result.is_error == (expected["status"] == "refused")
+
+    asyncio.run(call([*QUESTIONS[:2], TRAPS[0]]))
+
+
+def parse(text: str) -> float:
+    return float(text.replace(",", ""))
+
+
+def get_figure(entry: Mapping[str, Any]) -> str:
+    return str(entry.get("figure") or entry["arguments"]["figure"])
+
+
+def compute_value(entry: Mapping[str, Any]) -> float:
+    """Compute the answer from what the sources print."""
+    numbers = [parse(text) for text in entry["printed"]]
+    if "divide_by" in entry:
+        divisors = entry["divide_by"]
+        numbers = [number / chips for number, chips in zip(numbers, divisors, strict=True)]
+    if "stated" in entry:
+        return float(entry["stated"] / numbers[0])
+    if len(numbers) == 2:
+        return numbers[0] / numbers[1]
+    return float(numbers[0] * entry.get("factor", 1.0))
+
+
+def get_value(entry: Mapping[str, Any], actual: Answer) -> tuple[float, str]:
+    """Return the figure and its unit from where an answer of the tool has it."""
+    figure = get_figure(entry)
+    match entry["tool"]:
+        case "compare":
+            return actual["ratio"], actual["unit"]
+        case "compare_run":
+            ratio = actual["nearest"][0]["ratios"][0]
+            return ratio["ratio"], ratio["unit"]
+        case "provenance":
+            [cell] = [cell for cell in actual["figures"] if cell["column_name"] == figure]
+            return parse(cell["raw_text"]), cell["unit"]
+        case "check_claimed_figure":
+            return actual["nearest"][0]["recorded"], actual["nearest"][0]["unit"]
+        case _:
+            shown = actual["results"][0]["figures"][figure]
+            return shown["value"], shown["unit"]
+
+
+@pytest.mark.parametrize("entry", PRINTED, ids=describe)
+def test_a_figure_is_answered_exactly_as_cells_print_it(
+    entry: Mapping[str, Any], ask: Ask, query: Query
+) -> None:
+    column = {"minutes": "time_to_train_s"}.get(get_figure(entry), get_figure(entry))
+    for result_id, printed in zip(entry["result_ids"], entry["printed"], strict=True):
+        where = f"result_id = '{result_id}' AND column_name = '{column}'"
+        assert query(f"SELECT DISTINCT trim(raw_text) FROM cells WHERE {where}") == [(printed,)]
+    actual = ask_entry(ask, entry)
+    value, unit = get_value(entry, actual)
+    assert value == pytest.approx(compute_value(entry), rel=1e-11)
+    assert unit == entry["unit"]
+    rows = actual["nearest" if entry["tool"] == "compare_run" else "results"]
+    ids = [row["result_id"] for row in rows]
+    if entry["tool"] in ("check_claimed_figure", "compare_run"):
+        ids = ids[: len(entry["result_ids"])]
+    assert ids == entry["result_ids"]
+    assert actual.get("verdict", "").startswith(entry.get("verdict", ""))
+    if "what_differs" in entry:
+        assert actual["what_differs"] == entry["what_differs"]
+
+
+@pytest.mark.parametrize(
+    "entry", [entry for entry in QUESTIONS if entry["tool"] in CITED], ids=describe
+)
+def test_an_answer_has_relationship_origin_flags_and_citation(
+    entry: Mapping[str, Any], ask: Ask
+) -> None:
+    actual = ask_entry(ask, entry)
+    for result in actual["results"]:
+        assert result["relationship"] in ("vendor", "independent", "official", "own")
+        assert f"result {result['result_id']}" in actual["citation"]
+        is_emulated = result.get("status") == "emulated, not measured"
+        assert is_emulated == (result["origin"] == "emulated")
+        figures = result.get("figures", {})  # elsewhere in the answer of compare and provenance
+        assert not figures.keys() & set(result.get("not_printed", []))
+        assert all(figure["value"] is not None for figure in figures.values())
+    statuses = {result.get("status") for result in actual["results"]}
+    assert entry.get("status") in {*statuses, None}
+    if "unverified" in statuses:
+        assert "Result not verified by MLCommons Association." in actual["citation"]
+
+
+@pytest.mark.parametrize(
+    "entry", [entry for entry in QUESTIONS if "printed" not in entry], ids=describe
+)
+def test_a_question_of_claims_or_sql_is_answered_exactly(
+    entry: Mapping[str, Any], ask: Ask, query: Query
+) -> None:
+    actual = ask_entry(ask, entry)
+    expected = query(entry["sql"])
+    assert actual["citation"] or entry["tool"] == "sql"
+    if entry["tool"] == "claims":
+        ids = entry.get("claim_ids") or [name for (name,) in query(entry["claim_ids_sql"])]
+        assert sorted(claim["claim_id"] for claim in actual["claims"]) == sorted(ids)
+        verdicts = {claim["verdict"] for claim in actual["claims"]}
+        assert verdicts == {name for (name,) in expected} == {entry["verdict"]}
+    elif entry["tool"] == "overview":
+        counted = [tuple(counts.values()) for counts in actual["results"]]
+        assert sorted(counted, key=str) == sorted(expected, key=str)
+    else:
+        assert [tuple(row) for row in actual["rows"]] == expected
+        assert entry.get("remark", actual["remarks"][0]) in actual["remarks"]
+
+
+@pytest.mark.parametrize("entry", VISITORS, ids=describe)
+def test_a_question_of_a_visitor_is_answered(entry: Mapping[str, Any], ask: Ask) -> None:
+    text = json.dumps(ask_entry(ask, entry), ensure_ascii=False)
+    assert [words for words in entry["expect"] if words not in text] == [], text[:500]
+
+
+@pytest.mark.parametrize("entry", [*TRAPS, *REFUSED], ids=describe)
+def test_what_cannot_be_answered_is_refused_for_its_own_reason(
+    entry: Mapping[str, Any], ask: Ask
+) -> None:
+    actual = ask_entry(ask, entry)
+    assert (actual["status"], actual["code"]) == ("refused", entry["code"]), actual
+    assert len(actual["reason"]) > 10
+    assert len(actual["next_step"]) > 10
+    assert entry.get("reason", "") in actual["reason"]
+    assert entry.get("next_step", "") in actual["next_step"]
+    assert not list(Path("/tmp").glob("mcp-x*"))  # which statements try to write
+
+
+def test_every_code_is_reached_by_a_test() -> None:
+    reached = {entry["code"] for entry in [*TRAPS, *REFUSED]}
+    in_own_tests = {"too-long", "rebuilt", "submitted-not-requested", "different-power-scopes"}
+    assert set(CODES) - reached == in_own_tests
+
+
+def test_overview_is_short_and_its_parts_are_on_request(ask: Ask) -> None:
+    summary = ask("overview")
+    assert len(json.dumps(summary, ensure_ascii=False).encode()) < MAX_SUMMARY
+    assert summary["parts"]["models"] == len(ask("overview", part="models")["models"]) > 0
+    assert summary["not_usable"].startswith("383 of 3,726 rows are not usable: ")
+
+
+RUN = {"model": "resnet50", "batch_size": 16}
+H200 = {**RUN, "chip": "H200", "chip_count": 1, "precision": "fp16", "latency_ms": 0.0018}
+
+
+@pytest.mark.parametrize(
+    ("arguments", "sentence"),
+    [
+        ({**RUN, "platform": "ipu-m2000", "throughput": 1012.9}, "batches per second"),
+        (H200, "in seconds"),
+        ({**H200, "throughput": 90_000}, "State latency_ms in milliseconds"),
+        ({**RUN, "platform": "H200", "throughput": 9000}, "chip 'H200' and chip_count"),
+        ({**RUN, "mlperf_round": "banana", "throughput": 9000}, "is unknown"),
+        ({"throughput": 9000}, "no model; state model, such as resnet50"),
+    ],
+)
+def test_a_mistake_in_a_run_is_named(arguments: Mapping[str, Any], sentence: str, ask: Ask) -> None:
+    text = json.dumps(ask("compare_run", **arguments), ensure_ascii=False)
+    assert sentence in text
+    assert "--" not in text  # an option of the command
+
+
+def test_an_argument_that_is_null_counts_as_not_stated(ask: Ask) -> None:
+    stated = {"model": "resnet50", "platform": "ipu-m2000", "framework": "TensorFlow1"}
+    actual = ask("find", **stated, batch_size=4.0, precision=None, limit=3.0)
+    assert [result["result_id"] for result in actual["results"]] == ["r9f9c88dbd0e35f60"]
+
+
+def test_what_a_source_does_not_print_is_named_and_never_zero(ask: Ask) -> None:
+    for detail in ("whole", "brief"):
+        actual = ask("provenance", result_id="r9f9c88dbd0e35f60", detail=detail)
+        assert actual["not_printed"] == ["minutes", "power_w"]
+    whole = ask("find", **ROW, detail="whole")["results"][0]
+    assert whole["not_printed"] == ["minutes", "power_w"]
+    assert set(whole["figures"]) == {"throughput", "latency_ms"}
+
+
+def check_claim(ask: Ask, value: str, unit: str, **stated: str) -> Answer:
+    figure = "minutes" if unit == "min" else "throughput"
+    return ask("check_claimed_figure", value=value, unit=unit, figure=figure, **stated)
+
+
+def test_a_claim_that_only_flagged_rows_print_is_marked(ask: Ask) -> None:
+    machine = {"model": "FastSpeech2", "platform": "Bow-2000"}
+    actual = check_claim(ask, "4354", "items/s", **machine)
+    assert (actual["verdict"], actual["not_usable"]) == ("exact", ["r907bccb80c246a37"])
+
+
+def test_conditions_that_a_claim_leaves_open_are_listed(ask: Ask) -> None:
+    actual = check_claim(ask, "27.75", "min", model="BERT", platform="IPU-POD16")
+    assert actual["verdict"] == "rounds-to"
+    assert actual["results"][0]["conditions"]["division"] == "open"
+    assert sorted(actual["not_stated_and_varies"]["division"]) == ["closed", "open"]
+
+
+def test_claimed_figure_is_answered_with_every_printed_digit(ask: Ask) -> None:
+    stated = {"model": "ResNet-50", "platform": "2x Bow (Bow Pod64)"}
+    actual = check_claim(ask, "4798.778947368421", "images/s", **stated)
+    assert actual["verdict"] == "exact"
+    assert "the record has 4798.778947368421 images/s (" in actual["statement"]
+
+
+def test_computed_minutes_are_shown_without_digits_that_no_clock_resolves(ask: Ask) -> None:
+    conditions = {"model": "BERT", "platform": "Bow Pod16", "submitter": "Graphcore"}
+    conditions |= {"mlperf_round": "2.0", "division": "closed"}
+    rows = ask("find", **conditions, figure="minutes")["results"]
+    official = [row["figures"]["minutes"] for row in rows if row["origin"] == "official"]
+    assert {own["as_printed"] for own in official} == {"20.6538896 min", "20.7469063 min"}
+    actual = check_claim(ask, "20.65", "min", **conditions)
+    assert "the record has 20.6538896 min (" in actual["statement"]
+    assert actual["nearest"][0]["recorded"] == pytest.approx(20.653889583333335, rel=1e-11)
+
+
+ROW = {"model": "resnet50", "platform": "ipu-m2000", "batch_size": 4, "framework": "TensorFlow1"}
+MAX_ROW, MAX_BRIEF, MAX_RUN = 600, 850, 1060  # bytes
+
+
+def test_an_answer_is_brief_and_the_whole_is_on_request(ask: Ask) -> None:
+    brief = ask("find", **ROW)
+    whole = ask("find", **ROW, detail="whole")
+    [row] = brief["results"]
+    [complete] = whole["results"]
+    assert len(json.dumps(brief, ensure_ascii=False).encode()) < MAX_BRIEF
+    assert len(json.dumps(row).encode()) < MAX_ROW
+    assert row["conditions"].items() <= complete["conditions"].items()
+    assert complete["figures"]["throughput"]["place"] in whole["citation"]
+    assert [flag["severity"] for flag in complete["flags"]] == ["info"]
+    assert "flags" not in row
+    flagged = ask("find", model="FastSpeech2", platform="Bow-2000", usable=False)
+    flags = [flag for result in flagged["results"] for flag in result.get("flags", [])]
+    errors = {flag["rule"] for flag in flags if flag["severity"] == "error"}
+    assert errors
+    assert all(f"Quality rule {rule} " in flagged["citation"] for rule in errors)
+
+
+def test_a_brief_comparison_has_the_nearest_row_and_the_whole_on_request(ask: Ask) -> None:
+    run = {**RUN, "platform": "ipu-m2000", "throughput": 4051, "precision": "16.16"}
+    brief = ask("compare_run", **run)
+    whole = ask("compare_run", **run, detail="whole")
+    assert len(json.dumps(brief, ensure_ascii=False).encode()) < MAX_RUN
+    assert (brief["verdict"], brief["assumed"]) == (whole["verdict"], whole["assumed"])
+    [nearest] = brief["nearest"]
+    first, *others = whole["nearest"]
+    assert nearest["result_id"] == first["result_id"]
+    assert nearest["ratios"][0]["ratio"] == first["ratios"][0]["ratio"]
+    assert brief["more_groups"] == [match["group"] for match in others]
+    assert len(whole["results"]) == len(whole["nearest"]) > 1
+    outcomes = {check["outcome"] for check in whole["plausibility"]}
+    assert outcomes.isdisjoint({"doubtful", "impossible"})
+    assert brief["plausibility"] == []
+
+
+def test_what_a_third_party_will_measure_is_that_of_compare(
+    record: Record, ask: Ask, query: Query
+) -> None:
+    entry = "round = '2.0' AND benchmark = 'ssd' AND chip_count = 8"
+    sql = f"SELECT min(result_id) FROM mlperf_entries WHERE {entry} AND company = '%s'"
+    [(maker,)] = query(sql % "NVIDIA")
+    actual = ask("expect", result_id=maker)
+    expected = expect_rows(record.connection.cursor(), f"result_id = '{maker}'")[maker]
+    assert isinstance(expected, Expectation)
+    assert actual["intervals"] == expected.to_record()["intervals"]
+    assert all(pair["second_result_id"] in actual["citation"] for pair in actual["nearest"])
+    [(other,)] = query(sql % "Dell")
+    assert "not the maker" in ask("expect", result_id=other)["reason"]
+
+
+def change_result(record: Record, folder: Path, result_id: str, **changes: Any) -> Record:
+    """Return a copy of the record in which one row of `results` is changed."""
+    copy_warehouse(record.folder, folder)
+    edit_rows(folder, "results", {"result_id": result_id}, **changes)
+    return open_record(folder)
+
+
+def test_submitted_rows_are_left_out_unless_requested(
+    record: Record, ask: Ask, tmp_path: Path
+) -> None:
+    """One row, the only one of its batch size, is that of a user."""
+    submitted = "rfcc2c38cd828a8fc"
+    user = {"relationship": "submitted", "origin": "measured", "usable": False}
+    changed = change_result(record, tmp_path / "copy", submitted, **user)
+    machine = {"model": "ResNet-50", "platform": "IPU-M2000", "task": "inference"}
+    claim = {"figure": "throughput", "value": "50883", "unit": "images/s"}
+    for tool, arguments in (("find", {}), ("check_claimed_figure", claim)):
+        actual = ask(tool, changed, **machine, **arguments, batch_size=360)
+        assert actual["code"] == "submitted-not-requested"
+    wider = ask("find", changed, **machine)
+    assert wider["left_out"] == "6 of 20 rows are not usable: 5 emulated, 1 submitted by users"
+    requested = ask("find", changed, **machine, batch_size=360, relationship="submitted")
+    [result] = requested["results"]
+    assert result["result_id"] == submitted
+    assert "not instructions" in result["written_by"]
+    assert result["conditions"]["dataset"].startswith('"')
+    run = {"model": "resnet50", "platform": "ipu-m2000", "batch_size": 360, "throughput": 50000}
+    compared = ask("compare_run", changed, **run, precision="16.16")
+    assert submitted not in json.dumps(compared)
+    assert compared["comparison_status"] == "other-conditions"
+
+
+def test_power_of_other_parts_of_a_machine_is_not_compared(
+    record: Record, ask: Ask, query: Query, tmp_path: Path
+) -> None:
+    where = "model = 'GPT-800M' AND platform = '1x A100-40GB (JURECA)'"
+    sql = f"SELECT result_id FROM results WHERE {where} ORDER BY row_number LIMIT 2"
+    [(first,), (second,)] = query(sql)
+    pair = {"first_result_id": first, "second_result_id": second, "figure": "efficiency"}
+    assert ask("compare", **pair)["unit"] == "token/s/W"
+    changed = change_result(record, tmp_path / "copy", second, power_scope="wall")
+    assert ask("compare", changed, **pair)["code"] == "different-power-scopes"
+
+
+@pytest.mark.docs
+def test_the_docs_list_the_codes_of_refusals() -> None:
+    rows = "".join(f"| `{code}` | {text} |\n" for code, text in CODES.items())
+    table = f"\n| code | for |\n|---|---|\n{rows}\n"
+    check_part(DOCS / "how-to" / "ask-from-a-program.md", "refusals", table)

@@ -1,0 +1,152 @@
+"""Rankings mix nothing that may not be compared, and say what they leave out."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.conftest import Query, run_cli
+from tests.doors.mcp.conftest import Ask
+
+ORDER = {"order": "throughput"}
+MIXED = (
+    (
+        {"model": "BERT-Large", **ORDER},
+        ["task", "phase", "sequence_length", "packed", "chip_count"],
+    ),
+    (
+        {"model": "BERT-Large", "platform": "Bow Pod16", **ORDER},
+        ["phase", "sequence_length", "packed"],
+    ),
+    ({"model": "BERT", "order": "minutes"}, ["division", "mlperf_round", "chip_count"]),
+    ({"model": "ResNet-50", "order": "latency_ms"}, ["latency_basis", "chip_count"]),
+    ({"platform": "Bow-2000", **ORDER}, ["model", "task", "sequence_length", "input_size", "item"]),
+    (ORDER, ["model", "task", "phase", "sequence_length", "packed", "item", "chip_count"]),
+    ({"order": "efficiency"}, ["model", "item", "power_scope"]),
+    ({"order": "run_energy_j", "usable": False}, ["flagged"]),
+)
+
+
+@pytest.mark.parametrize(("arguments", "named"), MIXED, ids=str)
+def test_a_ranking_names_all_that_it_mixes_and_what_would_pass(
+    ask: Ask, arguments: dict[str, Any], named: list[str]
+) -> None:
+    actual = ask("find", **arguments)
+    assert actual["status"] == "refused"
+    assert [name for name in named if name not in actual["reason"]] == []
+    if "arguments" in actual:
+        passed = ask("find", **(arguments | actual["arguments"]))
+        assert passed["status"] == "answered", passed
+        assert f": {passed['rows_that_fit']} rows" in actual["next_step"]
+
+
+def test_rows_of_an_unknown_chip_count_are_left_out_of_a_ranking_per_chip(ask: Ask) -> None:
+    arguments = {"model": "ResNet-50", "task": "inference", "chips_basis": "per-chip", **ORDER}
+    actual = ask("find", **arguments)
+    assert actual["not_ranked"]["without chip_count"] > 0
+    shares = [row["figures"]["throughput"]["per_chip"] for row in actual["results"]]
+    assert shares == sorted(shares, reverse=True)
+
+
+def test_a_refusal_per_chip_does_not_ask_for_per_chip_again(ask: Ask) -> None:
+    ids = {"first_result_id": "rf41aa72a62f05134", "second_result_id": "rd085f079129e31ab"}
+    actual = ask("compare", **ids, chips_basis="per-chip")
+    assert actual["code"] == "unknown-chip-count"
+    assert "whole-machine" in actual["next_step"]
+    assert "per-chip" not in actual["next_step"]
+
+
+def test_an_order_that_is_a_figure_shows_the_best_first(ask: Ask) -> None:
+    same = {"model": "ResNet-50", "task": "inference", "chip_count": 4}
+    best = ask("find", **same, **ORDER)
+    stated = {"figure": "throughput", "order": "highest"}
+    assert best["results"] == ask("find", **same, **stated)["results"]
+    closed = {"model": "BERT", "division": "closed", "mlperf_round": "2.0", "chip_count": 16}
+    fastest = ask("find", **closed, order="minutes")
+    values = [row["figures"]["minutes"]["value"] for row in fastest["results"]]
+    assert values == sorted(values)
+    wrong = ask("find", **same, **ORDER, figure="latency_ms")
+    assert wrong["code"] == "wrong-input"
+
+
+def test_an_answer_has_usable_rows_and_counts_the_others(ask: Ask, query: Query) -> None:
+    where = "model = 'ResNet-50 v1.5' AND platform = 'IPU-M2000' AND task = 'inference'"
+    [(rows, usable)] = query(
+        f"SELECT count(*), count(*) FILTER (usable) FROM results WHERE {where}"
+    )
+    stated = {"model": "ResNet-50 v1.5", "platform": "IPU-M2000", "task": "inference"}
+    actual = ask("find", **stated)
+    assert actual["rows_that_fit"] == usable
+    assert actual["left_out"].startswith(f"{rows - usable} of {rows} rows are not usable: ")
+    others = ask("find", **stated, usable=False)
+    assert others["rows_that_fit"] == rows - usable
+    assert all(row["usable"] is False for row in others["results"])
+
+
+RANKING = """
+    SELECT result_id, throughput
+    FROM results
+    WHERE model LIKE 'ResNeXt%'
+    ORDER BY 2 DESC, 1
+    LIMIT 50
+"""
+WITHOUT_IDS = "SELECT platform, throughput FROM results ORDER BY throughput DESC LIMIT 5"
+
+
+def test_a_ranking_by_sql_says_how_many_rows_are_not_usable(
+    ask: Ask, warehouse: Path, query: Query
+) -> None:
+    [(unusable,)] = query(
+        f"SELECT count(*) FROM results JOIN ({RANKING}) USING (result_id) WHERE NOT usable"
+    )
+    words = f"{unusable} of 50 rows are not usable: "
+    remarks = ask("sql", statement=RANKING)["remarks"]
+    assert [remark for remark in remarks if remark.startswith(words)]
+    assert words in run_cli("query", RANKING, "--warehouse", warehouse).stderr
+    open_ = "of 3,726 rows of results are not usable, and the statement does not leave them out"
+    assert open_ in " ".join(ask("sql", statement=WITHOUT_IDS)["remarks"])
+    assert open_ in run_cli("query", WITHOUT_IDS, "--warehouse", warehouse).stderr
+
+
+@pytest.mark.parametrize(
+    "sql",
+    [
+        "SELECT platform, throughput FROM results WHERE usable ORDER BY throughput LIMIT 5",
+        "SELECT platform, throughput FROM results ORDER BY row_number LIMIT 5",
+        "SELECT bow_platform, throughput_ratio FROM generations ORDER BY throughput_ratio LIMIT 5",
+    ],
+)
+def test_a_statement_that_ranks_nothing_unusable_has_no_remark(warehouse: Path, sql: str) -> None:
+    assert run_cli("query", sql, "--warehouse", warehouse, "--format", "csv").stderr == ""
+
+
+@pytest.mark.parametrize(
+    ("sql", "remark"),
+    [
+        ("FROM mlperf_entries WHERE round = 'v2.0'", "has round 'v2.0'; the nearest: 2.0"),
+        ("FROM claims WHERE verdict LIKE 'not supp%'", "verdict 'not supp%'; the nearest: not-"),
+        ("SELECT model FROM training WHERE chip = 'A100'", "chip = 'A100' finds none of A100-80GB"),
+    ],
+)
+def test_a_value_that_is_spelled_otherwise_is_named(warehouse: Path, sql: str, remark: str) -> None:
+    assert remark in run_cli("query", sql, "--warehouse", warehouse).stderr
+
+
+def test_a_name_of_1x_in_sql_is_answered_with_its_new_one(ask: Ask, warehouse: Path) -> None:
+    for sql, message in (
+        ("SELECT network FROM results", "`network` is `model` in results since 2.0"),
+        (
+            "SELECT e.accelerator FROM mlperf_entries e",
+            "`accelerator` is `chip_printed` in mlperf_entries since 2.0",
+        ),
+        ("SELECT power_w FROM inference", "`power_w` is `figures.value` where metric = 'power_w'"),
+        ("FROM detail.record", "`record` is `results where relationship"),
+    ):
+        assert message in ask("sql", statement=sql)["reason"]
+        assert message in run_cli("query", sql, "--warehouse", warehouse).stderr
+    done = run_cli(
+        "compare", "--set", "network=resnet50", "--set", "throughput=1", "--warehouse", warehouse
+    )
+    assert "`network` is `model`" in done.stderr

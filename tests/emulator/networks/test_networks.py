@@ -1,0 +1,231 @@
+"""The built-in networks against published counts, and their weights in onnxruntime."""
+
+from __future__ import annotations
+
+import hashlib
+
+import numpy as np
+import numpy.typing as npt
+import onnx
+import onnxruntime
+import pytest
+from ipu_results.emulator.frontend import read_program
+from ipu_results.emulator.networks import NAMES, build
+from ipu_results.emulator.operators import Convolution, Elementwise, Gemm, Reduction, SlidingWindow
+from ipu_results.emulator.target import DEFAULT_NETWORK
+from ipu_results.errors import UnrecognisedModelError
+from onnx import TensorProto, numpy_helper
+
+from tests.emulator.model_support import count_parameters
+
+Array = npt.NDArray[np.float32]
+
+STEM = "a6151eedafa2e3dc1c39723d4a0915a441596fd80d64f47a370d9c5bf6887900"  # sha256
+
+
+def load_weights(model: onnx.ModelProto) -> dict[str, Array]:
+    return {tensor.name: numpy_helper.to_array(tensor) for tensor in model.graph.initializer}
+
+
+def run(model: onnx.ModelProto, **inputs: Array) -> list[Array]:
+    """Return all outputs, in the order of the graph."""
+    session = onnxruntime.InferenceSession(
+        model.SerializeToString(), providers=["CPUExecutionProvider"]
+    )
+    outputs: list[Array] = session.run(None, inputs)
+    return outputs
+
+
+def draw_image(resolution: int, batch: int = 1) -> Array:
+    """Draw pixels as they are after normalisation: mean 0, variance 1."""
+    return (
+        np.random.default_rng(7)
+        .standard_normal((batch, 3, resolution, resolution))
+        .astype(np.float32)
+    )
+
+
+def round_weights(model: onnx.ModelProto) -> onnx.ModelProto:
+    """Return a copy with every weight rounded to fp16."""
+    copy = onnx.ModelProto()
+    copy.CopyFrom(model)
+    for tensor in copy.graph.initializer:
+        if tensor.data_type == TensorProto.FLOAT:
+            values = numpy_helper.to_array(tensor).astype(np.float16).astype(np.float32)
+            tensor.CopyFrom(numpy_helper.from_array(values, tensor.name))
+    return copy
+
+
+@pytest.mark.parametrize(
+    ("name", "parameters", "convolutions", "megamacs"),
+    [
+        ("resnext101-32x4d", 44_177_704, 104, 7_970),
+        ("resnext101-32x8d", 88_791_336, 104, 16_414),
+        ("resnet50", 25_557_032, 53, 4_089),
+        ("efficientnet-b0", 5_288_548, 81, 386),
+        ("efficientnet-b4", 19_341_616, 160, 4_394),
+        ("efficientnet-b7", 66_347_960, 273, 37_746),
+        ("bert-base", 108_893_186, 0, 11_174),
+        ("bert-large", 334_094_338, 0, 39_460),
+    ],
+)
+def test_counts_are_the_published_ones(
+    name: str, parameters: int, convolutions: int, megamacs: int
+) -> None:
+    model = build(name)
+    program = read_program(model, 1)
+    assert count_parameters(model) == parameters
+    assert sum(isinstance(operator, Convolution) for operator in program.operators) == convolutions
+    assert round(program.macs / 1e6) == megamacs
+
+
+@pytest.mark.parametrize(
+    ("name", "layers", "hidden"), [("bert-base", 12, 768), ("bert-large", 24, 1024)]
+)
+def test_bert_products_by_hand(name: str, layers: int, hidden: int) -> None:
+    sequence = 384
+    program = read_program(build(name, sequence=sequence), 3)
+    dense = 3 * sequence * layers * 12 * hidden**2 + 3 * sequence * hidden * 2
+    assert program.macs == dense + 3 * layers * 2 * sequence**2 * hidden
+    assert [tensor.bytes for tensor in program.inputs] == [
+        3 * sequence * 8,
+        3 * sequence * 8,
+        3 * sequence * 4,
+    ]
+
+
+def test_first_and_last_layers_of_resnext() -> None:
+    operators = read_program(build(DEFAULT_NETWORK), 4).operators
+    one_by_one = {"in_height": 56, "in_width": 56, "kernel_height": 1, "kernel_width": 1}
+    pads = {"pad_top": 1, "pad_left": 1, "pad_bottom": 1, "pad_right": 1}
+    stem_pads = dict.fromkeys(pads, 3)
+    pixels = 4 * 56 * 56
+    assert list(operators[:15]) == [
+        Convolution("stem", 4, 1, 3, 64, 224, 224, 7, 7, 2, 2, **stem_pads),
+        Elementwise("stem.norm", "batchnorm", 4 * 64 * 112 * 112),
+        Elementwise("stem.relu", "relu", 4 * 64 * 112 * 112),
+        SlidingWindow("stem.pool", "max pool", 64 * pixels, 9),
+        Convolution("stage1.0.reduce", 4, 1, 64, 128, **one_by_one),
+        Elementwise("stage1.0.reduce.norm", "batchnorm", 128 * pixels),
+        Elementwise("stage1.0.reduce.relu", "relu", 128 * pixels),
+        Convolution("stage1.0.conv", 4, 32, 4, 4, 56, 56, 3, 3, **pads),
+        Elementwise("stage1.0.conv.norm", "batchnorm", 128 * pixels),
+        Elementwise("stage1.0.conv.relu", "relu", 128 * pixels),
+        Convolution("stage1.0.expand", 4, 1, 128, 256, **one_by_one),
+        Elementwise("stage1.0.expand.norm", "batchnorm", 256 * pixels),
+        Convolution("stage1.0.project", 4, 1, 64, 256, **one_by_one),
+        Elementwise("stage1.0.project.norm", "batchnorm", 256 * pixels),
+        Elementwise("stage1.0.add", "add", 256 * pixels),
+    ]
+    assert list(operators[-2:]) == [
+        Reduction("pool", "global pool", 4 * 2048 * 49, 4 * 2048),
+        Gemm("classes", 1, 4, 2048, 1000, constant=True, bias=True),
+    ]
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_graph_by_shapes_alone_is_valid_and_small_with_unique_names(name: str) -> None:
+    model = build(name)
+    assert model.ByteSize() < 1e6
+    onnx.checker.check_model(model, full_check=True)
+    graph = model.graph
+    tensors = [value.name for value in (*graph.input, *graph.initializer)]
+    tensors += [output for node in graph.node for output in node.output]
+    assert len(tensors) == len(set(tensors))
+    assert [node.name for node in graph.node] == [node.output[0] for node in graph.node]
+
+
+def test_seeded_weights_are_the_same_bytes_on_every_machine() -> None:
+    """PCG64's raw draws are fixed by numpy's policy; a change here changes every recorded hash of a
+    model.
+    """
+    zero, again, other = (build("efficientnet-b0", weights=seed) for seed in (0, True, 4))
+    assert zero.SerializeToString() == again.SerializeToString() != other.SerializeToString()
+    stem = load_weights(zero)["stem.weight"]
+    assert hashlib.sha256(stem.astype("<f4").tobytes()).hexdigest() == STEM
+    assert not build("efficientnet-b0", weights=False).graph.initializer
+
+
+@pytest.mark.slow
+def test_weights_are_he_scaled_and_fill_every_parameter() -> None:
+    drawn, bare = build("resnet50", weights=True), build("resnet50")
+    shapes = {name: values.shape for name, values in load_weights(drawn).items()}
+    inputs = {
+        value.name: tuple(axis.dim_value for axis in value.type.tensor_type.shape.dim)
+        for value in bare.graph.input
+    }
+    assert shapes == {name: shape for name, shape in inputs.items() if name != "image"}
+    assert count_parameters(drawn) == count_parameters(bare) == 25_557_032
+    kernel = load_weights(drawn)["stage3.1.conv.weight"]
+    assert kernel.std() == pytest.approx(np.sqrt(2 / (256 * 9)), rel=1e-2)
+    assert abs(kernel.mean()) < 1e-3
+    assert read_program(bare, 2) == read_program(drawn, 2)
+
+
+@pytest.mark.slow
+def test_every_activation_of_resnext_is_within_fp16() -> None:
+    model = onnx.shape_inference.infer_shapes(build(DEFAULT_NETWORK, weights=True, batch=1))
+    model.graph.output.extend(model.graph.value_info)
+    largest = [float(np.abs(values).max()) for values in run(model, image=draw_image(224))]
+    assert min(largest) > 1e-3
+    assert max(largest) < 1e3
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", ["resnet50", "efficientnet-b0"])
+def test_network_runs_in_fp32_with_fp16_weights_and_folded(name: str) -> None:
+    plain, folded = (build(name, weights=5, folded=flag) for flag in (False, True))
+    onnx.checker.check_model(plain)
+    image = draw_image(224, batch=2)
+    (full,), (rounded,), (merged,) = (
+        run(model, image=image) for model in (plain, round_weights(plain), folded)
+    )
+    assert full.shape == (2, 1000)
+    assert np.isfinite(full).all()
+    assert full.std() > 0.1
+    assert np.abs(full - rounded).max() < 0.1 * full.std()
+    np.testing.assert_allclose(full, merged, rtol=2e-3, atol=2e-3)
+
+
+def test_folding_leaves_no_batch_norm_and_gives_every_convolution_a_bias() -> None:
+    operators = read_program(build("resnet50", folded=True), 1).operators
+    assert "batchnorm" not in {
+        operator.kind for operator in operators if isinstance(operator, Elementwise)
+    }
+    assert all(operator.bias for operator in operators if isinstance(operator, Convolution))
+
+
+@pytest.mark.slow
+def test_bert_runs() -> None:
+    words = np.random.default_rng(7).integers(0, 30522, (2, 16))
+    mask = np.zeros((2, 1, 1, 16), dtype=np.float32)
+    model = build("bert-base", weights=True, sequence=16)
+    (outputs,) = run(model, tokens=words, types=np.zeros_like(words), mask=mask)
+    assert outputs.shape == (2, 16, 2)
+    assert np.isfinite(outputs).all()
+    assert outputs.std() > 0.1
+
+
+@pytest.mark.parametrize("batch", [None, 3])
+def test_batch_is_a_symbol_or_a_number(batch: int | None) -> None:
+    axis = build(DEFAULT_NETWORK, batch=batch).graph.input[0].type.tensor_type.shape.dim[0]
+    assert (axis.dim_param, axis.dim_value) == (("batch", 0) if batch is None else ("", 3))
+
+
+def test_popart_accepts_the_versions_of_the_image_networks() -> None:
+    for name in NAMES[:6]:
+        model = build(name)
+        assert (model.ir_version, [opset.version for opset in model.opset_import]) == (6, [11])
+
+
+def test_unknown_name_or_sequence_is_refused() -> None:
+    message = (
+        r"^resnet-50: is not a built-in network: choose one of resnext101-32x4d,"
+        r" .*gpt2-large-split$"
+    )
+    with pytest.raises(UnrecognisedModelError, match=message):
+        build("resnet-50")
+    for sequence in (0, 513):
+        message = f"^bert-base: a sequence has 1 to 512 tokens, not {sequence}$"
+        with pytest.raises(UnrecognisedModelError, match=message):
+            build("bert-base", sequence=sequence)

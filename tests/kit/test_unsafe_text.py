@@ -1,0 +1,213 @@
+"""What a document or a query can make a terminal or a spreadsheet do: nothing."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import re
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+import pyarrow as pa
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from ipu_results.kit.text import (
+    escape_unprintable,
+    find_lookalike,
+    format_csv,
+    format_json,
+    get_skeleton,
+    mark_formula,
+    unmark_formula,
+)
+from ipu_results.record.store import files
+from ipu_results.record.store.tables import count_formulas, read_csv, write_csv
+
+from tests.conftest import run_cli
+
+CLEAR, TITLE, CSI, OVERRIDE = "\x1b[2J", "\x1b]0;x\x07", "\x9b2J", "\u202e"
+UNSAFE = (CLEAR, TITLE, CSI, OVERRIDE, "\x00", "\x7f", "\r")
+FORMULAS = [
+    "=1+1",
+    "+1+1",
+    "-1+1|cmd",
+    "@SUM(A1)",
+    "\t=1",
+    "\r=1",
+    "=cmd|' /C calc'!A0",
+    "-e5",
+    "'=1",
+    "--",
+    "+e",
+]
+FIGURES = ["-0.5", "+3", "-1,024.5", "-1e-5", "-", "+", "-5%", "-.5", "5", "", "a=b", "'a", " =1"]
+
+
+@pytest.mark.parametrize("output", ["table", "csv", "json"])
+def test_query_prints_no_control_characters(output: str, warehouse: Path) -> None:
+    sql = f"""SELECT {" || ".join(f"chr({ord(char)})" for text in UNSAFE for char in text)} AS "a{CLEAR}" """
+    done = run_cli("query", sql, "--format", output, "--warehouse", warehouse)
+    assert done.returncode == 0
+    assert escape_unprintable(done.stdout, keep="\n") == done.stdout
+    if output == "json":
+        assert json.loads(done.stdout) == [{f"a{CLEAR}": "".join(UNSAFE)}]
+    else:
+        assert r"\x1b[2J" in done.stdout
+
+
+@pytest.mark.parametrize("output", ["csv", "json"])
+def test_extract_prints_no_control_characters(output: str, tmp_path: Path) -> None:
+    (tmp_path / f"{CLEAR}a.txt").write_text(
+        "Model | Variant | Platform | SDK Version | Framework | Dataset | Precision | Throughput\n"
+        f"ResNet{CLEAR}{CSI} | =cmd | -5 | 1 | 2 | 3 | 4{OVERRIDE} | 5\n{CLEAR} | x\n",
+        encoding="utf-8",
+    )
+    done = run_cli("extract", tmp_path / f"{CLEAR}a.txt", "--format", output)
+    text = done.stdout + done.stderr
+    assert r"1b[2J" in text
+    assert escape_unprintable(text, keep="\n") == text
+
+
+def test_error_messages_print_no_control_characters(tmp_path: Path) -> None:
+    for args in (
+        ("query", f"SELECT {CLEAR}", "--warehouse", tmp_path / CLEAR),
+        ("query", "SELECT 1", f"--{CLEAR}"),
+        ("query", "SELECT 1", CLEAR),
+        (CLEAR,),
+        (f"--{CLEAR}",),
+        ("claims", CLEAR),
+        ("diff", tmp_path / CLEAR, tmp_path),
+        ("verify", tmp_path / CLEAR),
+    ):
+        done = run_cli(*args)
+        assert done.returncode in (1, 2)
+        assert "1b[2J" in done.stderr
+        assert escape_unprintable(done.stdout + done.stderr, keep="\n") == done.stdout + done.stderr
+
+
+@pytest.mark.parametrize("text", FORMULAS)
+def test_formula_has_an_apostrophe_in_csv(text: str) -> None:
+    [[cell]] = csv.reader(io.StringIO(format_csv([[text]]), newline=""))
+    assert cell == "'" + escape_unprintable(text, keep="\t")
+    assert unmark_formula(mark_formula(text)) == text
+
+
+@pytest.mark.parametrize("text", FIGURES)
+def test_figure_and_harmless_text_are_unchanged_in_csv(text: str) -> None:
+    assert mark_formula(text) == text == unmark_formula(text)
+
+
+def test_query_decides_by_the_type_of_the_column(warehouse: Path) -> None:
+    sql = (
+        "SELECT '=1+1' AS \"=a\", -1.5 AS b, -2 AS c, '-2' AS d, '-2+3' AS e, DATE '2020-01-01'"
+        " AS f"
+    )
+    done = run_cli("query", sql, "--format", "csv", "--warehouse", warehouse)
+    assert done.stdout == "'=a,b,c,d,e,f\n'=1+1,-1.5,-2,-2,'-2+3,2020-01-01\n"
+    done = run_cli("query", sql, "--format", "json", "--warehouse", warehouse)
+    assert json.loads(done.stdout)[0]["=a"] == "=1+1"
+
+
+@given(
+    st.lists(st.one_of(st.none(), st.text(alphabet="'=+-@\t\r\n,\"a1.e", max_size=5)), max_size=6)
+)
+def test_released_csv_gives_every_text_back(texts: list[str | None]) -> None:
+    rows = pa.table(
+        {
+            "text": pa.array(texts, pa.string()),
+            "figure": pa.array([-1.5] * len(texts), pa.float64()),
+        }
+    )
+    buffer = io.BytesIO()
+    write_csv(rows, buffer)
+    with TemporaryDirectory() as folder:
+        path = Path(folder) / "rows.csv"
+        path.write_bytes(buffer.getvalue())
+        assert read_csv(path, rows.schema).equals(rows)
+    assert count_formulas(rows) == sum(
+        text is not None and mark_formula(text) != text for text in texts
+    )
+
+
+def test_csv_of_many_rows_is_that_of_a_few_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    rows = pa.table({"a": ["x", None, "=1", "", "\n"], "b": [1.0, 2.5, None, 4.0, 5.0]})
+    whole, pieces = io.BytesIO(), io.BytesIO()
+    write_csv(rows, whole)
+    monkeypatch.setattr(files, "MAX_ROWS", 2)
+    write_csv(rows, pieces)
+    assert (
+        whole.getvalue()
+        == pieces.getvalue()
+        == b'"a","b"\n"x",1.0\n,2.5\n"\'=1",\n"",4.0\n"\n",5.0\n'
+    )
+
+
+@given(
+    st.lists(
+        st.none() | st.floats(allow_nan=False, allow_infinity=False) | st.integers(-9999, 9999),
+        min_size=1,
+    )
+)
+def test_released_csv_shows_decimals_and_loses_no_bit(numbers: list[float | None]) -> None:
+    rows = pa.table(
+        {
+            "figure": pa.array(numbers, pa.float64()),
+            "key": pa.array(range(len(numbers)), pa.int64()),
+        }
+    )
+    with TemporaryDirectory() as folder:
+        path = Path(folder) / "rows.csv"
+        write_csv(rows, path)
+        assert read_csv(path, rows.schema).equals(rows)
+        lines = list(csv.reader(path.read_text(encoding="utf-8").splitlines()))[1:]
+    assert [None if text == "" else float(text) for text, _ in lines] == numbers
+    assert all(text == "" or re.search(r"[.e]", text) for text, _ in lines)
+    assert not any("." in key for _, key in lines)
+
+
+def test_json_is_unchanged_but_for_escapes() -> None:
+    value: dict[str, Any] = {"a": [UNSAFE, "Größe\u00a0é", "\udcff"]}
+    assert json.loads(format_json(value)) == {"a": [list(UNSAFE), "Größe\u00a0é", "\udcff"]}
+    format_json(value).encode()
+
+
+LOOKALIKES = "Bоw-2000 Вow-2000 С2 А100 IPU-М2000 Gяaphcоre Zürichа 1०0 ꓐow Οxford".split()
+HONEST = [
+    "GPU-память",
+    "Тест с IPU",
+    "β-VAE",
+    "10 μs",
+    "32×4d",
+    "AIモデル",
+    "Zürich",
+    "память",
+    "日本語GPU",
+    "Δt",
+]
+
+
+@pytest.mark.parametrize("text", LOOKALIKES)
+def test_letter_of_another_script_in_a_latin_name_is_found(text: str) -> None:
+    assert find_lookalike(text) in re.findall(r"[^\x00-\x7fü]", text)
+
+
+@pytest.mark.parametrize("text", HONEST)
+def test_other_scripts_and_units_are_accepted(text: str) -> None:
+    assert find_lookalike(text) is None
+
+
+@pytest.mark.parametrize(
+    ("name", "other"),
+    [
+        ("Graphcore", "Graphc0re"),
+        ("NVIDIA", "NVlDlA"),
+        ("Graphcore", "ɢʀᴀᴘʜᴄᴏʀᴇ"),
+        ("Lumen", "Lurnen"),
+        ("A100", "А1OO"),
+    ],
+)
+def test_names_that_look_alike_have_one_skeleton(name: str, other: str) -> None:
+    assert get_skeleton(name) == get_skeleton(other) != get_skeleton("Ada")

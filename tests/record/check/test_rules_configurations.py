@@ -1,0 +1,327 @@
+"""Rules about the public configuration behind a row, and about what the machine can do."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pandas as pd
+import pytest
+from ipu_results.schema.vocabulary import load_vocabulary
+
+from tests.record.check import rules_support as real
+from tests.record.check.rules_support import (
+    change,
+    change_results,
+    configure,
+    find,
+    find_brief,
+    pick,
+    run,
+)
+
+
+def test_exact_configuration_warns_and_suggests_its_batch() -> None:
+    parts = dict.fromkeys(("micro_batch_size", "replicas", "gradient_accumulation", "note"))
+    exact = configure(
+        pick(real.CLIP, configured=True), real.CLIP, match_confidence="exact", **parts
+    )
+    [(severity, _, _, message, suggested)] = find("R13", exact)
+    assert message.endswith("(exact match) gives 690")
+    assert (severity, suggested) == ("warn", "690")
+
+
+@pytest.mark.parametrize(
+    ("printed", "settings", "suggested"),
+    [
+        ("16.16", "model half; half partials", ()),
+        ("16.32", "model half; half partials", ()),
+        ("32.32", "model half; half partials", (None,)),
+        ("16.32", "16.16; half partials; 8-bit input", ("16.16",)),
+        ("16.16", "16.16; half partials; 8-bit input", ()),
+        ("32.32", "8-bit input; partials half", ()),
+        ("32.32", None, ()),
+        ("", "float32", ()),
+        ("16.16", "model half; 16.32", ("16.32",)),
+    ],
+)
+def test_settings_decide_which_precision_fits(
+    printed: str, settings: str | None, suggested: tuple[Any, ...]
+) -> None:
+    data = change(pick(real.GPT2_TRAINING, configured=True), real.GPT2_TRAINING, precision=printed)
+    flags = find("R23", configure(data, real.GPT2_TRAINING, precision_flags=settings))
+    assert tuple(suggestion for *_, suggestion in flags) == suggested
+
+
+def test_weak_match_flags_no_precision() -> None:
+    data = pick("bow_training 34", configured=True)
+    assert find("R23", data) != []
+    assert find("R23", configure(data, "bow_training 34", match_confidence="weak")) == []
+
+
+def test_time_to_result_is_flagged_with_the_work_of_its_configuration() -> None:
+    place = "pod_time_to_result 1"
+    data = pick(place, configured=True)
+    [(severity, at, column, message, suggested)] = find("R28", data)
+    assert (severity, at, column, suggested) == ("info", place, "time_to_result_s", None)
+    assert message.startswith(
+        "the page does not say what was done in 49 s; MCMC TFP > 1 x IPU-M2000 of code_examples/"
+    )
+    assert (
+        "(exact match): 4 IPUs; the result is the script wall time of one sampling run" in message
+    )
+    assert find("R28", configure(data, place, match_confidence="weak")) == []
+    assert find("R28", configure(data, place, note=None)) == []
+    assert find("R28", pick("mlperf_v2_training 1-11", configured=True)) == []
+
+
+RESNET_POD = "pod_inference 19-26"
+
+
+def test_depth_unlike_that_of_the_same_configuration() -> None:
+    """Only batch 16 and 32 are flagged: with half the printed batch they have the depth of the
+    other five.
+    """
+    data = pick("bow_inference 1-37", "pod_inference 1-71", configured=True)
+    assert find_brief("R24", data) == [
+        "warn pod_inference 21 batch_size",
+        "warn pod_inference 22 batch_size",
+    ]
+    assert find("R05", pick(RESNET_POD, configured=True)) == []  # the next row is normal
+    assert [place for _, place, *_ in find("R05", pick(RESNET_POD))] == ["pod_inference 23"]
+
+
+@pytest.mark.parametrize(
+    "values",
+    [
+        {"match_confidence": "weak"},
+        {"benchmark": "another"},
+        {"tag": "v2.3.0"},
+        {"latency_definition": "another way of timing"},
+    ],
+)
+def test_row_of_another_configuration_is_no_sibling(values: dict[str, Any]) -> None:
+    data = configure(pick(RESNET_POD, configured=True), "pod_inference 21", **values)
+    assert [place for _, place, *_ in find("R24", data)] == ["pod_inference 22"]
+
+
+def test_two_siblings_are_too_few_to_judge_a_depth() -> None:
+    assert find("R24", pick("pod_inference 22-24", configured=True)) == []
+    assert [
+        place for _, place, *_ in find("R24", pick("pod_inference 22-25", configured=True))
+    ] == ["pod_inference 22"]
+
+
+def test_latencies_of_an_item_have_no_depth() -> None:
+    for data in (pick(real.FASTSPEECH), pick(real.FASTSPEECH, configured=True)):
+        for rule in ("R02", "R05", "R24", "R25"):
+            assert find(rule, data) == []
+
+
+def test_several_batches_in_flight_where_one_is_timed() -> None:
+    data = pick("bow_inference 1-37", "pod_inference 1-71", configured=True)
+    rows = [*range(1, 3), *range(19, 27)]
+    assert find_brief("R25", data) == [
+        *(f"info bow_inference {row} latency_basis" for row in rows),
+        *(f"info pod_inference {row} latency_basis" for row in (35, *range(62, 70))),
+    ]
+    several = change_results(
+        pick(real.YOLO_BOW, configured=True), latency_basis="several-in-flight"
+    )
+    assert find("R25", several) == []
+
+
+@pytest.mark.parametrize(
+    ("rule", "row", "values"),
+    [
+        ("R13", real.CLIP, {"match_confidence": "weak"}),
+        ("R13", real.CLIP, {"match_confidence": None}),
+        ("R13", real.CLIP, {"global_batch_from_config": 795}),
+        ("R13", real.CLIP, {"global_batch_from_config": None}),
+        ("R13", real.CLIP, {"result_id": None}),
+        ("R15", real.GPT2_TRAINING, {"dataset_agrees": True}),
+        ("R15", real.GPT2_TRAINING, {"dataset_agrees": None}),
+        ("R15", real.GPT2_TRAINING, {"match_confidence": "weak"}),
+    ],
+)
+def test_configuration_without_evidence_flags_nothing(
+    rule: str, row: str, values: dict[str, Any]
+) -> None:
+    data = pick(row, configured=True)
+    assert find(rule, data) != []
+    assert find(rule, configure(data, row, **values)) == []
+
+
+def test_configuration_makes_a_latency_per_item_a_fact() -> None:
+    message = find("R01", pick(real.FASTSPEECH, configured=True))[0][3]
+    assert (
+        "per item, as the script of speech/fastspeech2/tensorflow2/benchmarks.yml,"
+        " graphcore/examples v3.1.0" in message
+    )
+    known = pick(real.FASTSPEECH, real.EFFICIENTDET, configured=True)
+    for data in (
+        pick(real.FASTSPEECH, real.EFFICIENTDET),
+        change_results(known, latency_basis="per-batch"),
+    ):
+        flags = find("R01", data)
+        assert len(flags) == 4
+        assert all("if the printed value is per item" in message for *_, message, _ in flags)
+
+
+def test_cell_of_another_document_is_not_a_printed_one() -> None:
+    data = pick(real.FASTSPEECH)
+    cells = data["cells"]
+    # the others: micro-batch and latency basis
+    own = cells["document_id"] == data["results"]["document_id"][0]
+    assert len(cells) == own.sum() + 8
+    pd.testing.assert_frame_equal(run(data | {"cells": cells[own]}), run(data))
+
+
+# plausibility
+
+PEAKS = [
+    (
+        real.RESNET_256[0],
+        {"throughput": "461,740"},
+        (
+            "3780 TFLOP/s: throughput 461740 × 4.089 GMAC of ResNet-50 v1.5 × 2; the peak of 4 ×"
+            " Bow at 16.16 is 1394.24"
+        ),
+    ),
+    (
+        "bow_training 54",
+        {"model": "ResNet-50 v1.5", "variant": "", "throughput": "380,360"},
+        (
+            "9330 TFLOP/s: throughput 380360 × 4.089 GMAC of ResNet-50 v1.5 × 2 × 3; the peak of 16"
+            " × Bow at 16.16 is 5576.96"
+        ),
+    ),
+    (
+        "pod_inference 35",
+        {"throughput": "113,200"},
+        (
+            "3720 TFLOP/s: throughput 113200 × 16.414 GMAC of ResNeXt101-32x8d × 2; the peak of 4 ×"
+            " GC200 at 16.16 is 998.6"
+        ),
+    ),
+    (
+        "bow_inference 6",
+        {"platform": "IPU-M2000", "precision": "32.32", "throughput": "3,303"},
+        (
+            "261 TFLOP/s: throughput 3303 × 39.46 GMAC of BERT-Large × 2; the peak of 4 × GC200 at"
+            " 32.32 is 249.68"
+        ),
+    ),
+]
+
+
+@pytest.mark.parametrize(("row", "texts", "message"), PEAKS)
+def test_flops_above_the_peak(row: str, texts: dict[str, str], message: str) -> None:
+    assert find("R21", change(pick(row), row, **texts)) == [
+        ("error", row, "throughput", message, None)
+    ]
+
+
+@pytest.mark.parametrize(
+    ("row", "texts"),
+    [
+        ("bow_training 54", {"model": "EfficientNet-B4", "variant": "G16-EfficientNet"}),
+        ("bow_training 54", {"model": "BERT Large", "variant": "Ph2 (SL512)"}),
+        ("bow_training 54", {"model": "ResNet-50 v1.5", "variant": "", "precision": ""}),
+        ("bow_training 54", {"model": "ResNet-50 v1.5", "variant": "", "platform": "Bow Pod17"}),
+        ("bow_training 54", {}),
+        ("pod_inference 35", {"framework": "PopART"}),
+    ],
+    ids=["variant", "sequence", "precision", "platform", "model", "network"],
+)
+def test_unknown_limit_flags_nothing(row: str, texts: dict[str, str]) -> None:
+    assert find("R21", change(pick(row), row, **texts, throughput="9,000,000")) == []
+
+
+@pytest.mark.parametrize(
+    ("texts", "messages"),
+    [
+        ({}, []),
+        (
+            {"efficiency": "0.907"},
+            ["2656.9 W: throughput 2409.79 / efficiency 0.907; C2 is rated 300 W"],
+        ),
+        (
+            {"efficiency": "8.03"},
+            ["300.1 W: throughput 2409.79 / efficiency 8.03; C2 is rated 300 W"],
+        ),
+        ({"efficiency": "8.04"}, []),
+        ({"throughput": "2400", "efficiency": "8"}, []),  # 300 W, the rating itself
+        ({"efficiency": "90.7"}, []),
+        ({"efficiency": ""}, []),
+        ({"efficiency": "0.907", "platform": "IPU-M2000"}, []),
+    ],
+)
+def test_power_above_the_rating(texts: dict[str, str], messages: list[str]) -> None:
+    flags = find("R22", change(pick(real.PAPER), "qwant_c2 4", **texts))
+    assert flags == [("warn", "qwant_c2 4", "efficiency", message, None) for message in messages]
+
+
+CHIPS = {
+    "power_scope": "device",
+    "chip": "GC200",
+    "chip_count": 1,
+    "throughput": 64.99,
+    "efficiency": 4.08 / 3600,
+}
+CHIP_MESSAGE = (
+    "57300 W: throughput 64.99 / efficiency 0.001133; 1 × GC200 (power of device) are rated 300 W;"
+    # what a contradiction says of the figure stands behind
+    " c2-power: The paper gives 300 W for a C2 card; its own throughput over its own efficiency"
+    " implies less at every batch"
+)
+ENERGY_MESSAGE = (
+    "300 W: throughput 64.99 × 4.62 J an item; 1 × GC200 (power of device) are rated 300 W"
+)
+POWER_MESSAGE = "301 W: printed; 1 × GC200 (power of device) are rated 300 W"
+
+
+@pytest.mark.parametrize(
+    ("values", "flagged"),
+    [
+        (CHIPS, [("efficiency", CHIP_MESSAGE)]),
+        (CHIPS | {"power_scope": "board", "chip": "A30"}, [("efficiency", None)]),
+        (CHIPS | {"efficiency": 64.99 / 300.1}, [("efficiency", None)]),
+        (CHIPS | {"efficiency": 64.99 / 299.9}, []),
+        (CHIPS | {"efficiency": 64.99 / 599, "chip_count": 2}, []),
+        (
+            CHIPS | {"efficiency": 64.99 / 599, "chip_count": 2, "conditions": "Wh per IPU"},
+            [("efficiency", None)],
+        ),
+        (CHIPS | {"chip": "a chip that no source rates"}, []),
+        (CHIPS | {"power_scope": None}, []),
+        (CHIPS | {"power_scope": "wall"}, []),
+        (CHIPS | {"power_scope": "machine", "platform": "C2"}, [("efficiency", None)]),
+        (
+            CHIPS | {"efficiency": None, "energy_per_item_j": 4.62},
+            [("energy_per_item_j", ENERGY_MESSAGE)],
+        ),
+        (CHIPS | {"efficiency": None, "energy_per_item_j": 4.61}, []),
+        (CHIPS | {"power_w": 301.0, "energy_per_item_j": 9.0}, [("power_w", POWER_MESSAGE)]),
+    ],
+)
+def test_power_above_what_the_scope_names(
+    values: dict[str, Any], flagged: list[tuple[str, str | None]]
+) -> None:
+    listed = {name: [value] for name, value in values.items()}
+    data = change_results(pick("qwant_c2 4"), **listed)
+    hits = find("R29", data)
+    assert [(severity, column) for severity, _, column, _, _ in hits] == [
+        ("error", column) for column, _ in flagged
+    ]
+    assert all(text in (None, flag[3]) for flag, (_, text) in zip(hits, flagged, strict=True))
+
+
+def test_peak_is_that_of_tiles_and_clock() -> None:
+    """Check 32 multiply-accumulates of a tile and cycle in 16 bits on GC2, and 64 on the later
+    chips.
+    """
+    for platform, macs in (("C2", 32), ("IPU-M2000", 64), ("Bow-2000", 64)):
+        entry = load_vocabulary().platforms[platform.replace("-", "").casefold()]
+        peak = entry["tiles_per_chip"] * macs * entry["clock_ghz"] * 2 / 1000
+        assert entry["peak_fp16_tflops"] == pytest.approx(peak, rel=0.005)
+        assert entry["peak_fp32_tflops"] == pytest.approx(peak / 4, rel=0.005)

@@ -1,0 +1,147 @@
+"""Rules about throughput, latency and batch, on rows of the performance page of 2023-07-04."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.record.check import rules_support as real
+from tests.record.check.rules_support import change, find, find_brief, find_places, pick
+
+
+def test_latency_below_the_period() -> None:
+    assert find_brief("R01", pick(real.FASTSPEECH)) == [
+        "error bow_inference 35 latency_ms at least 3.67",
+        "error bow_inference 36 latency_ms at least 6.47",
+        "error bow_inference 37 latency_ms at least 11.5",
+    ]
+    others = real.BERT_LARGE, real.EFFICIENTNET_B0, real.RESNEXT, real.YOLO_POD, real.DINO
+    assert find("R01", pick("bow_inference 34", *others)) == []
+
+
+def test_one_batch_in_flight_is_reached_within_the_printed_digits() -> None:
+    data = pick("bow_inference 4-6")
+    for row, throughput, latency in ((4, "1,000", "95"), (5, "1,000", "94.99"), (6, "0", "95")):
+        data = change(
+            data,
+            f"bow_inference {row}",
+            batch_size="100",
+            throughput=throughput,
+            latency_ms=latency,
+        )
+    assert find_places("R01", data) == ["bow_inference 5"]
+
+
+@pytest.mark.parametrize(
+    ("latency", "severity"), [("1.32", "error"), ("1.34", "warn")]
+)  # within the repeatability
+def test_latency_that_falls_with_the_batch(latency: str, severity: str) -> None:
+    data = change(
+        pick("bow_inference 4-6"), "bow_inference 5", throughput="9,000", latency_ms=latency
+    )
+    message = f"latency falls as the batch grows: {latency} ms at batch 8, 1.36 at 4"
+    assert find("R02", data) == [(severity, "bow_inference 5", "latency_ms", message, None)]
+    assert find("R02", pick(real.BERT_LARGE, real.EFFICIENTNET_B0, real.RESNEXT)) == []
+    below = change(pick("bow_inference 4-6"), "bow_inference 5", latency_ms=latency)  # R01 says why
+    assert (find("R02", below), find_places("R01", below)) == ([], ["bow_inference 5"])
+
+
+def test_curve_ends_where_anything_but_the_batch_changes() -> None:
+    data = change(
+        pick("bow_inference 4-5"), "bow_inference 5", throughput="2,700", latency_ms="1.2"
+    )
+    data = change(data, "bow_inference 4", throughput="9,000")
+    data = change(data, "bow_inference 5", batch_size="5", latency_ms="1.90")
+    falls = change(data, "bow_inference 4", latency_ms="2.00")
+    for rule in ("R02", "R03", "R05"):
+        assert find_places(rule, falls) == ["bow_inference 5"]
+        assert find(rule, change(falls, "bow_inference 5", framework="PyTorch")) == []
+
+
+@pytest.mark.parametrize(
+    ("rows", "flags"),
+    [
+        (
+            (real.YOLO_BOW, real.YOLO_POD),
+            ["error pod_inference 68 batch_size 8", "error pod_inference 69 batch_size 16"],
+        ),
+        # without the other machine, the variants only suggest
+        ((real.YOLO_POD,), ["warn pod_inference 68 batch_size 8"]),
+        # without variants, either machine may be wrong
+        (
+            ("bow_inference 25", "pod_inference 68"),
+            ["warn bow_inference 25 batch_size 4", "warn pod_inference 68 batch_size 8"],
+        ),
+        # siblings that agree
+        ((real.YOLO_BOW,), []),
+        (("bow_inference 19-24", "pod_inference 62-67"), []),
+        ((real.FASTSPEECH, real.BERT_LARGE, real.EFFICIENTNET_B0, real.RESNEXT), []),
+    ],
+)
+def test_batch_that_contradicts_its_siblings(rows: tuple[str, ...], flags: list[str]) -> None:
+    assert find_brief("R04", pick(*rows)) == flags
+
+
+def test_newer_machine_that_is_slower() -> None:
+    data = pick(*real.RESNET_256)
+    assert find_brief("R06", data) == [
+        "warn bow_inference 12 latency_ms",
+        "warn bow_inference 12 throughput",
+    ]
+    assert find_brief("R07", data) == ["info bow_inference 12 throughput"]
+    for rule in ("R06", "R07"):
+        assert find(rule, pick(real.YOLO_BOW, real.YOLO_POD)) == []
+
+
+def test_throughput_per_chip_that_grows_with_the_machine() -> None:
+    assert find_brief("R08", pick(real.DINO, real.VIT)) == ["warn bow_training 55 throughput"]
+    curves = pick(real.FASTSPEECH, real.BERT_LARGE, real.RESNEXT, real.EFFICIENTNET_B0)
+    assert find("R08", curves) == []
+
+
+@pytest.mark.parametrize(
+    "texts",
+    [{"batch_size": "128"}, {"batch_size": ""}, {"precision": "16.32"}, {"framework": "PopART"}],
+)
+def test_generations_are_compared_on_the_same_work_only(texts: dict[str, str]) -> None:
+    data = change(pick(*real.RESNET_256), "pod_inference 25", **texts)
+    assert find("R06", data) == find("R07", data) == []
+
+
+def test_unknown_batches_are_not_the_same_batch() -> None:
+    gcn = {
+        "model": "Cluster-GCN",
+        "variant": "",
+        "framework": "TensorFlow2",
+        "dataset": "PPI",
+        "precision": "16.16",
+    }
+    data = change(
+        pick(real.CLUSTER_GCN, "pod_training 1"),
+        "pod_training 1",
+        **gcn,
+        batch_size="",
+        throughput="784,439",
+    )
+    data = change(data, "pod_training 1", platform="IPU-M2000")
+    assert find("R06", data) == find("R07", data) == []
+
+
+@pytest.mark.parametrize(
+    "texts",
+    [
+        {"batch_size": "63"},
+        {"batch_size": ""},
+        {"precision": "16.32"},
+        {"framework": "PyTorch"},
+        {"dataset": "other"},
+    ],
+)
+def test_frameworks_are_compared_in_the_same_row_only(texts: dict[str, str]) -> None:
+    data = pick("pod_inference 39", "pod_inference 47")
+    assert find_places("R26", data) == ["pod_inference 39"]
+    assert find("R26", change(data, "pod_inference 47", **texts)) == []
+
+
+def test_networks_under_one_name_are_not_the_same_row() -> None:
+    data = pick("pod_inference 29", "pod_inference 34")
+    assert find("R26", data) == []

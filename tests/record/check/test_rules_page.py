@@ -1,0 +1,256 @@
+"""All rules together: over the whole dataset, single rows and no row at all;
+docs/reference/rules.md has the counts.
+"""
+
+from __future__ import annotations
+
+import csv
+from dataclasses import replace
+
+import duckdb
+import numpy as np
+import pandas as pd
+import pytest
+from ipu_results.errors import GateError
+from ipu_results.record.check.rules import RULES, find_flags
+from ipu_results.schema import table
+from ipu_results.schema.pandera_schemas import build_gate_schema
+
+from benchmarks.planted_errors import Tables, open_staged
+from tests.conftest import RAW, ROOT, Query
+from tests.record.check.rules_support import (
+    change_results,
+    list_doubtful,
+    load_dataset,
+    load_review,
+    pick,
+    run,
+)
+
+GPU_SWEEP = "sweep-20261127-185029-onnxruntime-cuda-0-fp16-f80f-points"  # of ResNeXt101 on an H100
+
+FLAGS = table("flags")
+
+
+@pytest.fixture(scope="module")
+def flags() -> pd.DataFrame:
+    return run(load_dataset())
+
+
+def test_flags_with_their_messages_are_those_of_the_committed_dataset(flags: pd.DataFrame) -> None:
+    """Fail for a changed message, too.
+
+    That a build gives the committed dataset is the proof of test_ingest.
+    """
+    stored = pd.read_parquet(ROOT / "warehouse" / "flags.parquet").sort_values(
+        list(FLAGS.key), ignore_index=True
+    )
+    pd.testing.assert_frame_equal(flags, stored[list(FLAGS.names)], check_dtype=False)
+
+
+@pytest.mark.parametrize(
+    ("column", "model", "text"),
+    [
+        ("batch_size", "Swin-Large (224)", "8,196"),
+        ("variant", "Yolo v4", "image 416, bps 10, max det 100"),
+        ("batch_size", "EfficientNet-B0", "196"),
+        ("batch_size", "ResNet-50 v1.5", "360"),
+    ],
+)
+def test_unusual_but_correct_cells_are_not_flagged(
+    query: Query, column: str, model: str, text: str
+) -> None:
+    cells = (
+        "FROM cells c JOIN results r USING (result_id)"
+        f" WHERE (column_name, raw_text) = ('{column}', '{text}')"
+    )
+    assert query(f"SELECT count(*) > 0 {cells} AND model = '{model}'") == [(True,)]
+    flagged = (
+        "SELECT severity FROM flags"
+        f" WHERE column_name = '{column}' AND result_id IN (SELECT r.result_id {cells}"
+    )
+    assert {severity for (severity,) in query(f"{flagged} AND model = '{model}')")} <= {"info"}
+
+
+def shuffle(data: Tables, seed: int) -> Tables:
+    order = np.random.default_rng(seed)
+    return {name: frame.sample(frac=1, random_state=order) for name, frame in data.items()}
+
+
+AUDITED = {
+    "a suggestion or warning of R13 on a match that is not exact": (
+        "SELECT count(*) FROM flags JOIN detail.configurations USING (result_id) WHERE rule = 'R13' "
+        "AND match_confidence <> 'exact' AND (severity <> 'info' OR suggested IS NOT NULL)"
+    ),
+    "R02 on a row with R01": (
+        "SELECT count(*) FROM flags f JOIN flags o USING (result_id)"
+        " WHERE f.rule = 'R02' AND o.rule = 'R01'"
+    ),
+    "R05 on the latency of an item": (
+        "SELECT count(*) FROM flags JOIN results USING (result_id)"
+        " WHERE rule = 'R05' AND latency_basis = 'per-item'"
+    ),
+    "R16 twice for one name": (
+        "SELECT count(*) FROM (SELECT message FROM flags WHERE rule = 'R16' GROUP BY ALL"
+        " HAVING count(*) > 1)"
+    ),
+    "one batch timed with more in flight, without a flag": (
+        "SELECT count(*) FROM results r"
+        " WHERE latency_basis = 'per-batch' AND throughput / throughput_implied >= 1.4"
+        " AND NOT EXISTS (FROM flags f WHERE f.result_id = r.result_id AND rule = 'R25')"
+    ),
+    "a packed batch without a flag": (
+        "SELECT count(*) FROM results r WHERE variant ILIKE '%packed%' AND batch_size IS NOT NULL "
+        "AND NOT EXISTS (FROM flags f WHERE f.result_id = r.result_id AND rule = 'R27')"
+    ),
+    "EfficientNet-B0 that heads the analysis of latency far ahead of TensorFlow, without a flag": (
+        "SELECT count(*) FROM detail.latency_bounded r"
+        " JOIN results t USING (table_name, model, platform, batch_size)"
+        " WHERE r.model = 'EfficientNet-B0' AND r.platform = 'IPU-M2000'"
+        " AND t.framework = 'TensorFlow1' AND r.throughput > 1.4 * t.throughput"
+        " AND NOT EXISTS (FROM flags f WHERE f.result_id = r.result_id AND rule = 'R26')"
+    ),
+}
+
+
+@pytest.mark.parametrize("sql", AUDITED.values(), ids=AUDITED)
+def test_what_the_audit_disputed_has_no_rows(query: Query, sql: str) -> None:
+    assert query(sql) == [(0,)]
+
+
+@pytest.mark.parametrize("half", [0, 1])
+def test_rules_of_a_document_give_the_same_flags_for_a_batch_of_documents(
+    flags: pd.DataFrame, half: int
+) -> None:
+    tables = load_dataset()
+    documents = sorted(tables["results"]["document_id"].unique())[half::2]
+    kept = {}
+    for name in ("results", "microbenchmarks"):
+        kept[name] = tables[name][tables[name]["document_id"].isin(documents)]
+    ids = {*kept["results"]["result_id"], *kept["microbenchmarks"]["microbenchmark_id"]}
+    kept["cells"] = tables["cells"][tables["cells"]["result_id"].isin(ids)]
+    rules = [rule.id for rule in RULES if rule.scope == "document"]
+    expected = flags[flags["rule"].isin(rules) & flags["result_id"].isin(ids)]
+    batch = run(tables | kept, *rules)
+    pd.testing.assert_frame_equal(batch, expected.reset_index(drop=True))
+
+
+@pytest.mark.parametrize(
+    "seed", [0, *(pytest.param(seed, marks=pytest.mark.slow) for seed in (1, 2))]
+)
+def test_order_of_rows_does_not_matter(flags: pd.DataFrame, seed: int) -> None:
+    pd.testing.assert_frame_equal(run(shuffle(load_dataset(), seed)), flags)
+
+
+def test_flags_are_valid_sorted_and_one_per_cell(flags: pd.DataFrame) -> None:
+    build_gate_schema(FLAGS).validate(flags)
+    keys = list(flags[list(FLAGS.key)].itertuples(index=False, name=None))
+    assert keys == sorted(set(keys))
+
+
+def test_no_rows_give_an_empty_table_of_flags() -> None:
+    nothing = {name: frame[:0] for name, frame in load_dataset().items()}
+    flags = run(nothing)
+    build_gate_schema(FLAGS).validate(flags)
+    assert flags.empty
+
+
+@pytest.mark.parametrize(
+    "row", ["bow_inference 1", "bow_inference 37", "bow_training 35", "pod_inference 68"]
+)
+def test_single_row_is_compared_with_nothing(row: str) -> None:
+    alone = pick(row)
+    alone["microbenchmarks"] = alone["microbenchmarks"][:0]
+    assert set(run(alone)["rule"]) <= {"R01", "R09", "R10", "R11", "R35"}
+
+
+def test_only_published_rows_are_checked() -> None:
+    data = change_results(load_dataset(), origin="emulated")
+    # of the microbenchmarks alone
+    assert set(run(data)["rule"]) >= {"R34"}
+    data["microbenchmarks"] = data["microbenchmarks"][:0]
+    assert set(run(data)["rule"]) == {"R47"}  # what the sweeps say of their points
+
+
+def test_rules_have_distinct_ids_in_order_and_a_description() -> None:
+    gone = {17}  # a number is not used again
+    numbers = [number for number in range(1, 54) if number not in gone]
+    assert [rule.id for rule in RULES] == [f"R{number:02}" for number in numbers]
+    assert all(rule.description.startswith("Flag ") for rule in RULES)
+    assert {rule.scope for rule in RULES} == {"document", "record"}
+
+
+def test_statement_gives_the_flags_of_its_rule_to_a_reader_who_pastes_it(
+    database: duckdb.DuckDBPyConnection,
+) -> None:
+    stored = "SELECT result_id, column_name, severity, message FROM flags WHERE rule = $1"
+    statements = "SELECT rule, statement FROM detail.rules"
+    for rule, statement in database.execute(statements).fetchall():
+        flags = database.sql(statement).select("result_id, column_name, severity, message")
+        expected = database.sql(stored, params=[rule]).fetchall()
+        assert sorted(flags.fetchall()) == sorted(expected), rule
+
+
+@pytest.mark.parametrize(
+    ("statement", "message"),
+    [
+        ("SELECT nothing FROM rules.published", "nothing"),
+        ("SELECT 'r1' AS result_id, 'throughput' AS column_name, 'warn' AS severity", "message"),
+    ],
+)
+def test_rule_that_fails_or_returns_no_flag_is_named(statement: str, message: str) -> None:
+    rule = replace(RULES[0], statement=statement)
+    place = r"schema/rules/R01-latency-below-period\.sql"
+    with (
+        open_staged(pick("bow_inference 1")) as connection,
+        pytest.raises(GateError, match=f"{place}: .*{message}"),
+    ):
+        find_flags(connection, [rule])
+
+
+def test_sweeps_say_which_points_are_suspect(query: Query) -> None:
+    """R47 repeats the reason of the sweep for each of them, and flags nothing else."""
+    printed = {}
+    for path in (RAW / "runs").glob("*/points.csv"):
+        for point in csv.DictReader(path.read_text(encoding="utf-8").splitlines()):
+            if point["suspect"]:
+                printed[path.parent.name, int(point["batch_size"])] = point["suspect"]
+    columns = "run_id, batch_size, message, severity, f.column_name"
+    flags = query(
+        f"SELECT {columns} FROM flags f JOIN results USING (result_id) WHERE rule = 'R47'"
+    )
+    assert {row[:2]: row[2] for row in flags} == printed
+    assert {row[3:] for row in flags} == {("warn", "throughput")}
+
+
+def test_throughput_that_the_host_bounds_is_flagged() -> None:
+    """The H100 of our sweep runs ResNeXt101 no faster at batch 12 than at 4, at 28 % of its power."""
+    data = load_dataset()
+    gpu = data["results"]["document_id"].eq(GPU_SWEEP)
+    ids = set(data["results"].loc[gpu, "result_id"])
+    flags = run(data, "R48")
+    assert set(flags["result_id"]) == ids
+    assert set(flags["severity"]) == {"warn"}
+    data["results"].loc[gpu, "power_w"] *= 2  # 311 to 393 W of 700: the chip has work
+    assert run(data, "R48").empty
+
+
+def test_every_hit_of_every_rule_was_read_by_hand(query: Query) -> None:
+    """Fail when the dataset has another number of hits: read them, then bring
+    schema/rule_review.toml up to date.
+    """
+    review = load_review()
+    assert list(review) == [rule.id for rule in RULES]
+    counts = dict(query("SELECT rule, count(*) FROM flags GROUP BY 1"))
+    assert {name: entry["hits"] for name, entry in review.items()} == {
+        name: counts.get(name, 0) for name in review
+    }
+    hits = query(
+        "SELECT rule, table_name, row_number, column_name FROM flags JOIN results USING (result_id)"
+    )
+    for name, rule in review.items():
+        places = [place for rule_id, *place in hits if rule_id == name]
+        doubtful = [
+            tuple(hit) for entry in rule.get("doubtful", []) for hit in list_doubtful(entry, places)
+        ]
+        assert len(set(doubtful)) == len(doubtful), name

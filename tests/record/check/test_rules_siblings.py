@@ -1,0 +1,101 @@
+"""Rules that compare a row with its siblings: each sees one planted error in rows that it does not
+flag as printed.
+"""
+
+from __future__ import annotations
+
+import pytest
+
+from benchmarks.planted_errors import Tables
+from tests.record.check.rules_support import change, change_results, find, load_dataset, pick, run
+
+CURVES = "independent_results 701-1600"  # YOLOv4 of Heidelberg, by batch and image
+BERT = ("bow_training 1-20", "pod_training 1-20", "bow_training_history 1-20")
+BATCH_OF_THE_SECOND = {"batch_size": 4, "micro_batch_size": 2}
+PLANTED = {
+    "a figure of the neighbour": (
+        "R39",
+        ("qwant_c2 1-6",),
+        "qwant_c2 3",
+        {"throughput": "2063.03"},
+    ),
+    "a digit among curves": (
+        "R40",
+        (CURVES,),
+        "independent_results 736",
+        {"throughput": "272.958"},
+    ),
+    "a digit of one curve": (
+        "R40",
+        ("independent_results 388-606",),
+        "independent_results 458",
+        {"throughput": "9999"},
+    ),
+    "a latency of more clients": ("R41", ("qwant_c2 1-6",), "qwant_c2 3", {"latency_ms": "3.5"}),
+    "efficiency per kilowatt": ("R42", ("qwant_c2 1-6",), "qwant_c2 3", {"efficiency": "9000"}),
+    "a digit lost": ("R44", BERT, "pod_training 15", {"throughput": "311"}),
+    "a digit of a later page": ("R45", BERT, "bow_training 3", {"throughput": "7,600"}),
+    "a machine of the neighbour": (
+        "R12",
+        ("mlperf_v2_training 1-11",),
+        "mlperf_v2_training 2",
+        {"platform": "Bow Pod16"},
+    ),
+}
+
+
+@pytest.mark.parametrize(("rule", "rows", "place", "texts"), PLANTED.values(), ids=PLANTED)
+def test_planted_error_is_flagged(
+    rule: str, rows: tuple[str, ...], place: str, texts: dict[str, str]
+) -> None:
+    printed = pick(*rows)
+    changed = change(printed, place, **texts)
+    before, after = ({flag[1:3] for flag in find(rule, data)} for data in (printed, changed))
+    assert place in {where for where, _ in after - before}
+
+
+def test_batch_of_the_neighbour_is_a_setup_with_two_figures() -> None:
+    printed = pick("qwant_c2 1-6")
+    results = printed["results"]
+    is_third = results["row_number"] == 3
+    twice = {
+        name: results[name].mask(is_third, value) for name, value in BATCH_OF_THE_SECOND.items()
+    }
+    flagged = {flag[1:3] for flag in find("R38", change_results(printed, **twice))}
+    assert flagged == {
+        (f"qwant_c2 {row}", column) for row in (2, 3) for column in ("throughput", "latency_ms")
+    }
+    assert find("R38", printed) == []
+
+
+def test_row_unlike_its_conditions_is_flagged() -> None:
+    printed = pick(CURVES)
+    results = printed["results"]
+    single = results["precision_printed"].mask(results["row_number"] == 736, "single")
+    message = (
+        "single, where the 17 other rows with the same conditions have half; read the cell again"
+    )
+    flag = ("warn", "independent_results 736", "precision_printed", message, None)
+    assert find("R43", change_results(printed, precision_printed=single)) == [flag]
+    assert find("R43", printed) == []
+
+
+def find_messages(data: Tables) -> list[str]:
+    return sorted(run(data, "R46")["message"])
+
+
+def test_digits_give_away_the_clock_of_a_column() -> None:
+    """One figure that is off a whole number of cycles is enough for silence about its column."""
+    data = load_dataset()
+    hits = find_messages(data)
+    assert [message.partition(" with")[0] for message in hits] == [
+        "all 127 figures of arithmetic throughput of Bow (independent-tessellate-peak-flops)",
+        "all 16 figures of time of Bow (independent-ipuma-xdrop)",
+        "all 16 figures of time of Graphcore IPU (independent-ipuma-xdrop)",
+    ]
+    assert all("at 1.85 GHz, 0 at 1.33 GHz" in message for message in hits)
+    rows = data["microbenchmarks"]
+    [last] = rows.index[(rows["chip"] == "Bow") & (rows["value"].round(6) == 353.088271)]
+    values = rows["canonical_value"].mask(rows.index == last, rows["canonical_value"] * (1 + 1e-9))
+    changed = {"microbenchmarks": rows.assign(canonical_value=values)}
+    assert find_messages(data | changed) == [hits[0], hits[2]]

@@ -1,0 +1,345 @@
+"""The Python interface: `import ipu_results`."""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+import sys
+from datetime import date
+from pathlib import Path
+from typing import Any
+
+import duckdb
+import ipu_results
+import pandas as pd
+import pandera.pandas as pandera
+import pytest
+import yaml
+from ipu_results import IpuResultsError, claims, connect, load, pandera_schema, provenance
+from ipu_results.errors import MissingExtraError, QueryError, WarehouseError
+from ipu_results.kit.extras import explain_missing
+from ipu_results.schema import TABLES, VIEWS, Table, table
+from ipu_results.schema.frames import frame_dtypes
+from pandera.errors import SchemaErrors
+
+from tests.conftest import ROOT, Query
+from tests.release.release_support import locate_table
+
+RESULTS = table("results").names
+NAMES = [
+    *("Emulator", "IpuResultsError", "cite", "claims", "compare", "connect"),
+    *("load", "pandera_schema", "provenance", "score_mlperf"),
+]
+
+
+def test_public_names_are_these() -> None:
+    assert ipu_results.__all__ == NAMES
+    assert dir(ipu_results) == sorted([*NAMES, "__version__"])
+    assert all(getattr(ipu_results, name).__doc__ for name in NAMES)
+    assert ipu_results.__version__.count(".") == 2
+    with pytest.raises(AttributeError, match="module 'ipu_results' has no attribute 'laod'"):
+        ipu_results.laod  # noqa: B018
+
+
+def test_import_is_lazy() -> None:
+    heavy = "('pandas', 'duckdb', 'pyarrow', 'numpy')"
+    code = (
+        f"import sys, ipu_results; print([name for name in {heavy} if name in sys.modules],"
+        " dir(ipu_results)[-1])"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, cwd=ROOT, check=True
+    )
+    assert done.stdout == "[] score_mlperf\n"
+
+
+# load
+
+
+def test_load_gives_a_table_with_its_dtypes_and_attributes(query: Query) -> None:
+    frame = load()
+    assert [(len(frame),)] == query("SELECT count(*) FROM results")
+    assert dict(frame.dtypes) == frame_dtypes(table("results")) | {"published_on": "datetime64[us]"}
+    assert frame.attrs["table"] == "results"
+    assert frame.attrs["dataset_version"] == ipu_results.__version__
+    assert len(frame.attrs["build_id"]) == 64
+
+
+def test_load_accepts_every_table_and_view(warehouse: Path, query: Query) -> None:
+    for relation in (*TABLES, *VIEWS):
+        frame = load(relation.name, warehouse=warehouse)
+        source = getattr(relation, "source", relation.sql_name)
+        assert list(frame) == [column.name for column in relation.columns]
+        assert [(len(frame),)] == query(f"SELECT count(*) FROM {source}"), relation.name
+
+
+@pytest.mark.parametrize(
+    ("name", "filters", "where"),
+    [
+        ("results", {"platform": "IPU-M2000"}, "platform = 'IPU-M2000'"),
+        (
+            "results",
+            {"platform": "IPU-M2000", "batch_size": [4, 8]},
+            "platform = 'IPU-M2000' AND batch_size IN (4, 8)",
+        ),
+        ("results", {"batch_size": None}, "batch_size IS NULL"),
+        ("results", {"batch_size": (4, None)}, "batch_size = 4 OR batch_size IS NULL"),
+        ("results", {"throughput": 4354.0}, "throughput = 4354"),
+        ("results", {"model": []}, "false"),
+        (
+            "inference",
+            {"model": {"ResNeXt101-32x4d", "FastSpeech2"}},
+            "model IN ('ResNeXt101-32x4d', 'FastSpeech2')",
+        ),
+        ("flags", {"rule": "R01", "severity": "error"}, "rule = 'R01' AND severity = 'error'"),
+    ],
+)
+def test_load_filters_rows(name: str, filters: dict[str, Any], where: str, query: Query) -> None:
+    frame = load(name, **filters)
+    assert [(len(frame),)] == query(f"SELECT count(*) FROM {name} WHERE {where}")
+    assert list(frame.index) == list(range(len(frame)))
+
+
+def test_load_selects_columns() -> None:
+    frame = load(columns=["throughput", "model"], platform="C2")
+    assert list(frame) == ["throughput", "model"]
+    assert set(frame["model"]) == {"ResNeXt101-32x4d"}
+
+
+@pytest.mark.parametrize(
+    ("args", "kwargs", "error", "message"),
+    [
+        (["reslts"], {}, QueryError, "there is no table or view 'reslts'; the nearest: results"),
+        (
+            ["results"],
+            {"columns": ["modle"]},
+            QueryError,
+            "results has no column 'modle'; the nearest: model",
+        ),
+        (
+            ["inference"],
+            {"zzz": 1},
+            QueryError,
+            "inference has no column 'zzz'; choose from: result_id, ",
+        ),
+        (
+            ["results"],
+            {"platform": "M2000"},
+            QueryError,
+            "no row has platform 'M2000'; the nearest: IPU-M2000",
+        ),
+        (["results"], {"batch_size": "4"}, QueryError, "batch_size holds Int64; '4' is a str"),
+        (["results"], {"model": 50}, QueryError, "model holds str; 50 is a int"),
+        (
+            ["results"],
+            {"warehouse": "no-such-folder"},
+            WarehouseError,
+            "no-such-folder: contains no dataset",
+        ),
+    ],
+)
+def test_wrong_arguments_are_named(
+    args: list[str], kwargs: dict[str, Any], error: type[IpuResultsError], message: str
+) -> None:
+    with pytest.raises(error, match=message):
+        load(*args, **kwargs)
+
+
+@pytest.mark.parametrize(
+    ("args", "kwargs", "message"),
+    [
+        (["results"], {"network": "x"}, "`network` is `model` in results since 2.0"),
+        (["results"], {"columns": ["chips"]}, "`chips` is `chip_count` in results since 2.0"),
+        (
+            ["mlperf_entries"],
+            {"accelerator": "x"},
+            "`accelerator` is `chip_printed` in mlperf_entries",
+        ),
+        (["results"], {"power_w": 1.0}, "`power_w` is `figures.value` where metric = 'power_w'"),
+        (["results"], {"minutes": 1.0}, "`minutes` is `time_to_train_s / 60`"),
+        (["cells"], {"marks": "x"}, "`marks` is gone: it was always null"),
+        (["record"], {}, "`record` is `results where relationship"),
+        (
+            ["detail.generations_naive"],
+            {},
+            "`generations_naive` is gone: it paired rows that are not alike",
+        ),
+    ],
+)
+def test_a_name_of_1x_is_answered_with_its_new_one(
+    args: list[str], kwargs: dict[str, Any], message: str
+) -> None:
+    with pytest.raises(QueryError) as caught:
+        load(*args, **kwargs)
+    assert message in str(caught.value)
+
+
+def test_load_gives_the_figures_of_few_results(query: Query) -> None:
+    frame = load("figures", metric="power_w")
+    assert [(len(frame),)] == query("SELECT count(*) FROM figures WHERE metric = 'power_w'")
+    assert set(frame["unit"]) == {"W"}
+
+
+def test_dates_can_be_compared_grouped_and_joined(query: Query) -> None:
+    frame = load("results", columns=["published_on", "throughput", "result_id"], usable=True)
+    days = frame["published_on"]
+    assert str(days.dtype) == "datetime64[us]"
+    [(later,)] = query(
+        "SELECT count(*) FROM results WHERE usable AND published_on > DATE '2022-01-01'"
+    )
+    assert (days > "2022-01-01").sum() == (days > pd.Timestamp("2022-01-01")).sum() == later
+    dated = frame.dropna(subset=["published_on"]).sort_values("published_on")
+    per_year = dated.resample("YE", on="published_on")["result_id"].count()
+    assert per_year.sum() == len(dated)
+    runs = pd.DataFrame({"published_on": pd.to_datetime(["2022-06-01"]).astype(days.dtype)})
+    joined = pd.merge_asof(runs, dated, on="published_on")
+    assert joined["result_id"].notna().all()
+
+
+def test_a_filter_of_dates_takes_a_day_in_any_form(query: Query) -> None:
+    [(count,)] = query("SELECT count(*) FROM results WHERE published_on = DATE '2023-07-04'")
+    for day in ("2023-07-04", date(2023, 7, 4), pd.Timestamp("2023-07-04")):
+        assert len(load(published_on=day)) == count > 0
+    with pytest.raises(QueryError, match="published_on holds dates; 'soon' is none"):
+        load(published_on="soon")
+
+
+# connect, provenance, claims
+
+
+def test_connection_is_read_only_and_has_the_views() -> None:
+    with connect() as connection:
+        assert connection.sql("SELECT count(*) FROM inference WHERE latency_ms < 5").fetchall() != [
+            (0,)
+        ]
+        with pytest.raises(duckdb.Error):
+            connection.sql("FROM '/etc/passwd'")
+
+
+def test_connection_has_cursors_and_refuses_to_write(warehouse: Path, tmp_path: Path) -> None:
+    shutil.copytree(
+        warehouse, parquet_only := tmp_path / "warehouse", ignore=shutil.ignore_patterns("*.duckdb")
+    )
+    for folder in (warehouse, parquet_only):
+        with connect(folder) as connection, connection.cursor() as cursor:
+            assert cursor.sql("FROM inference LIMIT 1").fetchall() != []
+        with (
+            connect(folder) as connection,
+            pytest.raises(duckdb.Error, match=r"read-only|only update base table"),
+        ):
+            connection.execute("UPDATE results SET throughput = 1")
+
+
+def test_provenance_wants_a_known_result_id() -> None:
+    for wrong in (12, "0000"):
+        with pytest.raises(QueryError, match=str(wrong)):
+            provenance(wrong)  # type: ignore[arg-type]
+
+
+def test_provenance_lists_the_printed_figures() -> None:
+    [result_id] = load(throughput=1_489_341.0)["result_id"]
+    frame = provenance(result_id)
+    assert sorted(frame["column_name"]) == ["batch_size", "throughput"]
+    [figure] = frame[frame["column_name"] == "throughput"].to_dict("records")
+    assert (figure["raw_text"], figure["unit"], figure["factor"]) == ("1,489,341", "items/sec", 1.0)
+    assert figure["locator"] == "table 2, row 35, column 9 (Throughput (items/sec))"
+
+
+def test_provenance_takes_a_microbenchmark() -> None:
+    frame = provenance("r35d033e522472c8d")
+    assert list(frame[frame["column_name"] == "value"]["raw_text"]) == ["0.191"]
+
+
+@pytest.mark.parametrize("result_id", ["r0000000000000000", "'; DROP TABLE results; --"])
+def test_provenance_of_an_unknown_result_is_refused(result_id: str) -> None:
+    with pytest.raises(QueryError, match="unknown result"):
+        provenance(result_id)
+
+
+# pandera_schema
+
+
+def test_pandera_schema_accepts_every_table_and_view_as_loaded_and_as_stored(
+    warehouse: Path,
+) -> None:
+    for relation in (*TABLES, *VIEWS):
+        schema = pandera_schema(relation.name)
+        loaded = schema.validate(load(relation.name, warehouse=warehouse))
+        assert list(schema.columns) == list(loaded)
+        if isinstance(relation, Table):
+            stored = pd.read_parquet(locate_table(warehouse, relation.name))
+            pd.testing.assert_frame_equal(schema.validate(stored), loaded)
+
+
+def test_pandera_schema_as_yaml_holds_every_column_and_check() -> None:
+    schema = pandera_schema("results")
+    text = schema.to_yaml()
+    assert text is not None
+    written = yaml.safe_load(text)
+    assert list(written["columns"]) == list(table("results").names)
+    assert [check["options"]["error"] for check in written["checks"]] == [
+        "precision_bits",
+        "origin_place",
+        "micro_batch",
+    ]
+    read = pandera.DataFrameSchema.from_yaml(text)
+    assert list(read.columns.values()) == list(schema.columns.values())
+    frame = load("results").head(3).assign(task="Training", activation_bits=7)
+    for each in (schema, read):
+        with pytest.raises(SchemaErrors) as caught:
+            each.validate(frame, lazy=True)
+        assert {*caught.value.failure_cases["check"]} == {
+            "isin(['training', 'inference'])",
+            "precision_bits",
+        }
+
+
+def test_pandera_schema_completes_and_converts_a_frame_of_plain_python() -> None:
+    row = {"mlperf_id": "2.0-1", "round": "2.0", "system_path": "a/b", "confidence": "printed"}
+    frame = pd.DataFrame([{**row, "source": "mine", "document_id": "mine"}], dtype=object)
+    assert pandera_schema("mlperf_ids").validate(frame).dtypes.eq("str").all()
+    flags = load("flags").drop(columns="suggested")
+    assert list(pandera_schema("flags").validate(flags)) == list(table("flags").names)
+
+
+@pytest.mark.parametrize(
+    ("change", "check"),
+    [
+        ({"batch_size": 1.5}, "coerce_dtype('Int64')"),
+        ({"batch_size": 0}, "in_range(1, 9007199254740992)"),
+        ({"usable": "no"}, "coerce_dtype('boolean')"),
+        ({"usable": None}, "not_nullable"),
+        ({"result_id": "r0123456789abcdef\n"}, r"str_matches('(?:r[0-9a-f]{16})\Z')"),
+        ({"result_id": "r0123456789abcdef"}, "field_uniqueness"),
+        ({"thruput": 1.0}, "column_in_schema"),
+    ],
+)
+def test_pandera_schema_refuses(change: dict[str, Any], check: str) -> None:
+    frame = (
+        load().head(2).astype({name: object for name in change if name in RESULTS}).assign(**change)
+    )
+    with pytest.raises(SchemaErrors) as caught:
+        pandera_schema().validate(frame, lazy=True)
+    assert check in {*caught.value.failure_cases["check"]}
+
+
+def test_pandera_schema_of_an_unknown_table_is_refused() -> None:
+    with pytest.raises(
+        QueryError, match="there is no table or view 'result'; the nearest: results"
+    ):
+        pandera_schema("result")
+
+
+def test_claims_can_be_filtered(query: Query) -> None:
+    frame = claims(verdict=["contradicted", "not-supported"])
+    assert set(frame["verdict"]) == {"contradicted", "not-supported"}
+    assert [(len(claims()),)] == query("SELECT count(*) FROM claims")
+
+
+def test_missing_package_is_named_with_its_extra() -> None:
+    assert issubclass(MissingExtraError, IpuResultsError)
+    message = str(explain_missing(ModuleNotFoundError(name="altair.vegalite")))
+    assert message == "altair is not installed; install it with: pip install 'ipu-results[plots]'"
+    assert "ipu-results[ingest]" in str(
+        explain_missing(ModuleNotFoundError(name="msgspec"), "ingest")
+    )

@@ -1,0 +1,360 @@
+"""Finished local runs in the warehouse: their rows, and what they leave unchanged."""
+
+from __future__ import annotations
+
+import json
+import re
+import shutil
+from datetime import date, datetime
+from pathlib import Path
+from typing import Any
+
+import pytest
+from ipu_results.build import IngestConfig, IngestSummary, ingest
+from ipu_results.kit.physics import round_derived
+from ipu_results.record.normalise.fields import PRINTED_COLUMNS
+from ipu_results.schema import table
+
+from tests.conftest import (
+    PAGE,
+    PAPER,
+    Query,
+    copy_documents,
+    query_rows,
+    run_ingest,
+    select_figure,
+)
+from tests.runner.runs_support import (
+    EMULATED,
+    EMULATED_ID,
+    POINT_COLUMNS,
+    POINTS,
+    RUN_ID,
+    point,
+    put_emulated,
+    put_run,
+    record,
+)
+
+OTHER_ID = "20261121-140000-emulator-c2-00b2"
+RECORD_ID, POINTS_ID = f"sweep-{RUN_ID}", f"sweep-{RUN_ID}-points"
+MINE = f"run_id = '{RUN_ID}'"
+RESULTS = table("results")
+
+
+def build(raw: Path) -> IngestSummary:
+    return ingest(IngestConfig(raw, raw.parent / "warehouse"))
+
+
+def select(raw: Path, sql: str) -> list[tuple[Any, ...]]:
+    return query_rows(raw.parent / "warehouse", sql)
+
+
+@pytest.fixture
+def runs(tmp_path: Path) -> Path:
+    """Write local runs alone: one measured, two emulated alike."""
+    raw = tmp_path / "raw"
+    put_run(raw)
+    put_emulated(raw)
+    put_emulated(raw, OTHER_ID)
+    return raw
+
+
+@pytest.fixture(scope="module")
+def local(tmp_path_factory: pytest.TempPathFactory) -> Query:
+    """Query a warehouse of the page, the paper and two runs."""
+    raw = copy_documents(tmp_path_factory.mktemp("runs") / "raw", PAGE, PAPER)
+    put_run(raw)
+    put_emulated(raw)
+    build(raw)
+    return lambda sql: select(raw, sql)
+
+
+# rows
+
+
+def name_column(header: str) -> str:
+    return PRINTED_COLUMNS.get(header, header)
+
+
+def select_column(header: str) -> str:
+    """Return the SQL of what a header of points.csv fills, of a result `r` and its point `p`."""
+    if header == "suspect":
+        return "(SELECT message FROM flags f WHERE f.result_id = r.result_id AND rule = 'R47')"
+    if header in table("run_points").names and header not in RESULTS.names:
+        return f"p.{header}"
+    return select_figure(name_column(header))
+
+
+def test_run_column_by_column(local: Query) -> None:
+    written = record()
+    [row] = local(f"SELECT * FROM runs WHERE {MINE}")
+    stored = dict(zip(table("runs").names, row, strict=True))
+    texts = {
+        name: json.loads(stored.pop(name)) for name in ("environment", "setup", "plan", "model")
+    }
+    assert texts == {name: written[name] for name in texts}
+    assert stored.pop("versions") == '{"numpy": "2.4.0", "onnxruntime": "1.31.0"}'
+    assert stored.pop("images") == json.dumps(written["images"], sort_keys=True)
+    assert stored.pop("notes") == json.dumps(written["notes"])
+    assert stored == {
+        "run_id": RUN_ID,
+        "backend": "onnxruntime",
+        "device": "cpu",
+        "started_at": datetime(2026, 11, 21, 13, 45, 1),
+        "finished_at": datetime(2026, 11, 21, 13, 46, 31),
+        "command_line": "ipu-results sweep --backend onnxruntime",
+        "origin": "measured",
+        "document_id": RECORD_ID,
+    }
+
+
+def test_point_has_the_columns_that_its_document_implies(local: Query) -> None:
+    """The other columns are those of points.csv."""
+    [row] = local(f"SELECT * FROM results WHERE {MINE} AND row_number = 2")
+    derived = {column.name for column in RESULTS.columns if column.is_derived}
+    own = {*derived, *map(name_column, POINT_COLUMNS)}
+    stored = {
+        name: value for name, value in zip(RESULTS.names, row, strict=True) if value is not None
+    }
+    assert re.fullmatch("r[0-9a-f]{16}", stored.pop("result_id"))
+    assert {name: value for name, value in stored.items() if name not in own} == {
+        "publisher": "local",
+        "document_id": POINTS_ID,
+        "table_name": "sweep_points",
+        "row_number": 2,
+        "published_on": date(2026, 11, 21),
+        "run_id": RUN_ID,
+        "task": "inference",
+        "relationship": "own",
+        "interest": "own",
+    }
+
+
+@pytest.mark.parametrize(("run_id", "points"), [(RUN_ID, POINTS), (EMULATED_ID, EMULATED)])
+def test_every_cell_of_points_csv_is_in_results_or_run_points(
+    local: Query, run_id: str, points: tuple[dict[str, Any], ...]
+) -> None:
+    canonical = {"onnxruntime": "ONNX Runtime", "resnext101-32x4d": "ResNeXt101-32x4d"}
+    implied = {"chip": "GC2", "chip_count": 2}
+    for header in POINT_COLUMNS:
+        if header == "latency_kind":
+            continue
+        stored = local(
+            f"SELECT {select_column(header)} FROM results r JOIN detail.run_points p"
+            f" USING (result_id) WHERE r.run_id = '{run_id}' ORDER BY r.batch_size"
+        )
+        written = [
+            line.get(header, implied.get(header) if line["platform"] == "C2" else None)
+            for line in points
+        ]
+        if header in ("framework", "model"):
+            written = [canonical.get(value, value) for value in written]
+        rounded = [round_derived(value) if type(value) is float else value for value in written]
+        assert [value for (value,) in stored] == rounded, header
+
+
+def test_every_cell_is_cited_with_its_figure_and_place(local: Query) -> None:
+    columns = "column_name, raw_text, value, unit, factor, locator"
+    cells = local(
+        f"SELECT {columns} FROM cells JOIN results USING (result_id) WHERE {MINE}"
+        " ORDER BY cell_number, 6"
+    )
+    assert len(cells) == 3 * len(POINT_COLUMNS)
+    assert cells[3 * POINT_COLUMNS.index("throughput")] == (
+        *("throughput", "17.6", 17.6, "items/s", 1.0, "line 2, column 4 (throughput)"),
+    )
+    by_name = {(name, locator.partition(",")[0]): cell for name, *cell, locator in cells}
+    assert by_name["foreign_cpu", "line 2"] == ["1e-05", 1e-05, None, None]
+    assert by_name["load_s", "line 3"] == ["0.75", 0.75, "s", None]
+    assert by_name["latency_p99_ms", "line 4"] == ["", None, None, None]
+    for name in [column.name for column in RESULTS.columns if column.kind == "double"]:
+        join = "results r JOIN cells c USING (result_id)"
+        wrong = (
+            f"column_name = '{name}' AND r.{name} IS DISTINCT FROM c.value * c.factor AND"
+            " r.publisher = 'local'"
+        )
+        assert local(f"SELECT count(*) FROM {join} WHERE {wrong}") == [(0,)], name
+
+
+def test_point_joins_its_run_and_its_result(local: Query) -> None:
+    apart = (
+        "p.run_id <> r.run_id OR p.batch_size <> r.batch_size OR p.backend <> u.backend OR p.device"
+        " <> u.device"
+    )
+    joined = "FROM detail.run_points p JOIN results r USING (result_id) JOIN runs u ON u.run_id = p.run_id"
+    assert local(f"SELECT count(*), count(*) FILTER ({apart}) {joined}") == [(5, 0)]
+    assert local(
+        "SELECT run_id, count(*), min(batch_size) FROM detail.local_runs GROUP BY 1 ORDER BY 1"
+    ) == [(RUN_ID, 3, 1), (EMULATED_ID, 2, 2)]
+    columns = (
+        "backend, device, started_at, provider, precision, model_precision, threads, pipeline,"
+        " usable"
+    )
+    assert local(f"SELECT {columns} FROM detail.local_runs WHERE {MINE} AND batch_size = 4") == [
+        (
+            *(
+                "onnxruntime",
+                "cpu",
+                datetime(2026, 11, 21, 13, 45, 1),
+                "CPUExecutionProvider",
+                "FP32",
+                "fp32",
+                2,
+            ),
+            *("serial", False),
+        )
+    ]
+
+
+# what runs leave unchanged
+
+
+@pytest.mark.slow
+def test_published_rows_and_their_flags_are_unchanged(local: Query, tmp_path: Path) -> None:
+    raw = copy_documents(tmp_path / "raw", PAGE, PAPER)
+    build(raw)
+    runs = "(SELECT result_id FROM results WHERE publisher = 'local')"
+    for name in ("results", "flags", "latest"):
+        without = f"SELECT * FROM {name} WHERE result_id NOT IN {runs} ORDER BY ALL"
+        assert local(without) == select(raw, f"SELECT * FROM {name} ORDER BY ALL"), name
+    assert local(f"SELECT rule FROM flags WHERE result_id IN {runs}") == [("R47",)]
+    assert local(f"SELECT count(*) FROM latest WHERE result_id IN {runs}") == [(0,)]
+
+
+def test_inference_marks_unpublished_rows(local: Query) -> None:
+    columns = "origin, count(*), count(run_id), count(*) FILTER (NOT usable)"
+    rows = local(
+        f"SELECT {columns} FROM inference WHERE origin <> 'published' GROUP BY ALL ORDER BY ALL"
+    )
+    assert rows == [("measured", 3, 3, 1)]
+    assert local("SELECT origin FROM runs ORDER BY ALL") == [("emulated",), ("measured",)]
+    assert local("SELECT count(*), count(run_id) FROM emulated") == [(2, 2)]
+    assert local(
+        "SELECT count(*) FROM inference WHERE origin = 'published' AND run_id IS NOT NULL"
+    ) == [(0,)]
+
+
+def test_unknown_platform_is_kept_as_printed(local: Query) -> None:
+    assert local("SELECT source FROM platforms WHERE platform = 'Some CPU @ 2.00GHz'") == [
+        ("printed name, not in the vocabulary",)
+    ]
+
+
+# builds
+
+
+def test_no_source_row_is_lost_and_two_runs_alike_are_two_runs(runs: Path) -> None:
+    summary = build(runs)
+    assert [(doc.rows.extracted, doc.rows.accepted, doc.results) for doc in summary.documents] == [
+        *((1, 1, 0), (3, 3, 3)),
+        *((1, 1, 0), (2, 2, 2)) * 2,
+    ]
+    status = (
+        "SELECT table_name, status, count(*), count(result_id) FROM source_rows GROUP BY ALL"
+        " ORDER BY 1"
+    )
+    assert select(runs, status)[:2] == [
+        ("runs", "accepted", 3, 0),
+        ("sweep_points", "accepted", 7, 7),
+    ]
+    alike = (
+        "SELECT count(DISTINCT run_id), count(DISTINCT result_id), count(DISTINCT throughput)"
+        " FROM results"
+    )
+    assert select(runs, f"{alike} WHERE origin = 'emulated'") == [(2, 4, 2)]
+
+
+@pytest.mark.slow
+def test_result_id_depends_on_run_and_batch_only(runs: Path) -> None:
+    build(runs)
+    old = dict(select(runs, f"SELECT batch_size, result_id FROM results WHERE {MINE}"))
+    shutil.rmtree(runs / "runs" / RUN_ID)
+    put_run(runs, [point(8, 25.0, threads=1), point(1, 99.0), point(16, 3.0)])
+    build(runs)
+    new = dict(select(runs, f"SELECT batch_size, result_id FROM results WHERE {MINE}"))
+    assert {size: new[size] for size in (1, 8)} == {size: old[size] for size in (1, 8)}
+    assert len({*old.values(), *new.values()}) == 4
+
+
+@pytest.mark.slow
+def test_unfinished_run_is_one_finding_without_rows(runs: Path) -> None:
+    folder = runs / "runs" / RUN_ID
+    folder.rename(folder.with_name(f"{RUN_ID}.unfinished"))
+    done = run_ingest(runs, "--strict")
+    resume = f"resume it with `ipu-results sweep --resume {RUN_ID}`, or delete its folder"
+    assert (done.returncode, done.stderr) == (
+        1,
+        f"finding: sweep {RUN_ID} is unfinished: {resume}\n",
+    )
+    assert select(runs, "SELECT count(*) FROM runs") == [(2,)]
+
+
+# points that are refused
+
+
+FIGURES = ("batch_size", "throughput")
+REFUSED: list[tuple[dict[str, Any], str]] = [
+    ({"origin": "simulated"}, "origin-not-a-choice"),
+    ({"origin": None}, "missing-origin"),
+    ({"origin": "published"}, "origin-place"),
+    ({"origin": "official"}, "origin-place"),
+    ({"origin": "emulated"}, "emulated-marked"),
+    ({"calibration_id": "c"}, "emulated-marked"),
+    ({"latency_ms": 1.0}, "latency-band"),
+    ({"latency_ms": 57.0}, "local-latency"),
+    ({"latency_kind": None}, "local-latency-kind"),
+    ({"power_w": 50.0, "power_scope": "package", "efficiency": 1.0}, "local-efficiency"),
+    ({"power_scope": "board"}, "local-power"),
+    ({"power_w": 50.0, "power_scope": "rack"}, "power-scope-not-a-choice"),
+    ({"model": None}, "missing-model-printed"),
+    ({"throughput": "nan"}, "unreadable-figure"),
+    ({"throughput": "-17.6"}, "unreadable-figure"),
+    ({"throughput": 0, "latency_kind": "isolated"}, "throughput-out-of-range"),
+    ({"batch_size": None}, "missing-batch"),
+    ({"micro_batch_size": 0.5}, "unreadable-figure"),
+    ({"interval_confidence": 95}, "interval-confidence-out-of-range"),
+]
+
+
+@pytest.mark.slow
+def test_invalid_point_is_quarantined_for_its_reason_and_no_other(tmp_path: Path) -> None:
+    raw = tmp_path / "raw"
+    computed = ({key: change[key] for key in change if key not in FIGURES} for change, _ in REFUSED)
+    lines = [point(size, 17.6 * size, **change) for size, change in enumerate(computed, start=1)]
+    put_run(
+        raw,
+        [
+            *(line | change for line, (change, _) in zip(lines, REFUSED, strict=True)),
+            point(99, 19.1),
+        ],
+    )
+    build(raw)
+    reasons = [
+        reason for (reason,) in select(raw, "SELECT reason FROM quarantine ORDER BY row_number")
+    ]
+    assert reasons == [reason for _, reason in REFUSED]
+    status = (
+        "SELECT status, count(*) FROM source_rows WHERE table_name = 'sweep_points' GROUP BY ALL"
+        " ORDER BY 1"
+    )
+    assert select(raw, status) == [("accepted", 1), ("quarantined", len(REFUSED))]
+    assert select(raw, "SELECT batch_size FROM detail.run_points") == [(99,)]
+    assert select(raw, "SELECT origin FROM runs") == [("measured",)]
+
+
+@pytest.mark.slow
+def test_simulated_points_make_no_result(tmp_path: Path) -> None:
+    raw = tmp_path / "raw"
+    put_run(raw, [point(size, 9.0, origin="simulated") for size in (1, 2)])
+    assert build(raw).results == 0
+    assert select(raw, "SELECT origin FROM runs") == [(None,)]
+    assert select(raw, "SELECT count(*) FROM detail.run_points") == [(0,)]
+
+
+@pytest.mark.slow
+def test_two_points_of_one_batch_are_both_refused(tmp_path: Path) -> None:
+    raw = tmp_path / "raw"
+    put_run(raw, [point(1, 17.6), point(1, 17.7)])
+    assert build(raw).documents[1].rows.quarantined == 2
+    assert select(raw, "SELECT DISTINCT reason FROM quarantine") == [("conflicting-rows",)]

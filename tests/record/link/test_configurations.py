@@ -1,0 +1,404 @@
+"""The public configurations: from a figure to the command behind it, and every way of linking them
+wrongly.
+"""
+
+from __future__ import annotations
+
+import csv
+import io
+from collections.abc import Callable
+from pathlib import Path
+
+import pandas as pd
+import pytest
+from ipu_results import build
+from ipu_results.build import check_documents
+from ipu_results.errors import DamagedDocumentError, GateError, IpuResultsError
+from ipu_results.record.check.gate import GateFailure
+from ipu_results.record.normalise import NormalisedDocument
+from ipu_results.record.store.tables import open_memory_store
+from ipu_results.schema import table
+from ipu_results.schema.frames import to_pandas
+from ipu_results.schema.vocabulary import load_vocabulary
+
+from tests.conftest import (
+    PAGE,
+    PAGE_ID,
+    PAPER,
+    PAPER_ID,
+    RAW,
+    Query,
+    check_raw,
+    copy_documents,
+    edit,
+    load_documents,
+    reseal,
+)
+
+FILE = "graphcore/public-configurations.csv"
+ID = "graphcore-public-configurations"
+ROWS = {
+    "bow_inference": 37,
+    "bow_training": 64,
+    "mlperf_v2_training": 11,
+    "pod_inference": 71,
+    "pod_time_to_result": 1,
+    "pod_training": 62,
+}
+FILLED = 176
+CLIP = ("bow_training", 64)
+Line = dict[str, str]
+
+
+def read_lines() -> list[Line]:
+    with (RAW / FILE).open(encoding="utf-8", newline="") as file:
+        return list(csv.DictReader(file))
+
+
+def test_figure_leads_to_the_command_behind_it(query: Query) -> None:
+    columns = (
+        "c.tag, c.path, c.benchmark, c.replicas, c.data_fed, c.latency_definition,"
+        " c.match_confidence"
+    )
+    sql = (
+        f"SELECT {columns} FROM results JOIN detail.configurations c USING (result_id)"
+        " WHERE throughput = 4354"
+    )
+    assert query(sql) == [
+        (
+            "v3.1.0",
+            "speech/fastspeech2/tensorflow2/benchmarks.yml",
+            "tf2_fastspeech2_fp16_infer_gen_pod4",
+            4,
+            "generated",
+            "per item of one instance: 1 / throughput of that instance",
+            "exact",
+        )
+    ]
+
+
+def test_every_row_of_six_tables_has_a_line_and_235_a_configuration(query: Query) -> None:
+    assert dict(
+        query("SELECT result_table, count(*) FROM detail.configurations GROUP BY ALL")
+    ) == ROWS | {"nvidia_a100": 80}
+    assert query("SELECT count(*), count(result_id), count(path) FROM detail.configurations") == [
+        (326, 326, 315)
+    ]
+    without = (
+        "SELECT result_table, list(result_row ORDER BY result_row) FROM detail.configurations"
+        " WHERE path IS NULL"
+    )
+    assert query(f"{without} GROUP BY 1 ORDER BY 1") == [
+        ("mlperf_v2_training", [5, 6, 7, 8, 9, 10, 11]),
+        ("pod_training", [30, 31, 32, 33]),
+    ]
+    assert query(
+        "SELECT count(*) FROM detail.configurations WHERE path IS NULL AND note IS NULL"
+    ) == [(0,)]
+    elsewhere = (
+        "result_document <> r.document_id OR result_table <> r.table_name OR result_row <>"
+        " r.row_number"
+    )
+    assert query(
+        f"SELECT count(*) FROM detail.configurations JOIN results r USING (result_id) WHERE {elsewhere}"
+    ) == [(0,)]
+
+
+def test_table_holds_the_committed_texts(query: Query) -> None:
+    names = [
+        name
+        for name in read_lines()[0]
+        if name not in ("batch_agrees", "dataset_agrees", "optimizer_state_offchip")
+    ]
+    rows = query(f"SELECT {', '.join(names)} FROM detail.configurations WHERE document_id = '{ID}'")
+    stored = {tuple("" if value is None else str(value) for value in row) for row in rows}
+    assert stored == {tuple(line[name] for name in names) for line in read_lines()}
+    assert len(stored) == 246
+
+
+def test_micro_batch_comes_only_from_exact_matches_with_the_printed_batch(query: Query) -> None:
+    sure = "c.match_confidence = 'exact' AND c.batch_agrees AND c.micro_batch_size IS NOT NULL"
+    rows = f"FROM results r JOIN detail.configurations c USING (result_id) WHERE r.document_id = '{PAGE_ID}'"
+    assert query(f"SELECT count(*) {rows} AND r.micro_batch_size IS NOT NULL AND NOT ({sure})") == [
+        (0,)
+    ]
+    assert query(
+        f"SELECT count(*) {rows} AND r.micro_batch_size IS DISTINCT FROM c.micro_batch_size"
+        f" AND {sure}"
+    ) == [(0,)]
+    product = "r.micro_batch_size * c.replicas * coalesce(c.gradient_accumulation, 1)"
+    counts = f"count(r.micro_batch_size), count(*) FILTER ({product} <> r.batch_size)"
+    assert query(f"SELECT {counts} {rows}") == [(FILLED, 0)]
+
+
+def test_cells_lead_to_the_line_of_the_configuration(query: Query) -> None:
+    lines = (RAW / FILE).read_text(encoding="utf-8").splitlines()
+    header = next(csv.reader(lines[:1]))
+    cells = query(
+        "SELECT column_name, raw_text, value, unit, factor, locator, micro_batch_size,"
+        f" latency_basis FROM cells c JOIN results r USING (result_id) WHERE c.document_id = '{ID}'"
+    )
+    for column, text, value, unit, factor, locator, micro, basis in cells:
+        line, place = locator.removeprefix("line ").split(", column ")
+        number, name = place.removesuffix(")").split(" (")
+        assert next(csv.reader([lines[int(line) - 1]]))[int(number) - 1] == text
+        assert header[int(number) - 1] == name
+        if column == "micro_batch_size":
+            assert (value, unit, factor) == (micro, "item", 1.0)
+        else:
+            assert (column, name, value) == ("latency_basis", "latency_definition", None)
+            assert basis in table("configurations").choices("latency_basis")
+    columns = [row[0] for row in cells]
+    assert (columns.count("micro_batch_size"), columns.count("latency_basis")) == (FILLED, 104)
+
+
+def test_latency_basis_of_the_printed_latencies(query: Query) -> None:
+    bases = (
+        "SELECT latency_basis, count(*) FROM results"
+        f" WHERE document_id = '{PAGE_ID}' AND latency_ms IS NOT NULL"
+    )
+    assert query(f"{bases} GROUP BY 1 ORDER BY 1") == [
+        ("per-batch", 46),
+        ("per-item", 9),
+        ("several-in-flight", 49),
+    ]
+    models = (
+        "SELECT DISTINCT regexp_replace(model, '-D.$', '') FROM results"
+        f" WHERE document_id = '{PAGE_ID}'"
+    )
+    assert query(f"{models} AND latency_basis = 'per-item' ORDER BY 1") == [
+        ("EfficientDet",),
+        ("FastSpeech2",),
+    ]
+    assert query(
+        "SELECT count(*) FROM results WHERE latency_basis IS NOT NULL AND latency_ms IS NULL"
+    ) == [(0,)]
+    without = "SELECT DISTINCT model FROM results JOIN detail.configurations USING (result_id)"
+    assert query(f"{without} WHERE latency_definition LIKE 'none%'") == [("UNet (Medical)",)]
+    # the figures agree with the basis of the configuration
+    depth = "throughput * latency_ms / 1000 / batch_size"
+    for basis, low, high in (("several-in-flight", 1.7, 5.2), ("per-item", 0.06, 1.05)):
+        bounds = (
+            f"SELECT min({depth}) > {low}, max({depth}) < {high} FROM results"
+            f" WHERE document_id = '{PAGE_ID}'"
+        )
+        assert query(f"{bounds} AND latency_basis = '{basis}'") == [(True, True)]
+
+
+def test_latencies_of_tensorrt_are_of_a_batch_on_the_device(query: Query) -> None:
+    """Its README and script say so, and that copies are left out; the vendor's IPU latencies are
+    taken on the host.
+    """
+    rows = "FROM results WHERE document_id = 'nvidia-a100-comparators' AND latency_ms IS NOT NULL"
+    bases = (
+        f"SELECT framework, latency_basis, latency_scope, count(*) {rows} GROUP BY ALL ORDER BY ALL"
+    )
+    assert query(bases)[-1:] == [("TensorRT", "per-batch", "device", 80)]
+    own = (
+        "SELECT c.benchmark, batch_size, sequence_length, model FROM detail.configurations c"
+        " JOIN results USING (result_id)"
+    )
+    for benchmark, batch, length, model in query(f"{own} WHERE repository = 'NVIDIA/TensorRT'"):
+        assert benchmark.startswith(model.removeprefix("BERT-").lower())
+        assert benchmark.endswith(f" {length}, batch {batch}")
+    assert query(
+        "SELECT DISTINCT latency_scope FROM results"
+        f" WHERE document_id = '{PAGE_ID}' AND latency_basis = 'per-batch'"
+    ) == [("host",)]
+
+
+# wrong links
+
+
+@pytest.fixture
+def raw(tmp_path: Path) -> Path:
+    return copy_documents(tmp_path / "raw", FILE)
+
+
+@pytest.fixture(scope="module")
+def loaded_page(tmp_path_factory: pytest.TempPathFactory) -> NormalisedDocument:
+    [loaded] = load_documents(copy_documents(tmp_path_factory.mktemp("page") / "raw", PAGE))
+    return loaded
+
+
+@pytest.fixture
+def without_rules(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Leave out the quality rules, which take half of the time: they look at rows that are linked
+    already.
+    """
+    find_flags = build.find_flags
+    monkeypatch.setattr(build, "find_flags", lambda connection: find_flags(connection, []))
+
+
+def build_configurations(raw: Path, *others: NormalisedDocument) -> pd.DataFrame:
+    """Check the documents of `raw` with others, as a build does before it writes."""
+    loaded = {loaded.document_id: loaded for loaded in [*others, *load_documents(raw)]}
+    documents = [loaded.document for loaded in loaded.values()]
+    with open_memory_store() as store:
+        check_documents(documents, loaded.values(), load_vocabulary(), store)
+        return to_pandas(store.fetch("configurations"))
+
+
+def rewrite(raw: Path, lines: list[Line]) -> None:
+    out = io.StringIO()
+    writer = csv.DictWriter(out, list(lines[0]), lineterminator="\n")
+    writer.writeheader()
+    writer.writerows(lines)
+    (raw / FILE).write_text(out.getvalue(), encoding="utf-8")
+    reseal(raw, FILE)
+
+
+def change(table: str, row: int, **texts: str) -> Callable[[Path], None]:
+    """Return a change of the line of one row."""
+
+    def changed(raw: Path) -> None:
+        lines = read_lines()
+        [line] = [
+            line
+            for line in lines
+            if (line["result_table"], line["result_row"]) == (table, str(row))
+        ]
+        line.update(texts)
+        rewrite(raw, lines)
+
+    return changed
+
+
+def swap(raw: Path) -> None:
+    """Exchange two configurations: batch 4 and batch 256 of ResNet-50."""
+    lines = read_lines()
+    rows = {("bow_inference", "11"), ("bow_inference", "12")}
+    first, second = (line for line in lines if (line["result_table"], line["result_row"]) in rows)
+    for name in ("result_table", "result_row"):
+        first[name], second[name] = second[name], first[name]
+    rewrite(raw, lines)
+
+
+def truncate(raw: Path) -> None:
+    (raw / FILE).write_text((raw / FILE).read_text(encoding="utf-8")[:-40], encoding="utf-8")
+    reseal(raw, FILE)
+
+
+@pytest.mark.parametrize(
+    ("damage", "message"),
+    [
+        (truncate, "does not end with a line break"),
+        (
+            swap,
+            (
+                f"line 76: {PAGE_ID} bow_inference 12: batch_agrees is True, but 4 is configured"
+                " and 256 is printed"
+            ),
+        ),
+        (change(*CLIP, result_row="65"), "bow_training 65: there is no such row"),
+        (change(*CLIP, result_row=""), "there is no such row"),
+        (change(*CLIP, result_table="bow_training_history"), "there is no such row"),
+        (
+            change(*CLIP, result_document="no-such-page"),
+            "no-such-page bow_training 64: there is no such row",
+        ),
+        (change(*CLIP, result_row="63"), "configurations, row"),
+        (change("bow_training", 37, result_row="38"), "configurations, row"),
+        (change(*CLIP, micro_batch_size="64"), "64 × 1 × 15 is not 690"),
+        (change(*CLIP, batch_agrees="True"), "690 is configured and 795 is printed"),
+        (change(*CLIP, batch_agrees=""), "batch_agrees is None, but 690 is configured"),
+        (change(*CLIP, batch_agrees="no"), "'no' is not of type boolean"),
+        (
+            change(*CLIP, micro_batch_size="46.0"),
+            "column 8 (micro_batch_size): '46.0' is not of type integer",
+        ),
+        (change(*CLIP, tag=""), "bow_training 64: tag missing"),
+        (change(*CLIP, match_confidence=""), "match_confidence missing"),
+        (
+            change("pod_training", 30, data_fed="x"),
+            "repository, tag, path, benchmark, match_confidence missing",
+        ),
+        (change(*CLIP, match_confidence="sure"), "match_confidence is 'sure'"),
+        (change(*CLIP, tag="3.3"), "tag is '3.3'"),
+        (change("bow_inference", 35, latency_definition="x"), "unknown definition of latency 'x'"),
+        (
+            change(*CLIP, precision_flags="model half; quarter partials"),
+            "unknown setting of precision 'quarter partials'",
+        ),
+    ],
+)
+@pytest.mark.usefixtures("without_rules")
+def test_wrong_configuration_is_refused(
+    raw: Path, loaded_page: NormalisedDocument, damage: Callable[[Path], None], message: str
+) -> None:
+    damage(raw)
+    with pytest.raises(IpuResultsError) as caught:
+        build_configurations(raw, loaded_page)
+    assert str(caught.value).startswith(f"{ID}: ")
+    assert message in str(caught.value)
+
+
+@pytest.mark.usefixtures("without_rules")
+def test_columns_in_another_order_and_spelling_are_read_the_same(
+    raw: Path, loaded_page: NormalisedDocument
+) -> None:
+    before = build_configurations(raw, loaded_page)
+    lines = [dict(reversed(line.items())) for line in read_lines()]
+    rewrite(
+        raw,
+        [{name.replace("_", " ").title(): text for name, text in line.items()} for line in lines],
+    )
+    pd.testing.assert_frame_equal(build_configurations(raw, loaded_page), before)
+
+
+@pytest.mark.usefixtures("without_rules")
+def test_batch_without_factors_has_no_product_to_check(
+    raw: Path, loaded_page: NormalisedDocument
+) -> None:
+    change(*CLIP, **dict.fromkeys(("micro_batch_size", "replicas", "gradient_accumulation"), ""))(
+        raw
+    )
+    assert len(build_configurations(raw, loaded_page)) == 246
+
+
+def test_micro_batch_of_the_rows_own_document_is_kept(raw: Path) -> None:
+    """The paper says one image per chip of its batch of two; a configuration of two on one replica
+    changes nothing.
+    """
+    place = {"result_document": PAPER_ID, "result_table": "qwant_table_1", "result_row": "1"}
+    batch = {"micro_batch_size": "2", "gradient_accumulation": "1", "global_batch_from_config": "2"}
+    change(*CLIP, **place, **batch, batch_agrees="True", match_confidence="exact")(raw)
+    copy_documents(raw, PAGE, PAPER)
+    results = check_raw(raw)["results"]
+    [first] = results[(results["document_id"] == PAPER_ID) & (results["row_number"] == 1)].to_dict(
+        "records"
+    )
+    assert (first["batch_size"], first["micro_batch_size"]) == (2, 1)
+
+
+def test_value_that_a_link_makes_invalid_is_refused(
+    raw: Path, loaded_page: NormalisedDocument, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    failure = GateFailure(0, "reason", "is wrong", "chip")
+    monkeypatch.setattr(build, "find_failures", lambda *_: [failure])
+    with pytest.raises(GateError, match="what other documents add: is wrong"):
+        build_configurations(raw, loaded_page)
+
+
+@pytest.mark.usefixtures("without_rules")
+@pytest.mark.parametrize(
+    ("text", "reason"), [("5,2O1", "unreadable-figure"), ("0", "throughput-out-of-range")]
+)
+def test_configuration_of_a_refused_row_stays_without_a_result(
+    raw: Path, text: str, reason: str
+) -> None:
+    copy_documents(raw, PAGE)
+    edit(raw, PAGE, "<td>5,201</td>", f"<td>{text}</td>")
+    frames = check_raw(raw)
+    assert frames["quarantine"]["reason"].tolist() == [reason]
+    rows = frames["configurations"].loc[lambda rows: rows["result_id"].isna()]
+    columns = ["result_table", "result_row", "micro_batch_size"]
+    assert rows[columns].to_numpy().tolist() == [["bow_inference", 37, 15]]
+
+
+def test_without_configurations_the_latency_basis_is_only_suspected(page: Path) -> None:
+    flags = check_raw(page)["flags"].loc[lambda flags: flags["rule"].isin(["R01", "R13"])]
+    assert set(flags["rule"]) == {"R01"}
+    assert flags["message"].str.contains("if the printed value is per item").all()
+    with pytest.raises(DamagedDocumentError, match="there is no such row"):
+        build_configurations(copy_documents(page.parent / "alone", FILE))

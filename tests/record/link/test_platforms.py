@@ -1,0 +1,169 @@
+"""The table `platforms`: what the MLPerf descriptions add to the vocabulary, and how local machines
+are named.
+"""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+
+import pytest
+from ipu_results.record.link.machines import parse_machine
+
+from tests.conftest import Query, check_raw, copy_documents, edit, find_error
+from tests.runner.runs_support import put_run
+
+V2 = tuple(f"mlperf/training-v2.0-{name}.csv" for name in ("entries", "runs"))
+VIRTUAL = {"cpu": "Some CPU @ 2.00GHz", "logical_cores": 2, "virtual_machine": "hypervisor flag"}
+
+
+def test_every_machine_has_its_facts_or_the_reason_why_not(query: Query) -> None:
+    assert query("SELECT count(*) FROM platforms WHERE source IS NULL") == [(0,)]
+    reasons = {
+        "chip": "chip",
+        "chip_count": "chip count",
+        "family": "vendor",
+        "nodes": "number of nodes",
+    }
+    for column, title in reasons.items():
+        silent = f"""
+            SELECT p.platform
+            FROM platforms p
+            JOIN results r USING (platform)
+            JOIN mlperf_entries e USING (result_id)
+            WHERE p.{column} IS NULL AND NOT contains(p.source, '{title} differs')
+            GROUP BY 1
+            HAVING min(e.chip_count) > 0
+                AND bool_and(e.nodes IS NOT NULL AND e.chip_printed IS NOT NULL)
+        """
+        assert query(silent) == [], column
+
+
+def test_facts_are_those_of_every_description(query: Query) -> None:
+    differing = """
+        SELECT p.platform
+        FROM platforms p
+        JOIN results r USING (platform)
+        JOIN mlperf_entries e USING (result_id)
+        WHERE p.chip_count <> e.chip_count
+            OR p.nodes <> e.nodes
+            OR p.host_processor <> e.host_processor
+            OR p.host_processors_per_node <> e.host_processors_per_node
+    """
+    assert query(differing) == []
+    [(chip, count, source)] = query(
+        "SELECT chip, chip_count, source FROM platforms WHERE platform = 'SMC-H100'"
+    )
+    assert (chip, count) == ("H100-SXM-80GB", None)
+    assert "chip count differs: 8, 64, 72 and 1 more" in source
+    [row] = query(
+        "SELECT nodes, host_processor, host_processors_per_node FROM platforms"
+        " WHERE platform = 'Bow Pod256'"
+    )
+    assert row == (4, "AMD EPYC 7742", None)  # the descriptions say 2 and 8
+
+
+@pytest.mark.parametrize(
+    ("platform", "facts"),
+    [
+        ("Bow Pod16", ("Bow", 16, "Bow", "pod", 1, "AMD EPYC 7742", 2)),
+        (
+            "8x A100-80GB (DGX A100)",
+            ("A100-SXM-80GB", 8, "NVIDIA Ampere", "server", 1, "AMD EPYC 7742", 2),
+        ),
+        (
+            "4x A100-40GB (DGX A100)",
+            ("A100-SXM-40GB", 4, "NVIDIA Ampere", "part of a server", 1, "AMD EPYC 7742", 2),
+        ),
+        (
+            "tpu-v5p-1024",
+            ("TPU v5p", 512, "Google", "cloud cluster", 128, "Intel(R) Xeon(R) Platinum 8481C", 1),
+        ),
+        (
+            "1-node-SPR-pytorch",
+            (None, None, None, "server", 1, "Intel(R) Xeon(R) code named Sapphire Rapids", 2),
+        ),
+        (
+            "XE8545x4A100-SXM-80GB",
+            (
+                "A100-SXM-80GB",
+                4,
+                "NVIDIA Ampere",
+                "server",
+                1,
+                "AMD EPYC 7763 64-Core Processor",
+                2,
+            ),
+        ),
+    ],
+)
+def test_known_machines(query: Query, platform: str, facts: tuple[object, ...]) -> None:
+    columns = "chip, chip_count, family, form, nodes, host_processor, host_processors_per_node"
+    assert query(f"SELECT {columns} FROM platforms WHERE platform = '{platform}'") == [facts]
+
+
+def test_own_machine_is_named_as_virtual_cpus_and_keeps_its_ids(query: Query) -> None:
+    assert query(
+        "SELECT DISTINCT platform, chip FROM results WHERE origin = 'measured' ORDER BY ALL"
+    ) == [
+        ("1x H100-SXM-80GB", "H100-SXM-80GB"),  # by the name that the driver prints of it
+        ("2 virtual CPUs (AMD EPYC host)", None),
+    ]
+    [row] = query(
+        "SELECT chip, form, host_processor, virtual_cpus FROM platforms"
+        " WHERE virtual_cpus IS NOT NULL"
+    )
+    assert row == (None, "virtual machine", "AMD EPYC", 2)
+    printed = (
+        "SELECT DISTINCT raw_text FROM cells JOIN results USING (result_id)"
+        " WHERE origin = 'measured'"
+    )
+    assert query(f"{printed} AND column_name = 'platform' ORDER BY ALL") == [
+        ("AMD EPYC",),
+        ("NVIDIA H100 80GB HBM3",),
+    ]
+    first = f"{printed.replace('raw_text', 'result_id')} AND batch_size = 2 AND run_id LIKE '%97e7'"
+    assert query(first) == [("rf41aa72a62f05134",)]
+
+
+def test_future_runs_are_named_from_their_environment(tmp_path: Path) -> None:
+    put_run(tmp_path / "raw")
+    ids = _name_platforms(tmp_path / "raw")
+    shutil.rmtree(tmp_path / "raw")
+    put_run(tmp_path / "raw", environment=VIRTUAL)
+    assert set(ids.values()) == {"Some CPU @ 2.00GHz"}
+    assert _name_platforms(tmp_path / "raw") == dict.fromkeys(
+        ids, "2 virtual CPUs (Some CPU @ 2.00GHz host)"
+    )
+
+
+def _name_platforms(raw: Path) -> dict[str, str]:
+    results = check_raw(raw)["results"]
+    return dict(zip(results["result_id"], results["platform"], strict=True))
+
+
+@pytest.mark.parametrize("missing", VIRTUAL)
+def test_incomplete_environment_names_nothing(missing: str) -> None:
+    assert parse_machine(VIRTUAL) is not None
+    assert parse_machine({**VIRTUAL, "logical_cores": 1}) is not None
+    assert parse_machine({**VIRTUAL, "logical_cores": 0}) is None
+    assert parse_machine({**VIRTUAL, missing: None}) is None
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "printed", "named"),
+    [
+        (",16,Graphcore Bow IPU,", ",17,Graphcore Bow IPU,", "chip_count is 16", "has 17"),
+        (",Graphcore Bow IPU,", ",Graphcore IPU GC200,", "chip is 'Bow'", "has 'GC200'"),
+    ],
+)
+def test_vocabulary_that_contradicts_a_description_stops_the_build(
+    tmp_path: Path, old: str, new: str, printed: str, named: str
+) -> None:
+    raw = copy_documents(tmp_path / "raw", *V2)
+    edit(raw, V2[0], old, new)
+    error = find_error(raw)
+    assert error.startswith("error: schema/vocabulary/platforms.toml: platform 'Bow Pod")
+    assert printed in error
+    assert named in error
+    assert "MLPerf v2.0 description" in error

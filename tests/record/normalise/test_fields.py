@@ -1,0 +1,385 @@
+"""What one cell fills: columns of `results`, figures with their units, and words that the
+vocabulary must know.
+"""
+
+from __future__ import annotations
+
+from contextlib import suppress
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from ipu_results.record.normalise.decimal_mark import DecimalMark, find_decimal_marks
+from ipu_results.record.normalise.fields import (
+    CONVERTERS,
+    CellContext,
+    CellValues,
+    convert_cell,
+    get_column,
+)
+from ipu_results.record.normalise.rows import convert_texts, parse_text
+from ipu_results.record.normalise.values import UnreadableCellError
+from ipu_results.record.read.document import TextColumn
+from ipu_results.schema.vocabulary import normalise_name
+
+from tests.record.read.reading_support import (
+    GPT2,
+    INFERENCE,
+    MLPERF,
+    TRAINING,
+    UNET,
+    WORDS,
+    list_cells,
+    list_results,
+    make_table,
+    normalise_page,
+    normalise_table,
+    rejections,
+)
+
+
+def convert(field: str, text: str, unit: str | None = None) -> dict[str, Any]:
+    """Return the columns that a cell of a strict table fills."""
+    return dict(convert_cell(field, text, CellContext(WORDS, unit, True)).values)
+
+
+# words
+
+
+@pytest.mark.parametrize(
+    ("field", "text", "values"),
+    [
+        ("platform", "bow-pod 16", {"platform": "Bow Pod16", "chip": "Bow", "chip_count": 16}),
+        (
+            "platform",
+            "IPU-POD16 Classic",
+            {"platform": "IPU-POD16", "chip": "GC200", "chip_count": 16},
+        ),
+        ("platform", "1x GC200 IPU", {"platform": "GC200 IPU", "chip": "GC200", "chip_count": 1}),
+        ("model", "BERT Large", {"model_printed": "BERT-Large", "item": "sequence"}),
+        (
+            "model",
+            "BERT Large SL128",
+            {"model_printed": "BERT-Large", "item": "sequence", "variant": "SL128"},
+        ),
+        ("model", "resnext101-32x8d", {"model_printed": "ResNeXt101-32x8d", "item": "image"}),
+        ("model", "resnet50", {"model_printed": "ResNet-50 v1.5", "item": "image"}),
+        ("framework", "TF2 w/Keras", {"framework": "TensorFlow2"}),
+        ("framework", "onnxruntime", {"framework": "ONNX Runtime"}),
+        ("sdk_version", "SDK 2.4.0", {"sdk_version": "2.4.0"}),
+        (
+            "precision",
+            "16.32",
+            {"precision_printed": "16.32", "activation_bits": 16, "weight_bits": 32},
+        ),
+        ("variant", "frames/s", {"variant": "frames/s", "item": "frame"}),
+        ("variant", "SL128", {"variant": "SL128"}),
+        ("division", "Closed", {"division": "closed"}),
+        ("mlperf_id", "2.0-2047", {"mlperf_id": "2.0-2047", "mlperf_round": "2.0"}),
+        ("quality_value", "0.0719 MAE", {"quality_value": 0.0719, "quality_metric": "MAE"}),
+    ],
+)
+def test_word_gets_its_canonical_name(field: str, text: str, values: dict[str, Any]) -> None:
+    assert convert(field, text) == values
+
+
+@pytest.mark.parametrize(
+    "field", ["platform", "model", "framework", "sdk_version", "chip", "variant", "precision"]
+)
+def test_name_with_a_cyrillic_letter_is_refused_where_any_word_is_kept(field: str) -> None:
+    with pytest.raises(UnreadableCellError, match=r"has U\+0421, which looks like a Latin letter"):
+        convert_cell(field, "С2", CellContext(WORDS, None, False))
+
+
+@pytest.mark.parametrize("text", ["A\0100", "A10\ufe0f0", "\u202e001A", "20\u200b927"])
+def test_text_with_a_character_that_shows_nothing_is_refused(text: str) -> None:
+    with pytest.raises(UnreadableCellError, match="which shows nothing"):
+        convert_cell("chip", text, CellContext(WORDS, None, False))
+
+
+def test_chips_may_be_zero_in_computed_tables_alone() -> None:
+    assert convert_cell("chip_count", "0", CellContext(WORDS, None, True, True)).values == ()
+    with pytest.raises(UnreadableCellError, match="not a whole number from 1"):
+        convert("chip_count", "0")
+
+
+def test_blank_and_not_given_fill_nothing() -> None:
+    for field in CONVERTERS:
+        for text in ("", *WORDS.not_given["any"], *WORDS.not_given.get(field, ())):
+            assert convert_cell(field, text, CellContext(WORDS, None, True)) == (
+                (),
+                None,
+                None,
+                None,
+            ), (field, text)
+
+
+UNKNOWN = [
+    (0, "model", "GPT5", "unknown model 'GPT5' in model"),
+    (2, "platform", "Colossus", "unknown platform 'Colossus' in platform"),
+    (3, "sdk-version", "Pre-SDK2.5", "unknown sdk-version 'Pre-SDK2.5' in sdk_version"),
+    (4, "framework", "Torch7", "unknown framework 'Torch7' in framework"),
+    (7, "precision", "8.16", "unknown precision '8.16' in precision"),
+]
+
+
+@pytest.mark.parametrize(("column", "kind", "text", "message"), UNKNOWN)
+def test_unknown_word_rejects_its_row_on_the_vendors_page_only(
+    column: int, kind: str, text: str, message: str
+) -> None:
+    row = [*GPT2[:column], text, *GPT2[column + 1 :]]
+    normalised = normalise_page(row, GPT2)
+    [rejected] = normalised.rejected
+    assert (rejected.reason, rejected.message, rejected.row_number) == (
+        f"unknown-{kind}",
+        message,
+        1,
+    )
+    assert rejected.locator == f"bow_training, row 1, column {column + 1} ({TRAINING[column]})"
+    assert rejected.raw == dict(zip(TRAINING, row, strict=True))
+    assert [result["row_number"] for result in list_results(normalised)] == [2]
+
+    header = [
+        "model",
+        "variant",
+        "platform",
+        "sdk_version",
+        "framework",
+        "dataset",
+        "batch_size",
+        "precision",
+    ]
+    older = normalise_table(
+        "performance-csv", "bow_training_history", [*header, "throughput (items/s)"], row
+    )
+    assert older.rejected == []
+    assert list_results(older)[0][get_column(header[column])] == text
+
+
+@pytest.mark.parametrize("key", ["platform", "model"])
+def test_no_printed_name_has_two_meanings(key: str) -> None:
+    names = [
+        name
+        for entry in WORDS.list_entries(key)
+        for name in {
+            normalise_name(name)
+            for name in [entry[key], *entry.get("spellings", []), *entry.get("variants", {})]
+        }
+    ]
+    assert len(set(names)) == len(names)
+
+
+# figures
+
+
+@pytest.mark.parametrize(
+    ("field", "text", "unit", "value", "figure", "factor"),
+    [
+        ("throughput", "1,260,000", "items/sec", 1_260_000.0, 1_260_000.0, 1.0),
+        ("latency_ms", "1.36", "ms", 1.36, 1.36, 1.0),
+        ("latency_ms", "1,234.5", "us", 1.2345, 1234.5, 0.001),
+        ("latency_ms", "1,234.5", "µs", 1.2345, 1234.5, 0.001),
+        ("latency_ms", "1,234.5", "\u03bcs", 1.2345, 1234.5, 0.001),
+        ("latency_ms", "0.29", "s", 290.0, 0.29, 1000.0),
+        ("time_to_train_s", "19.64", "mins", 1178.4, 19.64, 60.0),
+        ("time_to_train_s", "23h 43m", None, 85_380.0, 85_380.0, 1.0),
+        ("time_to_train_s", "11h 50m", "mins", 42_600.0, 42_600.0, 1.0),
+        ("time_to_result_s", "49", "secs", 49.0, 49.0, 1.0),
+        ("efficiency", "6.51", "images/second/watt", 6.51, 6.51, 1.0),
+    ],
+)
+def test_figure_is_exact_after_a_recorded_factor(
+    field: str, text: str, unit: str | None, value: float, figure: float, factor: float
+) -> None:
+    converted = convert_cell(field, text, CellContext(WORDS, unit, True))
+    assert (dict(converted.values)[field], converted.figure, converted.factor) == (
+        value,
+        figure,
+        factor,
+    )
+
+
+def test_unit_of_a_rate_names_the_item() -> None:
+    for unit in ("images/second", "img/s", "IMAGES/S"):
+        assert convert("throughput", "5", unit) == {"throughput": 5.0, "item": "image"}
+
+
+@pytest.mark.parametrize(
+    ("field", "unit", "message"),
+    [
+        ("latency_ms", "parsecs", "unknown unit 'parsecs' for latency_ms"),
+        ("latency_ms", None, "no unit"),
+        ("latency_ms", "items/sec", "'items/sec'"),
+        ("latency_ms", "Ms", "'Ms'"),  # megaseconds
+        ("latency_ms", "MS", "'MS'"),
+        ("throughput", "ms", "'ms'"),
+        # not mJ/image, a billionth of it
+        ("energy_per_item_j", "MJ/image", "unknown unit 'MJ/image'"),
+    ],
+)
+def test_unknown_or_missing_unit_is_refused(field: str, unit: str | None, message: str) -> None:
+    with pytest.raises(UnreadableCellError, match=message) as caught:
+        convert(field, "5", unit)
+    assert caught.value.reason == "unknown-unit"
+
+
+def test_unit_of_the_header_is_recorded_with_the_cell() -> None:
+    row = [*UNET[:9], "1,360"]
+    header = [*INFERENCE[:9], "Latency (us)"]
+    normalised = normalise_page(row, header=header, name="bow_inference")
+    [result] = list_results(normalised)
+    assert result["latency_ms"] == 1.36
+    cell = list_cells(normalised)[9]
+    said = [cell[name] for name in ("column_name", "raw_text", "value", "unit", "factor")]
+    assert said == ["latency_ms", "1,360", 1360.0, "us", 0.001]
+
+
+@pytest.mark.parametrize(
+    ("header", "message"),
+    [
+        ("Throughput (furlongs)", "unknown unit 'furlongs' for throughput"),
+        ("Throughput", "no unit for throughput"),
+        ("Batch Size (k)", "unknown unit 'k' for batch_size"),
+    ],
+)
+def test_unknown_unit_in_the_header_rejects_every_row(header: str, message: str) -> None:
+    name = header.partition(" (")[0]
+    changed = [header if known.startswith(name) else known for known in TRAINING]
+    normalised = normalise_page(GPT2, [*GPT2[:8], "7"], header=changed)
+    assert len(normalised.results) == 0
+    assert rejections(normalised) == [(number, "unknown-unit", message) for number in (1, 2)]
+
+
+@pytest.mark.parametrize(
+    ("column", "text"),
+    [(8, "4,4O7"), (8, "1,590 (est.)"), (8, "9" * 400), (6, "16.16"), (6, "0"), (6, "4 x 2")],
+)
+def test_unreadable_figure_rejects_its_row_and_names_the_cell(column: int, text: str) -> None:
+    normalised = normalise_page(GPT2, [*GPT2[:column], text, *GPT2[column + 1 :]])
+    [rejected] = normalised.rejected
+    place = f"bow_training, row 2, column {column + 1} ({TRAINING[column]})"
+    assert (rejected.reason, rejected.locator) == ("unreadable-figure", place)
+    assert repr(text) in rejected.message
+    assert len(normalised.results) == 1
+
+
+# whole rows
+
+
+def test_whole_row_of_the_mlperf_table() -> None:
+    row = (
+        "Closed|ResNet50 v1.5|75.90% classification|Bow Pod16|SDK"
+        " 2.5.1|TensorFlow|2.0-2047|ImageNet2012|16.16|19.64"
+    )
+    normalised = normalise_page(row.split("|"), header=MLPERF, name="mlperf_v2_training")
+    [result] = list_results(normalised)
+    values = {
+        name: value for name, value in result.items() if name not in ("result_id", "published_on")
+    }
+    assert values == {
+        "origin": "published",
+        "publisher": "Somebody",
+        "document_id": "a-document",
+        "table_name": "mlperf_v2_training",
+        "row_number": 1,
+        "task": "training",
+        "benchmark": "mlperf-training",
+        "division": "closed",
+        "model_printed": "ResNet-50 v1.5",
+        "item": "image",
+        "quality_target": "75.90% classification",
+        "quality_metric": "classification",
+        "platform": "Bow Pod16",
+        "chip": "Bow",
+        "chip_count": 16,
+        "sdk_version": "2.5.1",
+        "framework": "TensorFlow",
+        "mlperf_id": "2.0-2047",
+        "mlperf_round": "2.0",
+        "dataset_printed": "ImageNet2012",
+        "precision_printed": "16.16",
+        "activation_bits": 16,
+        "weight_bits": 16,
+        "time_to_train_s": 1178.4,
+    }
+    cells = list_cells(normalised)
+    assert [cell["raw_text"] for cell in cells] == row.split("|")
+    assert [cell["header"] for cell in cells] == MLPERF
+
+
+def test_item_in_the_variant_cell_overrides_that_of_the_model() -> None:
+    [result] = list_results(normalise_page(["FastPitch", "frames/s", *GPT2[2:]]))
+    assert (result["variant"], result["item"]) == ("frames/s", "frame")
+
+
+def test_blank_figure_is_a_cell_without_a_value() -> None:
+    normalised = normalise_page(UNET, header=INFERENCE, name="bow_inference")
+    [result] = list_results(normalised)
+    assert "latency_ms" not in result
+    cell = list_cells(normalised)[9]
+    assert (cell["raw_text"], cell["value"]) == ("", None)
+
+
+@pytest.mark.parametrize("field", sorted({*CONVERTERS, "dataset", "conditions"}))
+def test_printed_text_never_becomes_null(field: str) -> None:
+    kept = CONVERTERS.get(field) is CONVERTERS["repo"]  # in `cells`, or in a table of its own
+    for text in ("8x4", "1.024", "1\u00a0024", "x", "?"):
+        for context in (CellContext(WORDS, "ms", False), CellContext(WORDS, None, False, True)):
+            with suppress(UnreadableCellError):
+                converted = convert_cell(field, text, context)
+                assert kept or converted.values or converted.figure is not None, text
+
+
+NAN = float("nan")
+
+
+@pytest.mark.parametrize(
+    "lost",
+    [
+        None,
+        NAN,
+        CellValues((("batch_size", None),)),
+        CellValues((), NAN),
+        CellValues((("power_w", NAN),), 1.0),
+    ],
+)
+def test_converter_that_loses_a_text_is_stopped_for_every_kind_of_document(lost: Any) -> None:
+    converted = convert_texts(TextColumn((0, 1), ("", "8x4")), lambda _: lost)
+    assert converted[0] is lost
+    assert str(converted[1]) == "no value comes of '8x4'"
+
+
+@pytest.mark.parametrize(
+    "text", ["NaN", "nan", "inf", "1e400", "1_000", "١٢", "１２", "٣.٥", " 12", "0x10", "½", "TBD"]
+)
+@pytest.mark.parametrize("kind", ["integer", "double"])
+def test_only_plain_digits_are_figures_of_a_table_that_is_published_as_it_is(
+    kind: Any, text: str
+) -> None:
+    with pytest.raises(UnreadableCellError, match="is not"):
+        parse_text(kind, text)
+
+
+@given(
+    st.sampled_from(sorted(CONVERTERS)),
+    st.text(max_size=20),
+    st.booleans(),
+    st.sampled_from([None, "ms", "mins"]),
+)
+def test_any_text_is_converted_or_refused(
+    field: str, text: str, strict: bool, unit: str | None
+) -> None:
+    with suppress(UnreadableCellError):
+        converted = convert_cell(field, text, CellContext(WORDS, unit, strict))
+        assert all(value is not None for name, value in converted.values if name != "division")
+
+
+def test_figure_with_thousands_points_does_not_prove_a_decimal_point() -> None:
+    names = ("Batch Size", "Throughput (items/sec)")
+    table = make_table("bow_training", names, [["1.234", "0,920"]])
+    marks = find_decimal_marks([(table, WORDS.header_of("performance-page", "bow_training"))])
+    assert [marks["bow_training", name] for name in names] == [
+        DecimalMark.UNCLEAR,
+        DecimalMark.COMMA,
+    ]

@@ -1,0 +1,302 @@
+"""From rows to results: which belong together, which are duplicates, which contradict each other,
+and their ids.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+
+import pyarrow.compute as pc
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from ipu_results.errors import DamagedDocumentError
+from ipu_results.record.normalise import NormalisedDocument, normalise
+from ipu_results.record.normalise.join import list_keys
+from ipu_results.record.read.document import MetadataItem, ParsedDocument, ReadProblem, SourceTable
+
+from tests.record.read.reading_support import (
+    BATCHES,
+    FIGURES,
+    GPT2,
+    INFERENCE,
+    RESNET,
+    TGN,
+    TRAINING,
+    UNET,
+    WORDS,
+    list_cells,
+    list_numbers,
+    list_results,
+    make_document,
+    make_table,
+    normalise_page,
+    rejections,
+)
+
+LATENCY, THROUGHPUT, EFFICIENCY = FIGURES.values()
+PAPER = (
+    make_table(
+        "qwant_table_1", ["Batch size", "Latency (ms)"], list(zip(BATCHES, LATENCY, strict=True))
+    ),
+    make_table(
+        "qwant_table_2",
+        ["Batch size", "Throughput (images/second)"],
+        list(zip(BATCHES, THROUGHPUT, strict=True)),
+    ),
+    make_table(
+        "qwant_table_3",
+        ["Batch size", "Energy efficiency"],
+        list(zip(BATCHES, EFFICIENCY, strict=True)),
+        "Table 3. Energy efficiency (images/second/watt)",
+    ),
+)
+METADATA = (
+    MetadataItem("Platform", "C2", "line 1"),
+    MetadataItem("Framework", "PopART", "line 2"),
+    MetadataItem("Batch per chip", "half of the batch size", "line 3"),
+    MetadataItem("Something else", "x", "line 4"),
+)
+
+
+def normalise_paper(
+    *parts: SourceTable, **metadata: tuple[MetadataItem, ...]
+) -> NormalisedDocument:
+    return normalise(make_document("inference-paper"), ParsedDocument(parts, **metadata), WORDS)
+
+
+def count_fates(normalised: NormalisedDocument) -> Counter[tuple[str, int]]:
+    """Count the fates of every source row."""
+    rejected = [(row.table_name, row.row_number) for row in normalised.rejected]
+    return Counter([*list_keys(normalised.source_rows), *rejected])
+
+
+# the paper's three tables
+
+
+def test_three_tables_make_six_results_with_eighteen_figures() -> None:
+    normalised = normalise_paper(*PAPER)
+    assert normalised.rejected == []
+    figures = [
+        [result[name] for name in ("batch_size", "latency_ms", "throughput", "efficiency")]
+        for result in list_results(normalised)
+    ]
+    assert figures == [
+        list(map(float, row)) for row in zip(BATCHES, LATENCY, THROUGHPUT, EFFICIENCY, strict=True)
+    ]
+    assert {result["table_name"] for result in list_results(normalised)} == {"qwant_c2"}
+    for number in range(6):
+        cells = list_cells(normalised, number)
+        assert [cell["table_name"] for cell in cells[::2]] == [table.name for table in PAPER]
+        assert sum(cell["column_name"] != "batch_size" for cell in cells) == 3
+
+
+def test_setup_holds_for_every_result_and_is_cited() -> None:
+    normalised = normalise_paper(*PAPER, metadata=METADATA)
+    for number, result in enumerate(list_results(normalised)):
+        setup = [result[name] for name in ("platform", "chip_count", "framework")]
+        assert setup == ["C2", 2, "PopART"]
+        assert result["micro_batch_size"] * 2 == result["batch_size"]
+        cells = [
+            (cell["column_name"], cell["raw_text"], cell["locator"])
+            for cell in list_cells(normalised, number)
+            if cell["row_number"] is None
+        ]
+        assert cells == [
+            ("platform", "C2", "line 1"),
+            ("framework", "PopART", "line 2"),
+            ("batch_per_chip", "half of the batch size", "line 3"),
+        ]
+
+
+def test_cells_of_a_large_table_stay_with_their_rows() -> None:
+    """The square of the number of rows exceeds 32 bits."""
+    batches = [str(number) for number in range(1, 46_500)]
+    rows = [[batch, batch] for batch in batches]
+    normalised = normalise_paper(make_table("qwant_table_1", ["Batch size", "Latency (ms)"], rows))
+    results = normalised.results.select(["result_id", "latency_ms"])
+    cells = normalised.cells.filter(pc.field("column_name") == "latency_ms")
+    of_result = dict(
+        zip(results["result_id"].to_pylist(), results["latency_ms"].to_pylist(), strict=True)
+    )
+    of_cell = dict(zip(cells["result_id"].to_pylist(), cells["value"].to_pylist(), strict=True))
+    assert of_cell == of_result
+
+
+def test_odd_batch_has_no_micro_batch() -> None:
+    table = make_table("qwant_table_1", ["Batch size", "Latency (ms)"], [["3", "1.0"]])
+    [result] = list_results(normalise_paper(table, metadata=METADATA))
+    assert "micro_batch_size" not in result
+
+
+def test_unreadable_setup_stops_the_document() -> None:
+    with pytest.raises(
+        DamagedDocumentError, match=r"a-document: line 9: Chips: 'two' is not a figure"
+    ):
+        normalise_paper(*PAPER, metadata=(MetadataItem("Chips", "two", "line 9"),))
+
+
+def test_row_without_a_batch_is_rejected_and_the_others_are_joined() -> None:
+    rows = [
+        [batch if batch != "10" else "", text]
+        for batch, text in zip(BATCHES, EFFICIENCY, strict=True)
+    ]
+    third = make_table("qwant_table_3", ["Batch size", "Energy efficiency"], rows, PAPER[2].caption)
+    normalised = normalise_paper(*PAPER[:2], third)
+    assert rejections(normalised) == [(5, "missing-batch", "no batch size to join the tables on")]
+    assert [("efficiency" in result) for result in list_results(normalised)] == [True] * 4 + [
+        False,
+        True,
+    ]
+
+
+def test_two_figures_for_one_batch_reject_all_rows_of_that_batch() -> None:
+    rows = [*zip(BATCHES, LATENCY, strict=True), ("4", "9")]
+    normalised = normalise_paper(
+        make_table("qwant_table_1", ["Batch size", "Latency (ms)"], rows), *PAPER[1:]
+    )
+    assert sorted(
+        (rejected.table_name, rejected.row_number) for rejected in normalised.rejected
+    ) == [*(("qwant_table_1", 2), ("qwant_table_1", 7), ("qwant_table_2", 2), ("qwant_table_3", 2))]
+    assert {rejected.reason for rejected in normalised.rejected} == {"conflicting-rows"}
+    assert [result["batch_size"] for result in list_results(normalised)] == [2, 6, 8, 10, 12]
+
+
+# duplicates and contradictions
+
+
+def test_row_printed_twice_is_one_result_and_a_duplicate() -> None:
+    normalised = normalise_page(GPT2, RESNET, GPT2, GPT2)
+    ids = dict.fromkeys(normalised.source_rows["result_id"].to_pylist())
+    assert list(ids) == normalised.results["result_id"].to_pylist()
+    assert list_numbers(normalised, "accepted") == [1, 2]
+    assert list_numbers(normalised, "duplicate") == [3, 4]
+    assert len(list_cells(normalised)) == len(TRAINING)
+
+
+@pytest.mark.parametrize("rows", [[0, 1], [1, 0], [0, 0, 1], [0, 1, 0], [0, 1, 1], [0, 1, 2]])
+def test_one_configuration_with_different_figures_is_rejected(rows: list[int]) -> None:
+    printed = [[*GPT2[:8], figure] for figure in ("1,590", "1,591", "7")]
+    normalised = normalise_page(*(printed[i] for i in rows), RESNET)
+    assert [result["model_printed"] for result in list_results(normalised)] == ["ResNet-50 v1.5"]
+    assert [number for number, *_ in rejections(normalised)] == list(range(1, len(rows) + 1))
+    [message] = {message for _, _, message in rejections(normalised)}
+    place = r"bow_training row \d"
+    assert re.fullmatch(
+        rf"{place} and {place} have one configuration and different figures", message
+    )
+
+
+def test_rows_with_different_figures_of_a_page_are_not_joined() -> None:
+    """A throughput in one row and a latency in another make one result of the paper, but not of a
+    page.
+    """
+    cells = ["GPT2", "GPT2-Small", "Bow-2000", "SDK 3.3", "PyTorch", "", "4", "16.16"]
+    normalised = normalise_page(
+        [*cells, "100", ""], [*cells, "", "5.0"], header=INFERENCE, name="bow_inference"
+    )
+    assert len(normalised.results) == 0
+    assert [reason for _, reason, _ in rejections(normalised)] == ["conflicting-rows"] * 2
+
+
+def test_unreadable_rows_are_rejected() -> None:
+    problems = (
+        ReadProblem(
+            "bow_training", 2, "line 9", "row-width", "8 cells under a header of 9", ("a", "b")
+        ),
+        ReadProblem(
+            "bow_training",
+            None,
+            "line 1",
+            "duplicate-table",
+            "a problem of a table, which `ingest` reports",
+        ),
+    )
+    parsed = ParsedDocument(
+        (make_table("bow_training", TRAINING, [GPT2]),), problems, language="en"
+    )
+    normalised = normalise(make_document("performance-page"), parsed, WORDS)
+    assert [
+        (row.table_name, row.row_number, row.locator, row.reason, row.raw)
+        for row in normalised.rejected
+    ] == [("bow_training", 2, "line 9", "row-width", ["a", "b"])]
+
+
+ROW = st.sampled_from(
+    [
+        GPT2,
+        RESNET,
+        TGN,
+        [*GPT2[:8], "7"],
+        [*TGN[:8], "4,4O7"],
+        ["GPT5", *GPT2[1:]],
+        [""] * 8 + ["1"],
+    ]
+)
+
+
+@given(st.lists(ROW, max_size=9))
+def test_every_row_has_exactly_one_fate(rows: list[list[str]]) -> None:
+    assert count_fates(normalise_page(*rows)) == {
+        ("bow_training", number): 1 for number in range(1, len(rows) + 1)
+    }
+
+
+# ids
+
+
+def test_ids_depend_on_neither_order_nor_figures() -> None:
+    before = {
+        result["model_printed"]: result["result_id"]
+        for result in list_results(normalise_page(GPT2, RESNET, TGN))
+    }
+    other_figures = [[*row[:8], "77"] for row in (TGN, GPT2, RESNET)]
+    after = {
+        result["model_printed"]: result["result_id"]
+        for result in list_results(normalise_page(*other_figures))
+    }
+    assert after == before
+    assert len(set(before.values())) == 3
+
+
+@settings(max_examples=25)
+@given(st.permutations(range(len(INFERENCE))))
+def test_neither_ids_nor_values_depend_on_the_order_of_columns(order: list[int]) -> None:
+    rows = [
+        UNET,
+        ["BERT-Large SL128", "SL128 packed", *UNET[2:]],
+        ["FastPitch", "frames/s", *UNET[2:]],
+    ]
+    before = normalise_page(*rows, header=INFERENCE, name="bow_inference")
+    shuffled = [[row[i] for i in order] for row in rows]
+    after = normalise_page(*shuffled, header=[INFERENCE[i] for i in order], name="bow_inference")
+    assert after.results.equals(before.results)
+
+
+def test_ids_differ_by_printed_word_table_and_document() -> None:
+    rows = [
+        [*GPT2[:i], text, *GPT2[i + 1 :]]
+        for i, text in ((1, ""), (2, "Bow Pod64"), (5, "x"), (6, "8,193"))
+    ]
+    tables = [
+        make_table("bow_training", TRAINING, [GPT2, *rows]),
+        make_table("pod_training", TRAINING, [GPT2]),
+    ]
+    ids = [
+        result["result_id"]
+        for name in ("one", "other")
+        for result in list_results(
+            normalise(
+                make_document("performance-page", name),
+                ParsedDocument(tuple(tables), language="en"),
+                WORDS,
+            )
+        )
+    ]
+    assert len(set(ids)) == len(ids) == 12
+    assert all(re.fullmatch(r"r[0-9a-f]{16}", result_id) for result_id in ids)
+
+
+def test_id_is_the_same_in_every_build() -> None:
+    assert list_results(normalise_page(GPT2))[0]["result_id"] == "r20974619436811d8"

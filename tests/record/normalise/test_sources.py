@@ -1,0 +1,158 @@
+"""What is particular to one kind of document: comparators print one figure a line, older pages
+words of their own.
+"""
+
+from __future__ import annotations
+
+import pytest
+from ipu_results.record.normalise import NormalisedDocument
+from ipu_results.record.normalise.fields import get_column
+
+from tests.record.read.reading_support import (
+    list_cells,
+    list_numbers,
+    list_results,
+    normalise_table,
+    rejections,
+)
+
+LINE = {
+    "repo": "NVIDIA/DeepLearningExamples",
+    "path": "PyTorch/Classification/README.md",
+    "commit": "b2e7f4a284",
+    "commit_date": "2020-11-03",
+    "system": "1x A100-SXM4-40GB (DGX A100)",
+    "model": "ResNeXt101-32x4d",
+    "task": "inference",
+    "precision": "TF32",
+    "batch": "128",
+    "metric": "throughput img/s",
+    "value": "371",
+}
+LATENCY = {"metric": "avg latency ms", "value": "8.5"}
+HISTORY = [
+    "model",
+    "variant",
+    "platform",
+    "sdk_version",
+    "framework",
+    "dataset",
+    "batch_size",
+    "precision",
+]
+
+
+def normalise_comparators(*changes: dict[str, str]) -> NormalisedDocument:
+    lines = ([*{**LINE, **change}.values()] for change in changes)
+    return normalise_table("comparators", "nvidia_a100", list(LINE), *lines)
+
+
+def normalise_history(*row: str) -> NormalisedDocument:
+    return normalise_table(
+        "performance-csv", "bow_training_history", [*HISTORY, "throughput (items/s)"], row
+    )
+
+
+def test_line_of_comparators_is_one_result() -> None:
+    normalised = normalise_comparators({})
+    [result] = list_results(normalised)
+    expected = {
+        "published_on": "2020-11-03",
+        "task": "inference",
+        "model_printed": "ResNeXt101-32x4d",
+        "framework": "PyTorch",
+        "precision_printed": "TF32",
+        "batch_size": "128",
+        "throughput": "371.0",
+        "item": "image",
+        "chip": "A100-SXM-40GB",
+        "chip_count": "1",
+    }
+    assert {name: str(result[name]) for name in expected} == expected
+    assert [cell["raw_text"] for cell in list_cells(normalised)] == list(LINE.values())
+
+
+def test_throughput_and_latency_of_one_configuration_are_one_result() -> None:
+    normalised = normalise_comparators(
+        {}, {"batch": "256", "value": "400"}, LATENCY, {**LATENCY, "batch": "512"}
+    )
+    figures = [
+        [result.get(name) for name in ("batch_size", "throughput", "latency_ms")]
+        for result in list_results(normalised)
+    ]
+    assert figures == [[128, 371.0, 8.5], [256, 400.0, None], [512, None, 8.5]]
+    cells = list_cells(normalised)
+    assert [cell["row_number"] for cell in cells] == [1] * len(LINE) + [3] * len(LINE)
+
+
+def test_two_throughputs_of_one_configuration_are_rejected() -> None:
+    normalised = normalise_comparators({}, {"value": "372"}, LATENCY)
+    assert len(normalised.results) == 0
+    assert [row[:2] for row in rejections(normalised)] == [
+        (number, "conflicting-rows") for number in (1, 2, 3)
+    ]
+
+
+def test_line_printed_twice_is_a_duplicate() -> None:
+    normalised = normalise_comparators({}, {})
+    assert len(normalised.results) == 1
+    assert list_numbers(normalised, "accepted") == [1]
+    assert list_numbers(normalised, "duplicate") == [2]
+
+
+@pytest.mark.parametrize(
+    ("change", "reason", "message"),
+    [
+        ({"metric": "speed"}, "unknown-metric", "unknown metric 'speed'"),
+        ({"task": "baking"}, "unknown-task", "unknown task 'baking'"),
+        ({"value": "3 71"}, "unreadable-figure", "'3 71' is not a figure"),
+        ({"commit_date": "3 Nov"}, "unreadable-date", "'3 Nov' is not a date"),
+    ],
+)
+def test_unplaceable_line_is_rejected_and_the_word_named(
+    change: dict[str, str], reason: str, message: str
+) -> None:
+    normalised = normalise_comparators(change, {})
+    assert rejections(normalised) == [(1, reason, message)]
+    assert len(normalised.results) == 1
+
+
+@pytest.mark.parametrize(
+    ("change", "column", "value"),
+    [
+        ({"system": "9x Toaster"}, "platform", "9x Toaster"),
+        ({"model": "ToastNet"}, "model_printed", "ToastNet"),
+        ({"precision": "FP4"}, "precision_printed", "FP4"),
+        ({"precision": "mixed+XLA"}, "precision_printed", "mixed"),
+        ({"batch": "128 (TF) / 256 (AMP) /GPU"}, "batch_size", None),
+        ({"path": "MxNet/README.md"}, "framework", None),
+        ({"path": "TensorFlow2/x"}, "framework", "TensorFlow2"),
+        ({"path": "TensorFlow/x"}, "framework", "TensorFlow1"),
+        ({"task": "training (TF2)"}, "task", "training"),
+    ],
+)
+def test_words_of_comparators_are_kept_as_printed(
+    change: dict[str, str], column: str, value: str | None
+) -> None:
+    normalised = normalise_comparators(change)
+    [result] = list_results(normalised)
+    assert result.get(column) == value
+    assert list({**LINE, **change}.values()) == [
+        cell["raw_text"] for cell in list_cells(normalised)
+    ]
+
+
+def test_older_page_keeps_its_own_words() -> None:
+    row = ["ToastNet", "", "Toaster-64", "Pre-SDK2.5", "Toast", "Bread", "1,920", "4.4", "42029"]
+    [result] = list_results(normalise_history(*row))
+    names = [*map(get_column, HISTORY), "throughput"]
+    expected = ["ToastNet", None, *row[2:6], 1920, "4.4", 42029.0]
+    assert [result.get(name) for name in names] == expected
+    assert not {"variant", "chip", "activation_bits"} & result.keys()
+
+
+def test_figure_of_an_older_page_must_be_readable() -> None:
+    normalised = normalise_history(
+        "GPT2", "", "Bow Pod16", "SDK 3.3", "PyTorch", "W", "8", "16.16", "42,02"
+    )
+    assert rejections(normalised) == [(1, "unreadable-figure", "'42,02' is not a figure")]

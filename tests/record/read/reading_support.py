@@ -1,0 +1,309 @@
+"""Small documents, the rows that they are made of, and strategies that generate more of both."""
+
+from __future__ import annotations
+
+import html
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from datetime import date
+from pathlib import Path
+from typing import Any
+
+from hypothesis import strategies as st
+from ipu_results.errors import DocumentError
+from ipu_results.record.normalise import NormalisedDocument, normalise
+from ipu_results.record.read.document import ParsedDocument, SourceRow, SourceTable
+from ipu_results.record.read.html import read_html
+from ipu_results.record.read.text import clean
+from ipu_results.record.sources.catalogue import Document
+from ipu_results.schema.vocabulary import load_vocabulary
+
+ROOT = Path(__file__).resolve().parents[3]
+PAGE = ROOT / "raw" / "graphcore" / "performance-2023-07-04.html"
+PAGE_TEXT = ROOT.parent / "shared" / "sources" / "graphcore-performance-results-2023-07-04.txt"
+
+WORDS = load_vocabulary()
+LAYOUTS = WORDS.headers_of("performance-page")
+PAPER_HEADERS = WORDS.headers_of("inference-paper")
+
+COMMON = "Model|Variant|Platform|SDK Version|Framework|Dataset|Batch Size|Precision".split("|")
+TRAINING = [*COMMON, "Throughput (items/sec)"]
+INFERENCE = [*TRAINING, "Latency (ms)"]
+TIME_TO_RESULT = [*COMMON, "Time To Result (secs)"]
+OGB = (
+    "Dataset Challenge|Model|Platform|SDK Version|Framework|Throughput (items/sec)|Time to"
+    " Train|Evaluation Metric|OGB-LSC 2022 Ranking"
+).split("|")
+MLPERF = (
+    "Division|Model|MLPerf Quality Target|Platform|SDK Version|Framework|MLPerf"
+    " ID|Dataset|Precision|Time to Train (mins)"
+).split("|")
+HEADERS = {
+    "ogb_lsc": OGB,
+    "bow_training": TRAINING,
+    "bow_inference": INFERENCE,
+    "mlperf_v2_training": MLPERF,
+    "pod_training": TRAINING,
+    "pod_time_to_result": TIME_TO_RESULT,
+    "pod_inference": INFERENCE,
+}
+PLATFORMS = {
+    "bow": ["Bow-2000", "Bow Pod16", "Bow Pod64"],
+    "pod": ["IPU-M2000", "IPU-POD16", "GC200 IPU"],
+}
+
+GPT2 = [
+    "GPT2",
+    "GPT2-Medium",
+    "Bow Pod16",
+    "SDK 3.3",
+    "PyTorch",
+    "Wikipedia",
+    "8,192",
+    "16.16",
+    "1,590",
+]
+RESNET = [
+    "ResNet-50 v1.5",
+    "",
+    "Bow Pod16",
+    "SDK 3.0",
+    "TensorFlow1",
+    "ImageNet2012",
+    "3,520",
+    "16.16",
+    "44,059",
+]
+TGN = [
+    "TGN",
+    "Temporal Graph Network",
+    "1x Bow IPU",
+    "SDK 3.3",
+    "Pytorch Geometric",
+    "",
+    "",
+    "",
+    "31,617",
+]
+UNET = [
+    "Unet (Medical)",
+    "",
+    "Bow-2000",
+    "SDK 3.3",
+    "TensorFlow2",
+    "Synthetic",
+    "4",
+    "16.16",
+    "1,920",
+    "",
+]
+
+BATCHES = ("2", "4", "6", "8", "10", "12")
+FIGURES = {
+    1: ("1.36", "1.94", "2.82", "3.32", "4.13", "4.75"),
+    2: ("1474.16", "2063.03", "2131.01", "2409.79", "2421.82", "2526.35"),
+    3: ("6.51", "7.80", "7.87", "9.07", "9.68", "9.49"),
+}
+"""The three tables of the paper: latencies, throughputs and efficiencies."""
+
+Grid = Sequence[Sequence[str]]
+
+
+# --- documents
+
+
+def row_html(cells: Iterable[str], tag: str = "td") -> str:
+    return "<tr>" + "".join(f"<{tag}>{cell}</{tag}>" for cell in cells) + "</tr>\n"
+
+
+def table_html(header: Sequence[str], rows: Grid) -> str:
+    head = row_html(map(html.escape, header), "th")
+    body = "".join(row_html(map(html.escape, row)) for row in rows)
+    return f"<table>\n<thead>{head}</thead>\n<tbody>\n{body}</tbody>\n</table>\n"
+
+
+def page_html(*parts: str) -> bytes:
+    head = '<head><meta charset="utf-8"><title>t</title></head>'
+    return (
+        f"<!doctype html>\n<html lang='en'>{head}<body>\n{''.join(parts)}</body></html>\n".encode()
+    )
+
+
+def training_page(*rows: Sequence[str]) -> bytes:
+    """Write a page of one training table, its cells as HTML."""
+    head, body = row_html(TRAINING, "th"), "".join(map(row_html, rows))
+    return page_html("<table>", head, body, "</table>")
+
+
+def one_cell_a_line(header: Sequence[str], rows: Grid) -> list[str]:
+    return [cell or "\u00a0" for row in (header, *rows) for cell in row]
+
+
+def delimited(header: Sequence[str], rows: Grid, delimiter: str = " | ") -> list[str]:
+    return [delimiter.join(row) for row in (header, *rows)]
+
+
+def markdown(header: Sequence[str], rows: Grid) -> list[str]:
+    lines = [f"| {' | '.join(row)} |" for row in (header, *rows)]
+    return [lines[0], "|" + "---|" * len(header), *lines[1:]]
+
+
+# --- parsed documents in short
+
+
+def read_page(data: bytes) -> ParsedDocument:
+    return read_html(data, LAYOUTS)
+
+
+def grids(document: ParsedDocument) -> dict[str, list[list[str]]]:
+    """Return the rows of every table."""
+    return {table.name: [list(row.cells) for row in table.rows] for table in document.tables}
+
+
+def texts(document: ParsedDocument) -> dict[str, list[list[str]]]:
+    """Return header and rows of every table."""
+    return {
+        table.name: [list(table.columns), *(list(row.cells) for row in table.rows)]
+        for table in document.tables
+    }
+
+
+def problems(document: ParsedDocument) -> list[tuple[str, int | None, str]]:
+    """Return table, row and reason of every problem."""
+    return [
+        (problem.table_name, problem.row_number, problem.reason) for problem in document.problems
+    ]
+
+
+def assert_read_or_refused(read: Callable[..., ParsedDocument], *args: object) -> None:
+    """Check that a reader finds something, in rows as wide as their table, or raises a
+    DocumentError.
+    """
+    try:
+        document = read(*args)
+    except DocumentError:
+        return
+    assert document.tables or document.problems
+    assert all(
+        len(row.cells) == len(table.columns) for table in document.tables for row in table.rows
+    )
+
+
+# --- parsed documents made by hand
+
+
+def make_table(name: str, header: Sequence[str], rows: Grid, caption: str = "") -> SourceTable:
+    made = tuple(
+        SourceRow(number, tuple(cells), f"{name}, row {number}")
+        for number, cells in enumerate(rows, start=1)
+    )
+    return SourceTable.from_rows(name, header, made, name, caption)
+
+
+def make_document(
+    reader: str, document_id: str = "a-document", publisher: str = "Somebody"
+) -> Document:
+    words = {
+        "title": "t",
+        "url": "https://example.org",
+        "kind": "transcription",
+        "licence": "l",
+        "sha256": "0",
+    }
+    return Document(
+        **words,
+        document_id=document_id,
+        publisher=publisher,
+        reader=reader,
+        note="n",
+        path=Path("a"),
+        file="a",
+        published_on=date(2023, 7, 4),
+    )
+
+
+def normalise_table(
+    reader: str, name: str, header: Sequence[str], *rows: Sequence[str]
+) -> NormalisedDocument:
+    parsed = ParsedDocument((make_table(name, header, rows),), language="en")
+    return normalise(make_document(reader), parsed, WORDS)
+
+
+def normalise_page(
+    *rows: Sequence[str], header: Sequence[str] = TRAINING, name: str = "bow_training"
+) -> NormalisedDocument:
+    return normalise_table("performance-page", name, header, *rows)
+
+
+def list_results(normalised: NormalisedDocument) -> list[dict[str, Any]]:
+    """Return each result with the columns that it fills."""
+    return [
+        {name: value for name, value in row.items() if value is not None}
+        for row in normalised.results.to_pylist()
+    ]
+
+
+def list_cells(normalised: NormalisedDocument, number: int = 0) -> list[dict[str, Any]]:
+    """Return the cells of one result."""
+    [key, *_] = (name for name in normalised.results.column_names if name.endswith("_id"))
+    result_id = normalised.results[key][number].as_py()
+    return [cell for cell in normalised.cells.to_pylist() if cell["result_id"] == result_id]
+
+
+def list_numbers(normalised: NormalisedDocument, status: str) -> list[int]:
+    """Return the numbers of the rows that make up or repeat a result."""
+    rows = normalised.source_rows.to_pylist()
+    return [row["row_number"] for row in rows if row["status"] == status]
+
+
+def rejections(normalised: NormalisedDocument) -> list[tuple[int, str, str]]:
+    return [
+        (rejected.row_number, rejected.reason, rejected.message) for rejected in normalised.rejected
+    ]
+
+
+# --- strategies
+
+TEXT = st.text(st.characters(codec="utf-8", categories=["L", "N", "P", "Zs"]), max_size=12).map(
+    lambda text: clean(text.replace("|", ""))
+)
+LETTERS = st.text(st.sampled_from("abcdefg XYZ-/()."), min_size=1, max_size=14).map(
+    lambda text: " ".join(f"w{text}".split())
+)
+FIGURE = st.one_of(
+    st.integers(1, 9_999_999).map("{:,}".format),
+    st.decimals(0, 9999, places=2, allow_nan=False).map(str),
+)
+
+
+def cell_of(field: str, family: str) -> st.SearchStrategy[str]:
+    """Generate texts that a page may print in the column of a field."""
+    special: Mapping[str, st.SearchStrategy[str]] = {
+        "model": st.sampled_from(["GPT2", "BERT Large", "ResNet-50 v1.5", "TGN", "Yolo v4"]),
+        "platform": st.sampled_from(PLATFORMS[family]),
+        "sdk_version": st.sampled_from(["SDK 2.4.0", "SDK 3.3", "SDK 2.5.1"]),
+        "framework": st.sampled_from(["PyTorch", "PopART", "TensorFlow1", "TF2 w/Keras"]),
+        "batch_size": st.one_of(st.just(""), st.integers(1, 99_999).map("{:,}".format)),
+        "precision": st.sampled_from(["16.16", "16.32", "32.32"]),
+        "throughput": st.integers(1, 9_999_999).map("{:,}".format),
+        "latency_ms": st.one_of(st.just(""), FIGURE),
+        "time_to_result_s": FIGURE,
+        "time_to_train_s": FIGURE,
+        "division": st.sampled_from(["Open", "Closed"]),
+        "mlperf_id": st.integers(2000, 2099).map("2.0-{}".format),
+    }
+    return special.get(field, st.one_of(st.just(""), LETTERS))
+
+
+@st.composite
+def page_tables(draw: st.DrawFn, max_rows: int = 5) -> dict[str, tuple[list[str], list[list[str]]]]:
+    """Generate some of the page's tables, in any order, each with a header and well-formed rows."""
+    names = draw(st.lists(st.sampled_from(sorted(HEADERS)), unique=True, min_size=1, max_size=3))
+    tables = {}
+    for name in names:
+        family = "pod" if name.startswith("pod") else "bow"
+        fields = [
+            WORDS.header_of("performance-page", name).field_of(header) for header in HEADERS[name]
+        ]
+        row = st.tuples(*(cell_of(field, family) for field in fields)).map(list)
+        tables[name] = (HEADERS[name], draw(st.lists(row, min_size=1, max_size=max_rows)))
+    return tables

@@ -1,0 +1,228 @@
+"""Words near a table that change what its figures mean: a person signs them before a build."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import msgspec
+import pytest
+from ipu_results.errors import (
+    DamagedDocumentError,
+    UnprovenDocumentError,
+    UnsignedContextError,
+)
+from ipu_results.record.check.conservation import check_signature
+from ipu_results.record.normalise import normalise
+from ipu_results.record.read.context import digest_context
+from ipu_results.record.read.dispatch import read_document
+from ipu_results.record.read.document import ParsedDocument
+from ipu_results.record.sources.catalogue import SUBMISSION, load_catalogue, read_entry
+
+from tests.conftest import RAW
+from tests.record.read.pdf_support import set_texts
+from tests.record.read.reading_support import (
+    GPT2,
+    RESNET,
+    TRAINING,
+    WORDS,
+    list_results,
+    make_document,
+    page_html,
+    row_html,
+    table_html,
+    training_page,
+)
+
+PAGE, PAPER, CSV = "performance-page", "inference-paper", "comparators"
+PLAIN = table_html(TRAINING, [GPT2, RESNET])
+# of each kind that was read without a word, from other lists than the pipeline's: it has none
+WORDINGS = [
+    "in thousands",
+    "Throughput: thousand items per second.",
+    "en milliers",
+    "単位：千",
+    "000 omitted",
+    "per minute",
+    "Relative to A100 (%)",
+    "log10",
+    "Standard deviation",
+    "Simulated",
+    "RETRACTED",
+    "rows 2 and 3 are interchanged",
+    "Throughput normalised to one IPU.",
+]
+
+
+def read(kind: str, data: bytes) -> ParsedDocument:
+    return read_document(data, WORDS.table_headers, kind)
+
+
+def refuse(kind: str, parsed: ParsedDocument) -> str:
+    """Check that a document is refused, and read once it is signed; return the words to be signed."""
+    assert parsed.tables
+    with pytest.raises(UnsignedContextError, match=re.escape(parsed.context[0].text)):
+        check_signature(make_document(kind), parsed)
+    signature = {"context": digest_context(parsed.context), "means": "as printed"}
+    signature["decimal_mark"] = "point"
+    signed = msgspec.structs.replace(make_document(kind), **signature)
+    check_signature(signed, parsed)
+    assert list_results(normalise(signed, parsed, WORDS))
+    return "\n".join(text for _, text in parsed.context)
+
+
+def build_page(place: str, words: str) -> bytes:
+    """Put words near a table of a page."""
+    head, body = row_html(TRAINING, "th"), row_html(GPT2)
+    band = f"<tr><td colspan=9>{words}</td></tr>"
+    return page_html(
+        {
+            "title": f"<title>{words}</title>{PLAIN}",
+            "heading": f"<h1>{words}</h1><p>Results.</p>{PLAIN}",
+            "paragraph": f"<p>{words}</p>{PLAIN}",
+            "note": f"{PLAIN}<div><small>{words}</small></div>",
+            "caption": f"<table><caption>{words}</caption>{head}{body}</table>",
+            "row above the header": f"<table>{row_html(['', '', words])}{head}{body}</table>",
+            "band row": f"<table>{head}{body}{band}{row_html(RESNET)}</table>",
+            "one cell in the middle": f"<table>{head}{body}{row_html([*[''] * 8, words])}{row_html(RESNET)}</table>",
+            "picture": f"<img alt='{words}' src=x>{PLAIN}",
+            "style sheet": f"<style>h2::after{{content:'{words}'}}</style><h2>Results</h2>{PLAIN}",
+        }[place]
+    )
+
+
+PLACES = (
+    *("title", "heading", "paragraph", "note", "caption"),
+    *("row above the header", "band row", "one cell in the middle"),
+)
+
+
+@pytest.mark.parametrize("place", PLACES)
+def test_words_anywhere_on_a_page_are_refused_until_they_are_signed(place: str) -> None:
+    for words in WORDINGS:
+        page = read(PAGE, build_page(place, words))
+        if page.tables:
+            assert words in refuse(PAGE, page)
+        else:  # a scale under the header
+            assert page.problems
+
+
+@pytest.mark.parametrize("place", ["picture", "style sheet"])
+def test_page_that_is_not_plain_is_refused_without_evidence(place: str) -> None:
+    with pytest.raises(UnprovenDocumentError):
+        read(PAGE, build_page(place, "in thousands"))
+
+
+@pytest.mark.parametrize("words", WORDINGS)
+def test_words_of_text_and_pdf_are_refused_until_they_are_signed(words: str) -> None:
+    lines = [words, "", " | ".join(TRAINING), " | ".join(GPT2)]
+    assert words in refuse(PAGE, read(PAGE, "\n".join(lines).encode()))
+    if words.isascii():
+        cells = [("Batch size", "Throughput (images/second)"), ("8", "6.25"), ("16", "12.5")]
+        grid = [(100 + 90 * x, 680 - 12 * y, cells[y][x]) for y in range(3) for x in range(2)]
+        setup = "Platform: C2|Chips: 2|Model: ResNeXt101|Batch per chip: half of the batch size"
+        facts = [(100, 600 - 12 * n, line) for n, line in enumerate(setup.split("|"))]
+        page = set_texts([(100, 720, words), *grid, *facts])
+        assert words in refuse(PAPER, read(PAPER, page))
+
+
+def build_csv(**changed: str) -> bytes:
+    """Write a figure of a comparator; a name of `header` stands for that of the column of values."""
+    header = WORDS.header_of(CSV, "independent_results").names
+    cells = {"model": "ResNet-50", "task": "training", "platform": "Bow-2000", "chip_count": "4"}
+    cells |= {"batch_size": "8", "metric": "throughput", "unit": "images/s", "value": "5"}
+    cells |= {"place": "page 1", **changed}
+    names = [cells.get("header", name) if name == "value" else name for name in header]
+    return (
+        ",".join(names).encode()
+        + b"\n"
+        + ",".join(cells.get(n, "") for n in header).encode()
+        + b"\n"
+    )
+
+
+def test_columns_and_conditions_of_a_csv_are_refused_until_they_are_signed() -> None:
+    scaled = read(CSV, build_csv(header="value (k)"))
+    assert ("independent_results, header", "value (k)") in scaled.context
+    with pytest.raises(
+        DamagedDocumentError, match="states a unit, which the column of units does too"
+    ):
+        list(normalise(make_document(CSV), scaled, WORDS).converted)
+    for words in ("x1000", *WORDINGS):
+        texts = [text for _, text in read(CSV, build_csv(conditions=f"two hosts; {words}")).context]
+        assert {"two hosts", words} <= set(texts)
+    assert "x1000" in refuse(CSV, read(CSV, build_csv(conditions="x1000")))
+
+
+def test_page_without_words_needs_no_signature_and_a_changed_one_a_new_one() -> None:
+    plain = read(
+        PAGE, page_html("<h2>Training results</h2>", PLAIN).replace(b"<title>t</title>", b"")
+    )
+    assert {words.place for words in plain.context} == {
+        "bow_training, header",
+        "bow_training, Variant",
+    }
+    before, after = (read(PAGE, page_html(f"<p>On {n} hosts.</p>", PLAIN)) for n in (2, 3))
+    assert digest_context(before.context) != digest_context(after.context)
+    marked = read(PAGE, page_html("<p>On <b>2</b>\n hosts.</p>", PLAIN))
+    assert digest_context(marked.context) == digest_context(before.context)
+    signed = msgspec.structs.replace(
+        make_document(PAGE), context=digest_context(before.context), means="m"
+    )
+    with pytest.raises(UnsignedContextError, match="no longer those that the sidecar signs"):
+        check_signature(signed, after)
+    check_signature(msgspec.structs.replace(make_document(PAGE), kind=SUBMISSION), after)
+
+
+@pytest.mark.parametrize(
+    ("mark", "figure", "value"),
+    [
+        ("comma", "9.801", 9801.0),
+        ("point", "9.801", 9.801),
+        ("comma", "9,801", 9.801),
+        (None, "9.801", None),
+    ],
+)
+def test_person_decides_the_mark_of_a_page_in_a_language_with_decimal_commas(
+    mark: str | None, figure: str, value: float | None
+) -> None:
+    page = training_page([*GPT2[:6], "8", "16.16", figure]).replace(b"<html", b"<html lang='de'")
+    document = msgspec.structs.replace(make_document(PAGE), decimal_mark=mark)
+    results = list_results(normalise(document, read(PAGE, page), WORDS))
+    assert [result["throughput"] for result in results] == ([] if value is None else [value])
+
+
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [
+        (b"<html", b"<html xml:lang='de'"),
+        (b"<head>", b"<head><meta http-equiv='Content-Language' content='de'>"),
+        (b"<head>", b"<head><meta property='og:locale' content='de_DE'>"),
+    ],
+)
+def test_page_declares_its_language_in_several_places(before: bytes, after: bytes) -> None:
+    page = training_page([*GPT2[:6], "8", "16.16", "9.801"]).replace(before, after)
+    assert after in page
+    assert read(PAGE, page).language.startswith("de")
+
+
+@pytest.mark.parametrize("language", ["und", "x"])
+def test_no_language_is_no_proof_of_a_point(language: str) -> None:
+    page = training_page([*GPT2[:6], "8", "16.16", "9,801"])
+    page = page.replace(b"lang='en'", f"lang='{language}'".encode())
+    assert list_results(normalise(make_document(PAGE), read(PAGE, page), WORDS)) == []
+
+
+def test_language_of_any_part_around_a_table_counts() -> None:
+    page = training_page([*GPT2[:6], "8", "16.16", "9,801"])
+    page = page.replace(b"<table", b"<div lang='de'><div><table")
+    assert read(PAGE, page).language == "de"
+
+
+def test_every_document_of_the_record_is_signed_by_a_person() -> None:
+    for document in load_catalogue(RAW):
+        entry = read_entry(Path(f"{document.path}.toml"), document.file)
+        assert ("context" in entry) is ("means" in entry)
+        if document.kind != "run" and "context" in entry:
+            check_signature(document, read(document.reader, document.read_bytes()))
+            assert not re.search("TODO", entry["means"])

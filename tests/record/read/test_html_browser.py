@@ -1,0 +1,276 @@
+"""Pages that show something else than they say are told or read as shown: with Chromium where it is
+installed, and by the list of plain elements where it is not.
+"""
+
+from __future__ import annotations
+
+import json
+import quopri
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from ipu_results.add import AddConfig, add_source, extract
+from ipu_results.errors import BrowserError, UnprovenDocumentError
+from ipu_results.record.read import ParsedDocument
+from ipu_results.record.read.document import Words
+from ipu_results.record.read.html import read_html
+from ipu_results.record.read.html_shown import parse_shown
+from ipu_results.record.sources import browser
+from ipu_results.record.sources.browser import Browser, find_modules, is_installed
+
+from benchmarks.documents import browser as judge
+from tests.record.read.reading_support import (
+    GPT2,
+    LAYOUTS,
+    RESNET,
+    grids,
+    training_page,
+)
+
+HOSTILE = Path(__file__).resolve().parents[2] / "corpus" / "hostile"
+TRUTH = json.loads((HOSTILE / "truth.json").read_text(encoding="utf-8"))
+CONTEXT = frozenset({"html_h359.html", "html_h411.html", "html_h799.html"})
+"""What words near the table and its language mean is not for a browser to say."""
+PLAIN = frozenset({"html_h505.html", "html_h571.html"})
+COLUMNS = ("Batch Size", "Throughput (items/sec)", "Latency (ms)")
+SHOWN_OTHERWISE = {
+    "above": ("<table", "<table style='position:absolute;top:-9999px'"),
+    "above by its margin": ("<table", "<table style='margin-top:-900px'"),
+    "to the left": ("<table", "<table style='position:absolute;left:-9999px'"),
+    "struck without colour": ("1,590", "<s style='text-decoration-color:#fff'>1</s>,590"),
+    "struck by underlining": ("1,590", "<u style='text-underline-offset:-6px'>1</u>,590"),
+    "in no box": ("1,590", "1,59<b style='display:contents'>0</b>"),
+    "rows in no box": ("<table", "<style>tr+tr td{display:contents}</style><table"),
+    "next to a bar": (
+        "1,590",
+        "<b style='outline:1px solid;display:inline-block;height:9px'></b>1,590",
+    ),
+    "next to a drawing": (
+        "GPT2-Medium",
+        "GPT2-Medium<svg width=9 height=12><path d='M4 0V12' stroke=black></svg>",
+    ),
+    "with a point of a shadow tree": (
+        "1,590",
+        "<span><template shadowrootmode=closed><b style='position:absolute'>.</b><slot></slot>"
+        "</template>1,590</span>",
+    ),
+    "hyphenated by a digit": (
+        "1,590",
+        "<span style='display:inline-block;width:1px;hyphenate-character:\"9\"'>1&shy;590</span>",
+    ),
+    "written by a worker": (
+        "</table>",
+        "</table><script>const w = new Worker(URL.createObjectURL(new Blob(["
+        "'setTimeout(() => postMessage(0), 9e4)'])));"
+        "w.onmessage = () => document.querySelectorAll('td')[9].textContent = '9';</script>",
+    ),
+    "under another digit": (
+        "</table>",
+        """</table><b id=b>8</b><script>
+        const range = document.createRange();
+        range.setStart(document.querySelector("td:last-child").firstChild, 4);
+        range.setEndAfter(range.startContainer);
+        const { x, y } = range.getBoundingClientRect();
+        b.style = `position: absolute; font-weight: 400; top: ${y}px; left: ${x}px`;
+        </script>""",
+    ),
+    "under another column": (
+        "</table>",
+        "</table><script>document.querySelector('td').colSpan = 2</script>",
+    ),
+    "in a small window": (
+        "1,590",
+        "<b>7</b>1,590<style>body{margin-bottom:2000px}"
+        "@media (min-height:1000px){b{display:none}}</style>",
+    ),
+    "at times": (
+        "<table",
+        "<style>@keyframes k{50%{display:none}} tr+tr{animation:k 2s infinite}</style><table",
+    ),
+    "before it moves": (
+        "1,590",
+        "<style>@keyframes k{to{display:none}}</style>"
+        "1,59<b style='animation:k 1s forwards paused'>0</b>",
+    ),
+    "at times by a script": (
+        "</table>",
+        """</table><script>
+        const cell = document.querySelector("td:last-child");
+        setInterval(() => (cell.textContent = cell.textContent === "1,590" ? "7" : "1,590"), 700);
+        </script>""",
+    ),
+}
+WORDS = {
+    "style sheet": "<style>table::before{content:'in thousands'}</style>",
+    "mark of a list": "<ul style='list-style-type:\"in thousands\"'><li>a</ul>",
+    "shadow tree": "<p><template shadowrootmode=closed>in thousands</template></p>",
+    "frame": "<iframe srcdoc='<p>in thousands'></iframe>",
+    "field": "<input value='in thousands'>",
+    "text area": "<textarea id=a></textarea><script>a.value = 'in thousands'</script>",
+    "choice": "<select><option label='in thousands'></select>",
+    "late script": "<p id=a><script>setTimeout(() => a.append('in thousands'), 3000)</script>",
+}
+
+needs_browser = pytest.mark.skipif(
+    not is_installed(), reason="needs Chromium and the Node packages of site/"
+)
+
+
+@pytest.fixture(scope="module")
+def chromium() -> Iterator[Browser]:
+    folder = find_modules()
+    assert folder is not None
+    with Browser(folder) as opened:
+        yield opened
+
+
+def read_rows(document: ParsedDocument) -> list[list[float]]:
+    rows = []
+    for table in document.tables:
+        places = [table.columns.index(name) for name in COLUMNS]
+        texts = [[row.cells[place].replace(",", "") for place in places] for row in table.rows]
+        rows += [[float(text) for text in row] for row in texts]
+    return rows
+
+
+def assert_told_or_exact(document: ParsedDocument, shown: list[list[float]]) -> None:
+    rows = read_rows(document)
+    assert [row for row in rows if row not in shown] == []
+    assert rows == shown or document.problems
+
+
+@pytest.mark.parametrize("name", sorted(TRUTH.keys() - CONTEXT))
+def test_hostile_page_is_told_or_exact_without_a_browser(name: str) -> None:
+    data = (HOSTILE / name).read_bytes()
+    if name not in PLAIN:
+        with pytest.raises(UnprovenDocumentError, match="open it with `ipu-results add`"):
+            read_html(data, LAYOUTS)
+    else:
+        assert_told_or_exact(read_html(data, LAYOUTS), TRUTH[name]["shown"])
+
+
+@pytest.mark.slow
+@needs_browser
+@pytest.mark.parametrize("name", sorted(TRUTH.keys() - CONTEXT))
+def test_hostile_page_is_told_or_exact_with_a_browser(name: str, chromium: Browser) -> None:
+    data = (HOSTILE / name).read_bytes()
+    evidence = chromium.show(HOSTILE / name, data)
+    if name == "public_texml322.html":
+        with pytest.raises(UnprovenDocumentError, match=r"needs LaTeXML\.css"):
+            parse_shown(evidence, data)
+        return
+    document = read_html(data, LAYOUTS, parse_shown(evidence, data))
+    assert_told_or_exact(document, TRUTH[name]["shown"])
+    assert name != "ord_tailwind4_flat.html" or document.problems == ()
+
+
+@pytest.mark.slow
+@needs_browser
+def test_added_page_is_read_with_its_evidence_and_never_with_that_of_other_bytes(
+    tmp_path: Path,
+) -> None:
+    page = tmp_path / "raw" / "vendor" / "my page.html"
+    page.parent.mkdir(parents=True)
+    shutil.copyfile(HOSTILE / "html_h001.html", page)
+    shutil.copyfile(HOSTILE / "ext0.css", page.with_name("ext0.css"))
+    draft = add_source(AddConfig(page, tmp_path / "raw"))
+    assert set(draft.entry["attachments"]) == {"ext0.css", "my page.html.shown.json"}
+    assert read_rows(extract(page)) == TRUTH["html_h001.html"]["shown"]
+    page.write_bytes(page.read_bytes().replace(b"12,100", b"12,101"))
+    with pytest.raises(Exception, match=r"my page\.html: has evidence of other bytes"):
+        extract(page)
+
+
+@pytest.mark.slow
+@needs_browser
+@pytest.mark.parametrize("hidden", [False, True])
+def test_saved_page_is_opened_as_mhtml(hidden: bool, chromium: Browser) -> None:
+    style = "<link rel=stylesheet href='cid:a@b'>"
+    page = training_page(GPT2, RESNET).replace(b"</head>", f"{style}</head>".encode())
+    rule = "td:last-child { visibility: hidden }" if hidden else "td { color: oklch(0.2 0.1 20) }"
+    data = (
+        b"From: <Saved by Blink>\r\nSnapshot-Content-Location: https://example.org/\r\n"
+        b'MIME-Version: 1.0\r\nContent-Type: multipart/related; type="text/html";\r\n'
+        b' boundary="B"\r\n\r\n--B\r\nContent-Type: text/html; charset=utf-8\r\n'
+        b"Content-Transfer-Encoding: quoted-printable\r\nContent-Location: https://example.org/\r\n"
+        b"\r\n" + quopri.encodestring(page).replace(b"\n", b"\r\n") + b"\r\n--B\r\n"
+        b"Content-Type: text/css\r\nContent-ID: <a@b>\r\nContent-Location: cid:a@b\r\n\r\n"
+        + rule.encode()
+        + b"\r\n--B--\r\n"
+    )
+    document = read_html(data, LAYOUTS, parse_shown(chromium.show(Path("page.mht"), data), data))
+    if hidden:
+        assert (document.tables, len(document.problems)) == ((), 2)
+    else:
+        assert grids(document) == {"bow_training": [GPT2, RESNET]}
+
+
+def show(page: bytes, folder: Path, chromium: Browser) -> ParsedDocument:
+    path = folder / "page.html"
+    path.write_bytes(page)
+    return read_html(page, LAYOUTS, parse_shown(chromium.show(path, page), page))
+
+
+@pytest.mark.slow
+@needs_browser
+@pytest.mark.parametrize("name", SHOWN_OTHERWISE)
+def test_figure_that_is_shown_otherwise_is_told(
+    name: str, chromium: Browser, tmp_path: Path
+) -> None:
+    page = training_page(GPT2).decode().replace(*SHOWN_OTHERWISE[name])
+    document = show(page.encode(), tmp_path, chromium)
+    assert document.tables == ()
+    assert document.problems
+
+
+@pytest.mark.slow
+@needs_browser
+@pytest.mark.parametrize("markup", WORDS.values(), ids=WORDS.keys())
+def test_words_that_only_a_browser_shows_are_signed(
+    markup: str, chromium: Browser, tmp_path: Path
+) -> None:
+    near = f"<p>in thousands of nodes</p><template><p>in thousands</p></template>{markup}"
+    page = training_page(GPT2).decode().replace("<table", f"{near}<table")
+    document = show(page.encode(), tmp_path, chromium)
+    assert grids(document) == {"bow_training": [GPT2]}
+    assert Words("shown", "in thousands") in document.context
+
+
+@pytest.mark.slow
+@needs_browser
+def test_page_that_never_ends_is_an_error_that_names_it(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setattr(browser, "MAX_SHOWING_S", 5.0)
+    page = tmp_path / "endless.html"
+    page.write_bytes(training_page(GPT2).replace(b"</body>", b"<script>for(;;);</script></body>"))
+    with pytest.raises(BrowserError, match=r"endless\.html: .*within 5 seconds"):
+        browser.show_page(page, page.read_bytes())
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(not judge.is_installed(), reason="needs CHROMIUM")
+def test_judge_sees_a_black_line() -> None:
+    page = training_page([*GPT2[:8], "<s>1,590</s>"])
+    [shown] = judge.render([page.decode()])
+    assert shown[0][1][8] == ""
+
+
+@needs_browser
+def test_browser_that_does_not_start_is_an_error(tmp_path: Path) -> None:
+    page = tmp_path / "a.html"
+    page.write_bytes(training_page(GPT2))
+    with Browser(tmp_path) as opened:
+        opened._process.wait()
+        with pytest.raises(BrowserError, match=r"a\.html: Chromium failed"):
+            opened.show(page, page.read_bytes())
+
+
+def test_no_browser_is_an_error_that_says_what_is_needed(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setenv("PATH", str(tmp_path))
+    with pytest.raises(BrowserError, match=r"a\.html: needs Node\.js, playwright-core and Chrom"):
+        browser.show_page(Path("a.html"), b"<table>")

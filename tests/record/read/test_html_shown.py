@@ -1,0 +1,192 @@
+"""A page is read with the evidence of what a browser shows of it, or if it is plain; here the
+evidence is written by hand.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from typing import Any
+
+import pytest
+from ipu_results.errors import (
+    DamagedDocumentError,
+    UnprovenDocumentError,
+    UnrecognisedDocumentError,
+)
+from ipu_results.record.read import ParsedDocument
+from ipu_results.record.read.html import read_html
+from ipu_results.record.read.html_shown import parse_shown
+
+from tests.record.read.reading_support import (
+    GPT2,
+    LAYOUTS,
+    RESNET,
+    TRAINING,
+    grids,
+    page_html,
+    problems,
+    read_page,
+    row_html,
+    table_html,
+    training_page,
+)
+
+THROUGHPUT = "the cell under 'Throughput (items/sec)'"
+Cell = str | dict[str, Any] | None
+
+
+def write_evidence(page: bytes, *rows: list[Cell], **changes: Any) -> bytes:
+    """Write the evidence of a page with one training table."""
+    shown = {
+        "sha256": hashlib.sha256(page).hexdigest(),
+        "browser": "Chromium",
+        "files": {},
+        "missing": [],
+        "moved": "",
+        "around": [],
+        "tables": [[TRAINING, *rows]],
+    }
+    return json.dumps(shown | changes).encode()
+
+
+def read_shown(page: bytes, *rows: list[Cell], **changes: Any) -> ParsedDocument:
+    return read_html(page, LAYOUTS, parse_shown(write_evidence(page, *rows, **changes), page))
+
+
+def read_figure(cell: str, shown: Cell) -> str:
+    """Return the throughput written as `cell` and shown as evidence says, or why it is refused."""
+    page = training_page([*GPT2[:8], f"<b class=x>{cell}</b>"])
+    document = read_shown(page, [*GPT2[:8], shown])
+    if document.problems:
+        return document.problems[0].message
+    return document.tables[0].rows[0].cells[8]
+
+
+@pytest.mark.parametrize(
+    ("cell", "shown"),
+    [
+        ("1,590", "1,590"),
+        ("<p>1,590</p>", "1,590"),
+        ("1,590<sup>2</sup>", "1,590^{2}"),
+        ("<sup>1,590</sup>", "1,590"),
+        ("<i>7</i>1,590", {"text": "1,590", "hidden": [["7", "display: none"]]}),
+        ("<i>sort</i>1,590", {"text": "1,590", "hidden": [["sort", "a box cuts it off"]]}),
+    ],
+)
+def test_figure_that_is_shown_as_it_is_written_is_read(cell: str, shown: Cell) -> None:
+    assert read_figure(cell, shown) == "1,590"
+
+
+@pytest.mark.parametrize(
+    ("cell", "shown", "message"),
+    [
+        ("1,590", "1,590 k", "is shown as '1,590 k'"),
+        ("1,590", "1, 590", "is shown as '1, 590'"),
+        ("1<i>590</i>", "1 590", "is shown as '1 590'"),
+        ("1,590<i>2</i>", "1,590^{2}", "is shown as '1,590^{2}'"),
+        ("1,590<sup>2</sup>", "1,5902", "is shown as '1,5902'"),
+        ("1,590", {"text": "1,590", "why": "there is a drawing"}, "there is a drawing"),
+        ("1,590", {"text": "", "hidden": [["1,590", "display: none"]]}, "hidden text: display"),
+        ("<i>1</i>,590", {"text": ",590", "hidden": [["1", "a box cuts it off"]]}, "a box cuts"),
+        ("1,590", "", "is shown as ''"),
+    ],
+)
+def test_figure_that_is_shown_otherwise_is_refused(cell: str, shown: Cell, message: str) -> None:
+    told = read_figure(cell, shown)
+    assert told.startswith(THROUGHPUT)
+    assert message in told
+
+
+def test_cell_that_is_not_displayed_takes_no_column() -> None:
+    page = training_page([*GPT2[:6], "<i class=x>7</i>", *GPT2[6:]])
+    assert grids(read_shown(page, [*GPT2[:6], None, *GPT2[6:]])) == {"bow_training": [GPT2]}
+
+
+def test_row_that_is_not_displayed_is_quarantined() -> None:
+    document = read_shown(training_page(GPT2, RESNET), [None] * 9, RESNET)
+    assert grids(document) == {"bow_training": [RESNET]}
+    assert problems(document) == [("bow_training", 1, "hidden-row")]
+
+
+@pytest.mark.parametrize("rows", [[GPT2], [GPT2[:8], RESNET]])
+def test_table_that_a_browser_builds_otherwise_is_refused(rows: list[list[Cell]]) -> None:
+    [problem, *_] = read_shown(training_page(GPT2, RESNET), *rows).problems
+    assert "a browser builds another table" in problem.message
+
+
+def test_header_that_is_shown_otherwise_or_hidden_is_a_problem() -> None:
+    page = training_page(GPT2)
+    scaled = [[*TRAINING[:8], "Throughput (k items/sec)"], GPT2]
+    for table in (scaled, [[None] * 9, [None] * 9]):
+        document = read_shown(page, tables=[table])
+        assert (document.tables, problems(document)) == ((), [("", None, "unknown-header")])
+
+
+def test_words_that_a_script_or_style_sheet_prints_are_to_be_signed() -> None:
+    document = read_shown(training_page(GPT2), GPT2, around=["in thousands"])
+    assert ("shown", "in thousands") in document.context
+
+
+@pytest.mark.parametrize(
+    ("changes", "error", "message"),
+    [
+        ({"sha256": "0" * 64}, DamagedDocumentError, "evidence of other bytes"),
+        ({"tables": 1}, DamagedDocumentError, "unreadable evidence"),
+        ({"missing": ["a.css"]}, UnprovenDocumentError, "needs a.css"),
+        ({"moved": "http://b"}, UnprovenDocumentError, "leads to http://b"),
+    ],
+)
+def test_evidence_of_another_page_or_in_part_is_refused(
+    changes: dict[str, Any], error: type[Exception], message: str
+) -> None:
+    with pytest.raises(error, match=message):
+        read_shown(training_page(GPT2), GPT2, **changes)
+
+
+# --- without evidence
+
+PAGE = training_page(GPT2).decode()
+PLAIN = [
+    PAGE,
+    PAGE.replace("<table>", '<table border=1 class="t" summary="">'),
+    PAGE.replace("<body>", "<body><h1 id=a>Results</h1><ul><li><a href='#a'>a</a></ul>"),
+    PAGE.replace("<td>GPT2<", "<td><p><b>GPT2</b><br></p><"),
+    "<!-- c -->" + PAGE,
+]
+NOT_PLAIN = {
+    "an element <style>": PAGE.replace("</head>", "<style></style></head>"),
+    "an element <script>": PAGE.replace("</body>", "<script></script></body>"),
+    "an element <link>": PAGE.replace("</head>", "<link rel=stylesheet href=a.css></head>"),
+    "an element <del>": PAGE.replace("1,590", "<del>1,590</del>"),
+    "an element <img>": PAGE.replace("1,590", "<img alt='1,590'>"),
+    "an element <tr>": PAGE.replace("</table>", f"<noscript>{row_html(RESNET)}</noscript></table>"),
+    "an element <form>": PAGE.replace("</table>", f"<form>{row_html(RESNET)}</form></table>"),
+    "an element <ol>": PAGE.replace("1,590", "<ol><li>1,590</ol>"),
+    "an attribute `style`": PAGE.replace("<td>1,590", "<td style='display:none'>1,590"),
+    "an attribute `hidden`": PAGE.replace("<tr><td>", "<tr hidden><td>"),
+    "an attribute `popover`": PAGE.replace("<tr><td>", "<tr popover><td>"),
+    "an attribute `dir`": PAGE.replace("<table>", "<table dir=rtl>"),
+    "an attribute `bgcolor`": PAGE.replace("<td>1,590", "<td bgcolor=black>1,590"),
+    "a text between the cells": PAGE.replace("<tr><td>", "<tr>in thousands<td>"),
+    "'<b/>'": PAGE.replace("1,590", "<b/>1,590"),
+    "'<!\\['": PAGE.replace("1,590", "<![CDATA[1]]>,590"),
+}
+
+
+@pytest.mark.parametrize("page", PLAIN)
+def test_plain_page_needs_no_evidence(page: str) -> None:
+    assert grids(read_page(page.encode())) == {"bow_training": [GPT2]}
+
+
+@pytest.mark.parametrize("odd", NOT_PLAIN)
+def test_page_that_is_not_plain_needs_evidence(odd: str) -> None:
+    name = "an element <noscript>" if odd == "an element <tr>" else odd
+    with pytest.raises(UnprovenDocumentError, match=f"has {name}.*ipu-results add"):
+        read_page(NOT_PLAIN[odd].encode())
+
+
+def test_page_without_a_known_table_is_told_so_first() -> None:
+    page = page_html("<script></script>", table_html(["Day", "Rain"], [["1", "2.5"]]))
+    with pytest.raises(UnrecognisedDocumentError):
+        read_page(page)

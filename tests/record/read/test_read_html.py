@@ -1,0 +1,453 @@
+"""Tables from HTML: the committed page cell by cell, the ways to write a table, and every kind of
+damage.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from ipu_results.errors import DamagedDocumentError, DocumentError, UnrecognisedDocumentError
+
+from tests.record.read.reading_support import (
+    GPT2,
+    HEADERS,
+    INFERENCE,
+    PAGE,
+    RESNET,
+    TGN,
+    TRAINING,
+    UNET,
+    assert_read_or_refused,
+    grids,
+    page_html,
+    page_tables,
+    problems,
+    read_page,
+    row_html,
+    table_html,
+    texts,
+    training_page,
+)
+
+COUNTS = dict(zip(HEADERS, (2, 64, 37, 11, 62, 1, 71), strict=True))
+GOLDEN = {
+    (
+        "ogb_lsc",
+        2,
+    ): "WikiKG90Mv2|TransE (256)|Bow Pod16|SDK 3.0|Poplar|1,260,000|11h 50m|0.2562 MRR|First",
+    (
+        "bow_training",
+        36,
+    ): "TGN|Temporal Graph Network|1x Bow IPU|SDK 3.3|Pytorch Geometric||||31,617",
+    ("bow_training", 41): "Cluster-GCN||Bow-2000|SDK 3.2|TensorFlow2|ogbn-mag||16.16|2,586,673",
+    (
+        "bow_inference",
+        32,
+    ): "Unet (Medical)||Bow-2000|SDK 3.3|TensorFlow2|Synthetic (host-generated)|4|16.16|1,920|",
+    (
+        "pod_training",
+        40,
+    ): "ResNet-50 v1.5||IPU-POD256|SDK 2.4.0|TensorFlow1|ImageNet2012|10,240|16.16|365,040",
+    ("pod_time_to_result", 1): "MCMC TFP||IPU-M2000|SDK 2.4.0|TensorFlow1|Proprietary||32.32|49",
+}
+COMMITTED = PAGE.read_bytes()
+
+
+def without(row: Sequence[str], column: int) -> list[str]:
+    return [*row[:column], *row[column + 1 :]]
+
+
+def read_cell(cell: str, header: str = "Throughput (items/sec)") -> tuple[str, str]:
+    """Read a row with one cell written as `cell`; return its text and its footnote mark."""
+    column = TRAINING.index(header)
+    document = read_page(training_page([*GPT2[:column], cell, *GPT2[column + 1 :]]))
+    assert document.problems == ()
+    [row] = document.tables[0].rows
+    assert without(row.cells, column) == without(GPT2, column)
+    marks = dict(row.footnotes)
+    assert set(marks) <= {column}
+    return row.cells[column], marks.get(column, "")
+
+
+# --- the committed page
+
+
+def test_committed_page_has_its_rows_and_locators() -> None:
+    committed = read_page(COMMITTED)
+    assert committed.problems == ()
+    assert [(table.name, len(table.rows)) for table in committed.tables] == list(COUNTS.items())
+    rows = {(name, number): grids(committed)[name][number - 1] for name, number in GOLDEN}
+    assert rows == {place: text.split("|") for place, text in GOLDEN.items()}
+    for place, table in enumerate(committed.tables, start=1):
+        assert [row.number for row in table.rows] == list(range(1, len(table.rows) + 1))
+        assert table.locator == f"table {place}"
+        assert {row.locator for row in table.rows} == {
+            f"table {place}, row {row.number}" for row in table.rows
+        }
+    tgn = committed.tables[1].rows[35]
+    assert (
+        committed.tables[1].cell_locator(tgn, 8)
+        == "table 2, row 36, column 9 (Throughput (items/sec))"
+    )
+
+
+# --- text of a cell
+
+
+@pytest.mark.parametrize(
+    ("cell", "text", "mark"),
+    [
+        ("37,112<sup>2</sup>", "37,112", "2"),
+        ("37,112<sup>[1]</sup>", "37,112", "[1]"),
+        ("37,112<sup>(a)</sup>", "37,112", "(a)"),
+        ("37,112 <sup>1, 2</sup>", "37,112", "1, 2"),
+        ('37,112<sup><a href="#n">2</a></sup>', "37,112", "2"),
+        ("37,112²", "37,112", "²"),
+        ("37,112*", "37,112", "*"),
+        ("37,112 * †", "37,112", "* †"),
+        ("37,112<sup>2</sup>*", "37,112", "2 *"),
+        ("10<sup>1</sup>", "10", "1"),
+        ("10<sup>[2]</sup>", "10", "[2]"),
+        ("2¹", "2", "¹"),
+        # powers and raised words stay text
+        ("10<sup>6</sup>", "10^6", ""),
+        ("1.2×10<sup>-3</sup>", "1.2×10^-3", ""),
+        ("10⁶", "10⁶", ""),
+        ("10⁻³", "10⁻³", ""),
+        ("2<sup>16</sup>", "2^16", ""),
+        ("2¹⁶", "2¹⁶", ""),
+        ("1<sup>st</sup>", "1st", ""),
+        ("**", "**", ""),
+        # markup, blanks and hidden parts are not text
+        ("<p><strong>1,</strong>590</p>", "1,590", ""),
+        ("\n\t&nbsp;1,590&nbsp; \n", "1,590", ""),
+        # what shows nothing in a figure may stand for a mark of it
+        ("1,\u200b5&#57;0\ufeff", "1,\u200b590\ufeff", ""),
+        ("143<sup>2</sup>", "143^2", ""),
+        ("4⁵", "4⁵", ""),
+        ("1,590<!-- was 2 -->", "1,590", ""),
+        ("<br/>1,590<br>", "1,590", ""),
+        ("1,590<?php 7 ?>", "1,590", ""),
+        ("1<wbr>,590", "1,590", ""),
+    ],
+)
+def test_figure_of_a_cell_and_its_footnote_mark(cell: str, text: str, mark: str) -> None:
+    assert read_cell(cell) == (text, mark)
+
+
+@pytest.mark.parametrize(
+    ("cell", "text"),
+    [
+        ("A &amp; B &lt;sup&gt;2&lt;/sup&gt; &micro;", "A & B <sup>2</sup> µ"),
+        ("Re\u0301seau", "R\u00e9seau"),
+        ("R\u00e9seau", "R\u00e9seau"),
+        ("<b>" * 1000 + "x", "x"),
+        *((f"16<{tag}>16", "16 16") for tag in "br p div".split()),
+        *((blank, "") for blank in ("", "&nbsp;", "\u00a0\u200b", "<p></p>", "<br>", " \n ")),
+    ],
+)
+def test_text_of_a_label(cell: str, text: str) -> None:
+    assert read_cell(cell, "Variant") == (text, "")
+    assert read_cell("GPT2<sup>3</sup>", "Model") == ("GPT2", "3")
+
+
+@pytest.mark.parametrize(
+    "cell",
+    ["1,590<sub>2</sub>", '1,590<a href="#fn">2</a>', "1,590<span>2</span>", "1,590<sup>100</sup>"],
+)
+def test_digits_of_two_elements_are_never_one_figure(cell: str) -> None:
+    assert " " in read_cell(cell)[0]
+
+
+# --- ways to write a table
+
+HEAD, ROW, OTHER = row_html(TRAINING, "th"), row_html(GPT2), row_html(RESNET)
+UNCLOSED = ["".join("<tr>" + "".join(f"<td>{cell}" for cell in row)) for row in (GPT2, RESNET)]
+BLANK = row_html(["", "&nbsp;"] + [""] * 7)
+CAPTION = '<caption>c</caption><tr><td colspan="9">Training</td></tr><tr><td>n</td></tr><tr></tr>'
+HEADED = ROW.replace("<td>GPT2</td>", "<th>GPT2</th>")
+TALL = ROW.replace("<td>GPT2</td>", '<td rowspan="0">GPT2</td>')
+WIDE = (
+    '<tr><td rowspan="3">GPT2</td><td colspan="2" rowspan="2">Bow Pod16</td>'
+    + row_html(GPT2[3:])[4:]
+)
+ABOVE = (
+    "".join(f'<th rowspan="2">{name}</th>' for name in INFERENCE[:8])
+    + '<th colspan="2">Performance</th>'
+)
+BELOW = "<tr><th>Throughput (items/sec)</th><th>Latency (ms)</th></tr>"
+WAYS = {
+    "unclosed rows and cells": (["<tr>", HEAD[4:].replace("</th>", ""), *UNCLOSED], [GPT2, RESNET]),
+    "header in the body, header cells in a row": (
+        ["<tbody>", row_html(TRAINING), HEADED, "</tbody>"],
+        [GPT2],
+    ),
+    "caption rows before the header": ([CAPTION, HEAD, ROW], [GPT2]),
+    "repeated header, blank row": ([HEAD, ROW, HEAD, BLANK, OTHER], [GPT2, RESNET]),
+    "row span of zero ends with its section": (
+        [HEAD, f"<tbody>{TALL}{row_html(GPT2[1:])}</tbody><tbody>{OTHER}</tbody>"],
+        [GPT2, GPT2, RESNET],
+    ),
+    "spanned cells are repeated": (
+        [HEAD, WIDE, row_html(RESNET[3:]), row_html(GPT2[1:])],
+        [["GPT2", "Bow Pod16", "Bow Pod16", *row[3:]] for row in (GPT2, RESNET)] + [GPT2],
+    ),
+    "two header rows joined by spans": (
+        ["<thead><tr>", ABOVE, "</tr>", BELOW, "</thead>", row_html(UNET)],
+        [UNET],
+    ),
+    "layout table around two others": (
+        [
+            "<tr><td>",
+            table_html(TRAINING, [GPT2]),
+            "<p>text</p>",
+            table_html(INFERENCE, [UNET]),
+            "</td></tr>",
+        ],
+        [GPT2, UNET],
+    ),
+    "columns in another order": (
+        [row_html(TRAINING[::-1], "th"), row_html(GPT2[::-1])],
+        [GPT2[::-1]],
+    ),
+}
+
+
+@pytest.mark.parametrize("way", WAYS)
+def test_every_way_to_write_a_table_is_read(way: str) -> None:
+    parts, rows = WAYS[way]
+    document = read_page(page_html("<table>", *parts, "</table>"))
+    assert [row for table in grids(document).values() for row in table] == rows
+    assert document.problems == ()
+
+
+def test_footnote_of_a_spanned_cell_is_repeated() -> None:
+    first = row_html(GPT2).replace("<td>GPT2</td>", '<td rowspan="2">GPT2<sup>1</sup></td>')
+    document = read_page(
+        page_html("<table>", row_html(TRAINING, "th"), first, row_html(GPT2[1:]), "</table>")
+    )
+    assert [(row.cells[0], row.footnotes) for row in document.tables[0].rows] == [
+        ("GPT2", ((0, "1"),))
+    ] * 2
+
+
+SWAPPED = row_html([TRAINING[0], TRAINING[5], *TRAINING[2:5], TRAINING[1], *TRAINING[6:]], "th")
+TWO, THREE = (("bow_training", number, "row-width") for number in (2, 3))
+AGAIN = ("bow_training", None, "duplicate-table")
+DAMAGES = {
+    "row span never fills a later short row": (
+        [
+            ROW.replace("<td>1,590", "<td rowspan=2>1,590"),
+            row_html(RESNET[:7]),
+            row_html(RESNET[:8]),
+        ],
+        [TWO, THREE],
+    ),
+    "overlapping spans": (
+        [
+            ROW.replace("<td>Wiki", "<td rowspan=2>Wiki"),
+            row_html(GPT2[:5]).replace("<td>PyT", "<td colspan=5>PyT"),
+        ],
+        [TWO],
+    ),
+    "cell across the whole row": ([ROW, '<tr><td colspan="9">GPT2</td></tr>'], [TWO]),
+    "repeated table": ([ROW, "</table><table>", HEAD, OTHER], [AGAIN]),
+    "another header inside of a table begins another": ([ROW, SWAPPED, ROW], [AGAIN]),
+    "rows without their header": (
+        [ROW, "</table><table>", ROW, OTHER],
+        [("", None, "unknown-header")],
+    ),
+}
+
+
+@pytest.mark.parametrize("name", DAMAGES)
+def test_damage_is_a_problem_and_the_other_rows_are_kept(name: str) -> None:
+    parts, expected = DAMAGES[name]
+    document = read_page(page_html("<table>", HEAD, *parts, "</table>"))
+    assert (grids(document), problems(document)) == ({"bow_training": [GPT2]}, expected)
+    assert name != "overlapping spans" or document.problems[0].message == "two cells span one place"
+
+
+def test_row_of_two_texts_under_a_broken_header_is_lost_and_a_title_is_not() -> None:
+    broken = HEAD.replace("Precision", "Precisoin")
+    for row, expected in (
+        (["GPT2", "16.16"], [("", None, "unknown-header")]),
+        (["Training"] * 2, []),
+    ):
+        document = read_page(page_html("<table>", broken, row_html(row), HEAD, ROW, "</table>"))
+        assert (grids(document), problems(document)) == ({"bow_training": [GPT2]}, expected)
+
+
+def test_table_without_rows_is_a_problem() -> None:
+    assert problems(read_page(training_page())) == [("bow_training", None, "no-rows")]
+
+
+@pytest.mark.parametrize("span", ["1000000000", "-4", "x", "1e9", "²"])
+def test_absurd_spans_are_limited_and_not_a_row(span: str) -> None:
+    wide = f'<tr><td colspan="{span}" rowspan="{span}">x</td></tr>' * 50
+    document = read_page(training_page(GPT2).replace(b"</table>", wide.encode() + b"</table>"))
+    assert grids(document) == {"bow_training": [GPT2]}
+    assert {reason for _, _, reason in problems(document)} == {"row-width"}
+    assert max(len(problem.raw) for problem in document.problems) <= 1100
+
+
+PLAIN = training_page(GPT2)
+MARKS = {"utf-16-le": b"\xff\xfe", "utf-16-be": b"\xfe\xff"}
+NAMES = ("batch size", "Batch-Size", "BATCH_SIZE", "Batch&nbsp; Size", "Batch Size<sup>1</sup>")
+SAME = {
+    **{f"header {name}": PLAIN.replace(b"Batch Size", name.encode()) for name in NAMES},
+    **{
+        f"byte order mark of {name}": MARKS.get(name, b"") + PLAIN.decode().encode(name)
+        for name in ("utf-8-sig", "utf-16", "utf-16-le", "utf-16-be")
+    },
+    "tags in comments": b"<!-- <table><html> -->" + PLAIN,
+}
+
+
+@pytest.mark.parametrize("page", SAME.values(), ids=SAME)
+def test_page_written_otherwise_has_the_same_row(page: bytes) -> None:
+    document = read_page(page)
+    assert (grids(document), document.problems) == ({"bow_training": [GPT2]}, ())
+
+
+def test_declared_latin_1_is_read_as_browsers_do() -> None:
+    page = (
+        training_page([*GPT2[:1], "Ré\x96seau", *GPT2[2:]]).decode().replace("utf-8", "iso-8859-1")
+    )
+    assert grids(read_page(page.encode("latin-1")))["bow_training"][0][1] == "Ré–seau"
+
+
+NOT_TEXT = PLAIN.replace(b"<title>", b"<title>\xe9\\d\xff")
+CUT = training_page(GPT2, RESNET).partition(row_html(RESNET).encode())[0]
+HIDING = b"<body><table><tr><td>1</td></tr></table>"
+DAMAGED = [
+    *(
+        (NOT_TEXT.replace(b"utf-8", name), "encoding")
+        for name in b"utf-8 punycode hex no-such undefined".split()
+    ),
+    (CUT + b"<!-- </table></html>", "ends in the middle"),
+    (CUT + b"<script>'</table></html>'", "ends in the middle"),
+    (b"<html>" + b"<!--<script " * 30_000 + PLAIN, None),
+    *(
+        (PLAIN.replace(b"<body>", HIDING + tag), "hides 1 of")
+        for tag in b"<style> <title> <textarea> <iframe>".split()
+    ),
+]
+
+
+@pytest.mark.parametrize(
+    ("page", "error", "message"),
+    [
+        *((page, DamagedDocumentError, message) for page, message in DAMAGED),
+        (b"\x89PNG\r\n\x1a\n" + bytes(range(32)) * 40, DocumentError, None),
+        (b"\xff\xfe<\x00t", DocumentError, None),
+        (page_html("<h1>503 Service Unavailable</h1>"), UnrecognisedDocumentError, None),
+        (page_html("<table><tr><td>x</table>"), UnrecognisedDocumentError, None),
+    ],
+)
+def test_damaged_or_other_page_is_refused(
+    page: bytes, error: type[DocumentError], message: str | None
+) -> None:
+    with pytest.raises(error, match=message):
+        read_page(page)
+
+
+COLUMNS = range(len(TRAINING))
+
+
+@pytest.mark.parametrize(
+    ("header", "row", "message"),
+    [
+        *(
+            (without(TRAINING, n), without(GPT2, n), repr(TRAINING[n].split(" (")[0]))
+            for n in COLUMNS
+        ),
+        *((without(TRAINING, n), GPT2, "") for n in COLUMNS),
+        *(
+            ([*TRAINING[:5], name, *TRAINING[6:]], GPT2, "'Dataset'")
+            for name in ("Data set", "Model", "", "Dataset 2")
+        ),
+        ([*TRAINING, ""], [*GPT2, ""], "the header has a column without a name"),
+    ],
+)
+def test_dropped_renamed_repeated_or_nameless_header_is_a_problem_of_the_table(
+    header: list[str], row: list[str], message: str
+) -> None:
+    document = read_page(page_html(table_html(INFERENCE, [UNET]), table_html(header, [row])))
+    assert grids(document) == {"bow_inference": [UNET]}
+    assert problems(document) == [("", None, "unknown-header")]
+    assert document.problems[0].locator == "table 2"
+    assert message in document.problems[0].message
+
+
+@pytest.mark.parametrize("above", [[], [["Training"] * 9], [["x"], [""] * 9]])
+def test_rows_above_the_header_are_a_problem(above: list[list[str]]) -> None:
+    lost = "".join(map(row_html, [*above, GPT2, RESNET, TGN]))
+    document = read_page(
+        page_html("<table>", lost, row_html(TRAINING, "th"), row_html(GPT2), "</table>")
+    )
+    assert grids(document) == {"bow_training": [GPT2]}
+    assert problems(document) == [("", None, "unknown-header")]
+    assert document.problems[0].raw == tuple(GPT2)
+
+
+@pytest.mark.parametrize("row", [GPT2[:-1], [*GPT2, "7"], GPT2[1:], ["x"]])
+def test_row_too_short_or_too_long_is_a_problem_and_the_others_are_kept(row: list[str]) -> None:
+    document = read_page(training_page(RESNET, row, GPT2))
+    assert [(r.number, list(r.cells)) for r in document.tables[0].rows] == [(1, RESNET), (3, GPT2)]
+    [problem] = document.problems
+    assert (problem.table_name, problem.row_number, problem.locator) == (
+        "bow_training",
+        2,
+        "table 1, row 2",
+    )
+    assert list(problem.raw) == row
+
+
+@given(st.integers(0, COMMITTED.rindex(b"</body>")))
+def test_truncated_page_is_refused(size: int) -> None:
+    with pytest.raises(DocumentError):
+        read_page(COMMITTED[:size])
+
+
+@given(st.data())
+def test_page_with_changed_or_lost_bytes_is_read_or_refused(data: st.DataObject) -> None:
+    page = training_page(GPT2, RESNET)
+    start = data.draw(st.integers(0, len(page)))
+    stop = data.draw(st.integers(start, min(start + 30, len(page))))
+    noise = data.draw(
+        st.one_of(
+            st.just(b""), st.binary(max_size=8), st.sampled_from([b"<td>", b"</table>", b"<!--"])
+        )
+    )
+    assert_read_or_refused(read_page, page[:start] + noise + page[stop:])
+
+
+@given(page_tables())
+def test_any_tables_are_read_back_cell_by_cell(
+    tables: dict[str, tuple[list[str], list[list[str]]]],
+) -> None:
+    document = read_page(page_html(*(table_html(header, rows) for header, rows in tables.values())))
+    expected = {name: [header, *rows] for name, (header, rows) in tables.items()}
+    assert texts(document) == expected
+    assert document.problems == ()
+
+
+@given(page_tables(), st.data())
+def test_lost_cell_costs_its_row_and_no_other(
+    tables: dict[str, tuple[list[str], list[list[str]]]], data: st.DataObject
+) -> None:
+    header, rows = data.draw(st.sampled_from(list(tables.values())))
+    row = data.draw(st.integers(0, len(rows) - 1))
+    column = data.draw(st.integers(0, len(header) - 1))
+    damaged = [
+        [cell for i, cell in enumerate(cells) if (r, i) != (row, column)]
+        for r, cells in enumerate(rows)
+    ]
+    document = read_page(page_html(table_html(header, damaged)))
+    assert [(p.row_number, p.reason) for p in document.problems] == [(row + 1, "row-width")]
+    kept = [cells for r, cells in enumerate(rows) if r != row]
+    assert list(grids(document).values()) == ([kept] if kept else [])

@@ -1,0 +1,273 @@
+"""What is told and not read: each construct that hides or alters a figure, one at a time."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from ipu_results.record.read.pdf import read_pdf
+from reportlab.pdfbase import pdfdoc, pdfmetrics
+from reportlab.pdfbase.ttfonts import TTFont
+from reportlab.pdfgen.canvas import Canvas
+
+from tests.record.read.pdf_support import (
+    DrawCell,
+    list_rows,
+    make_pdf,
+    make_stream,
+    read_paper,
+    set_lines,
+    set_page,
+    write,
+)
+from tests.record.read.reading_support import PAPER_HEADERS, problems
+
+ROWS = [("2", "1.36"), ("4", "1.94"), ("6", "2.82"), ("8", "3.32")]
+END = 17.5  # where the figure of the second row ends, from its start
+
+
+def drawn(operators: str) -> DrawCell:
+    """Draw a cell by operators of PDF, from its place: `()` is its text, `(7)` is another one."""
+
+    def draw_cell(canvas: Canvas, x: float, y: float, text: str) -> None:
+        canvas.translate(x, y)
+        for part in re.split(r"(\(.*?\))", operators):
+            if part.startswith("("):
+                write(canvas, 0, 0, part[1:-1] or text)
+            else:
+                canvas._code.append(part)
+
+    return draw_cell
+
+
+def followed_by(mark: str, size: float, rise: float) -> DrawCell:
+    def draw_cell(canvas: Canvas, x: float, y: float, text: str) -> None:
+        write(canvas, x, y, text)
+        canvas.setFont("Times-Roman", size)
+        canvas.drawString(x + END, y + rise, mark)
+
+    return draw_cell
+
+
+def in_a_covered_form(canvas: Canvas, x: float, y: float, text: str) -> None:
+    canvas.beginForm("cell")
+    drawn("() 1 g -2 -3 30 13 re f")(canvas, x, y, text)
+    canvas.endForm()
+    canvas.doForm("cell")
+
+
+@pytest.mark.parametrize(
+    "operators",
+    [
+        "0 0 0.5 rg -40 -3 80 13 re f 1 g ()",
+        "0.83 g -4 -3 40 13 re f 0 g ()",
+        "0.8 0.8 0.8 rg ()",
+        "0 1 1 0 k ()",
+        "1 Tr ()",
+        "0.6 0 0 0.6 0 0 cm ()",
+        "-3 -3 40 14 re W n ()",
+        # rules and underlines are not strikes
+        "() 0.5 w -1 -1.5 m 19 -1.5 l S",
+        "() 0.5 w -40 9 m 60 9 l S",
+        "() 0.5 w -40 -3.5 m 60 -3.5 l S",
+        "() 0.5 w -1 -3 m -1 11 l S",
+    ],
+)
+def test_plain_figure_is_read_once(operators: str) -> None:
+    document = read_paper(set_page(ROWS, drawn(operators)))
+    assert (document.problems, list_rows(document)) == ((), ROWS)
+
+
+UNSEEN, HIDDEN = "cannot be seen", "a part of it is hidden"
+MARKED, OTHER = "a mark is drawn above it, or below", "something is drawn in the row"
+OVER, UNEVEN = "other text is printed over it", "digits differ in size or height"
+
+
+@pytest.mark.parametrize(
+    ("drawing", "message"),
+    [
+        # not seen, or not all of it
+        ("1 1 1 rg ()", UNSEEN),
+        ("0.95 g ()", UNSEEN),
+        ("0 0 0.5 rg -4 -3 40 13 re f ()", UNSEEN),
+        ("() 1 g -2 -3 30 13 re f", UNSEEN),
+        (in_a_covered_form, UNSEEN),
+        ("3 Tr ()", UNSEEN),
+        ("-90 -90 10 10 re W n ()", UNSEEN),
+        ("-2 -3 13 20 re W n ()", HIDDEN),
+        ("() 1 g 0 4 30 5 re f", HIDDEN),
+        (f"() 1 0 0 1 {END} 0 cm 1 g (7)", HIDDEN),
+        ("0.2 0 0 0.2 0 0 cm ()", "too small"),
+        # lines, signs and pictures
+        ("() 0.5 w -1 3 m 19 3 l S", HIDDEN),
+        ("1 0 0 RG 1 w -1 3 m 19 3 l S ()", HIDDEN),
+        ("() 0.9 G 0.1 w -1 3 m 19 3 l S", HIDDEN),
+        ("() 0.5 w 0 7.5 m 6 7.5 l S", MARKED),
+        ("(1h 36m) 0.5 w 0 7.5 m 6 7.5 l S", MARKED),
+        ("(194) 4.6 -1.6 0.7 1 re f", MARKED),
+        ("() -4 2.3 3 0.7 re f", OTHER),
+        ("() -3 0 0.9 6.5 re f", OTHER),
+        # other text
+        ("() 1 0 0 1 3 0 cm (9.87)", OVER),
+        ("() 1 0 0 1 0.3 0 cm ()", OVER),
+        ("() 0 1 -1 0 8 0 cm (7)", "turned text is in the row"),
+        ("-1 0 0 1 20 0 cm ()", "missing in the row"),
+        (followed_by("2", 7, 3.6), UNEVEN),
+        (followed_by("2", 9.5, 0), UNEVEN),
+        (followed_by("2", 10, 0.9), UNEVEN),
+        (followed_by("2", 8, -2), UNEVEN),
+    ],
+)
+def test_figure_that_is_not_plain_is_a_problem_of_its_row(
+    drawing: str | DrawCell, message: str
+) -> None:
+    draw_cell = drawn(drawing) if isinstance(drawing, str) else drawing
+    document = read_paper(set_page(ROWS, draw_cell))
+    assert problems(document)[0] == ("qwant_table_1", 2, "row-width")
+    assert message in document.problems[0].message
+    assert list_rows(document) == [ROWS[0], *ROWS[2:]]
+
+
+def test_raised_letter_is_a_footnote_mark() -> None:
+    document = read_paper(set_page(ROWS, followed_by("a", 7, 3.6)))
+    assert list_rows(document) == ROWS
+    assert document.tables[0].rows[1].footnotes == ((1, "a"),)
+
+
+@pytest.mark.parametrize(("size", "rise"), [(5, 6.5), (8, -6)])
+def test_mark_on_a_line_of_its_own_is_never_a_part_of_a_row(size: float, rise: float) -> None:
+    document = read_paper(set_page(ROWS, followed_by("2", size, rise)))
+    assert document.problems
+    assert ROWS[1] not in list_rows(document)
+    assert set(list_rows(document)) <= set(ROWS)
+
+
+def annotate(canvas: Canvas) -> None:
+    note = {"Type": pdfdoc.PDFName("Annot"), "Subtype": pdfdoc.PDFName("Popup")}
+    box = pdfdoc.PDFArray([100, 670, 120, 680])
+    canvas._addAnnotation(pdfdoc.PDFDictionary(note | {"Rect": box}))
+
+
+def add_field(canvas: Canvas) -> None:
+    canvas.acroForm.textfield(value="9.87", x=180, y=670, width=40, height=10, fontSize=8)
+
+
+@pytest.mark.parametrize(
+    "options", [{"before": annotate}, {"before": add_field}, {"cropBox": (90, 668, 300, 720)}]
+)
+def test_page_with_a_note_or_a_field_or_a_cropped_one_is_told(options: dict[str, Any]) -> None:
+    document = read_paper(set_page(ROWS, **options))
+    assert (document.tables, problems(document)[0][0]) == ((), "qwant_table_1")
+    assert "the page has a note or a field, or is cropped" in document.problems[0].message
+
+
+@pytest.mark.parametrize(("state", "rows"), [("ON", ROWS), ("OFF", ROWS[:1])])
+def test_layer_that_is_off_is_not_read(state: str, rows: list[tuple[str, str]]) -> None:
+    shown, optional = set_lines(("Batch size", "Latency"), *ROWS[:1]), set_lines(*ROWS[1:], y=672)
+    data = make_pdf(
+        shown + b"/OC /Layer BDC\n" + optional + b"EMC\n",
+        catalog=b"/OCProperties <</OCGs [6 0 R] /D <</Order [] /%s [6 0 R]>>>>" % state.encode(),
+        resources=b"/Properties <</Layer 6 0 R>>",
+        others=[b"<</Type /OCG /Name (layer)>>"],
+    )
+    assert list_rows(read_paper(data)) == rows
+
+
+def turn(page: int, text: int) -> Callable[[Canvas], None]:
+    """Turn the page, and the text on it, by some degrees."""
+
+    def turn(canvas: Canvas) -> None:
+        canvas.setPageRotation(page)
+        if text:
+            canvas.translate(300, 400)
+            canvas.rotate(text)
+            canvas.translate(-250, -650)
+
+    return turn
+
+
+@pytest.mark.parametrize(("page", "text"), [(90, 0), (180, 0), (0, 90), (0, 180), (0, 20)])
+def test_turned_table_is_a_problem(page: int, text: int) -> None:
+    document = read_paper(set_page(ROWS, before=turn(page, text)))
+    assert problems(document) == [("qwant_table_1", None, "unknown-header")]
+    assert "turned" in document.problems[0].message
+
+
+@pytest.mark.parametrize("angle", [90, 180, 270])
+def test_turned_page_with_upright_text_is_read(angle: int) -> None:
+    assert list_rows(read_paper(set_page(ROWS, before=turn(angle, angle)))) == ROWS
+
+
+# --- fonts that do not prove their digits
+
+GLYPH = make_stream(b"600 0 0 0 500 700 d1 0 0 400 700 re f")
+TYPE_3 = (
+    b"<</Type /Font /Subtype /Type3 /FontBBox [0 0 600 700] /FontMatrix [0.001 0 0 0.001 0 0]"
+    b" /CharProcs <</a 7 0 R>> /FirstChar 46 /LastChar 57 /Widths [%s]"
+    b" /Encoding <</Differences [46 /period /a /zero /one /two /three /four /five /six /seven"
+    b" /eight /nine]>>>>"
+) % (b"600 " * 12)
+TO_UNICODE = make_stream(
+    b"/CIDInit /ProcSet findresource begin begincmap\n1 beginbfchar\n%s\nendbfchar\nendcmap"
+)
+
+
+def set_font(font: bytes, *others: bytes) -> bytes:
+    """Set the figure of the second row in a font of its own."""
+    row = b"BT /F1 10 Tf 100 672 Td (4) Tj ET BT /F2 10 Tf 180 672 Td (1.94) Tj ET\n"
+    lines = set_lines(("Batch size", "Latency"), ROWS[0]) + row + set_lines(*ROWS[2:], y=658)
+    return make_pdf(lines, fonts=b"/F2 6 0 R", others=[font, *others])
+
+
+def name_font(name: bytes, more: bytes = b"") -> bytes:
+    return b"<</Type /Font /Subtype /Type1 /BaseFont /%s %s>>" % (name, more)
+
+
+MAPPED = name_font(b"Helvetica", b"/Encoding /WinAnsiEncoding /ToUnicode 7 0 R")
+
+
+def map_code(text: bytes) -> bytes:
+    return make_stream(TO_UNICODE.partition(b"stream\n")[2].rpartition(b"\nend")[0] % text)
+
+
+@pytest.mark.parametrize(
+    ("font", "others", "message"),
+    [
+        (name_font(b"Symbol"), (), "does not prove"),
+        (name_font(b"Helvetica", b"/Encoding /MacExpertEncoding"), (), "does not prove"),
+        (
+            name_font(b"Helvetica", b"/Encoding <</Differences [57 /one 57 /two]>>"),
+            (map_code(b"<39> <0039>"),),
+            "",
+        ),
+        (TYPE_3, (GLYPH,), "does not prove"),
+        (MAPPED, (map_code(b"<39> <0031>"),), "does not prove"),
+        (MAPPED, (map_code(b"<2E> <200B>"),), "is not printed"),
+        (MAPPED, (map_code(b"<2E> <0020>"),), "text is drawn in the row that has no characters"),
+        (MAPPED, (map_code(b"<2E> <00310032>"),), "no known character"),
+    ],
+)
+def test_font_that_does_not_prove_its_digits_is_a_problem_of_the_row(
+    font: bytes, others: tuple[bytes, ...], message: str
+) -> None:
+    document = read_paper(set_font(font, *others))
+    figures = [row for row in list_rows(document) if row not in ROWS]
+    if message:
+        assert problems(document)[0] == ("qwant_table_1", 2, "row-width")
+        assert message in document.problems[0].message
+        assert figures == []
+    else:  # a name that the encoding gives a glyph is what the page shows
+        assert figures == [("4", "1.24")]
+
+
+def test_digit_that_its_font_draws_raised_is_a_problem() -> None:
+    pdfmetrics.registerFont(TTFont("Vera", "Vera.ttf"))
+    rows = [("2", "1.36\u00b9"), ("4", "1.94")]
+    plain = set_page(rows, font="Vera", pageCompression=0)
+    data = plain.replace(b"<00B9>", b"<0031>")
+    assert data != plain
+    document = read_pdf(data, PAPER_HEADERS)
+    assert "draws a digit raised" in document.problems[0].message
+    assert list_rows(document) == rows[1:]

@@ -1,0 +1,281 @@
+"""An invalid claim or recomputation stops the build and is named, with its document and line."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+
+import pandas as pd
+import pytest
+from ipu_results.errors import CatalogueError, DamagedDocumentError
+from ipu_results.kit.sql import open_engine
+from ipu_results.record.recompute.run import Recomputation, Recomputer, open_recomputer
+from ipu_results.record.store.tables import build_arrow_tables
+
+from tests.conftest import (
+    PAGE,
+    copy_documents,
+    edit,
+    query_rows,
+    read_files,
+    run_cli,
+    run_ingest,
+    sign,
+)
+from tests.record.recompute.claims_support import (
+    BLOG,
+    CHARTS,
+    CONDITIONS,
+    CONTRADICTIONS,
+    Frames,
+    change_row,
+    copy_claims,
+    evaluate,
+    read_frames,
+    read_rows,
+    update_checksums,
+    write_rows,
+    write_sql,
+)
+
+NAME = "sdk14-mcmc-speedup-27"
+INPUTS = "['platforms:C2']"
+VALUE = f"SELECT 1.0::DOUBLE AS value, 'b' AS baseline, 'a' AS arithmetic, {INPUTS} AS inputs"
+
+
+@pytest.fixture(scope="module")
+def frames(warehouse: Path) -> Frames:
+    return read_frames(warehouse)
+
+
+@pytest.fixture(scope="module")
+def recomputer(frames: Frames) -> Iterator[Recomputer]:
+    claims = pd.DataFrame({"claim_id": ["one"]})
+    with (
+        open_engine(build_arrow_tables(frames)) as engine,
+        open_recomputer(engine, frames, claims, claims) as opened,
+    ):
+        yield opened
+
+
+@pytest.mark.parametrize(
+    ("values", "message"),
+    [
+        (
+            {"recomputation": "", "basis": ""},
+            "a claim needs either a recomputation or a reason for having none",
+        ),
+        (
+            {"not_recomputable": "no data"},
+            "a claim needs either a recomputation or a reason for having none",
+        ),
+        ({"recomputation": "", "not_recomputable": "why"}, "a basis needs a recomputation"),
+        ({"value": ""}, "value is blank or missing"),
+        ({"digits_tolerance": ""}, "digits_tolerance is blank or missing"),
+        ({"digits_tolerance": "-1"}, "digits_tolerance is"),
+        ({"place": ""}, "place is blank or missing"),
+        ({"task": "gardening"}, "task is 'gardening'"),
+        ({"relation": "about"}, "relation is 'about'"),
+        ({"relation": ""}, "unknown relation of a claim to later-sdk figures None"),
+        ({"basis": "hearsay"}, "basis is 'hearsay'"),
+        ({"basis": ""}, "unknown basis of a recomputation None"),
+        (
+            {"basis": "later-sdk", "relation": "less-than"},
+            "unknown relation of a claim to later-sdk figures",
+        ),
+        ({"value": "many"}, "'many' is not of type double"),
+        ({"value": "inf"}, "'inf' is not of type double"),
+        (
+            {"claim_id": "sdk14-mcmc-speedup-17"},
+            "is also the id of a claim in graphcore-mk2-charts-sdk-1.4, line 18",
+        ),
+    ],
+)
+def test_invalid_claim_is_named(
+    values: dict[str, str], message: str, tmp_path: Path, frames: Frames
+) -> None:
+    raw = copy_claims(tmp_path, CHARTS)
+    change_row(raw, CHARTS, NAME, **values)
+    with pytest.raises(DamagedDocumentError) as caught:
+        evaluate(raw, frames)
+    assert str(caught.value).startswith("graphcore-mk2-charts-sdk-1.4: line 19")
+    assert message in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("sql", "message"),
+    [
+        ("SELEC 1", "syntax error"),
+        ("SELECT 1 AS value", "returns value INTEGER, not value DOUBLE"),
+        (VALUE.replace("::DOUBLE", "::FLOAT"), "returns value FLOAT"),
+        (f"{VALUE}, 2 AS more", "more INTEGER"),
+        (
+            VALUE.replace("'b'", "NULL::VARCHAR"),
+            "returns a value without its baseline or arithmetic",
+        ),
+        (VALUE.replace("1.0", "'nan'"), "returns a value that is not finite"),
+        (VALUE.replace("1.0", "'-inf'"), "returns a value that is not finite"),
+        (f"{VALUE}; {VALUE}", "expected one statement, got 2"),
+        ("DELETE FROM results", "read-only: delete is refused"),
+        ("COPY results TO 'out.csv'", "read-only: copy is refused"),
+        (f"{VALUE} FROM read_text('/etc/hostname')", "disabled"),
+        (f"{VALUE} FROM nowhere", "nowhere does not exist"),
+        (VALUE.replace(INPUTS, "NULL::VARCHAR[]"), "returns a value without inputs"),
+        (VALUE.replace(INPUTS, "[]::VARCHAR[]"), "returns a value without inputs"),
+        (
+            VALUE.replace(INPUTS, "['platforms:C2', NULL]"),
+            "returns a value without inputs, or with one that is null",
+        ),
+        (VALUE.replace(INPUTS, "'platforms:C2'"), "inputs VARCHAR, not value DOUBLE"),
+        (
+            VALUE.replace(INPUTS, "['C2']"),
+            "input C2: names no table of the build; write 'table:key'",
+        ),
+        (VALUE.replace(INPUTS, "['printed:C2']"), "input printed:C2 names no table of the build"),
+        (
+            VALUE.replace(INPUTS, "['platforms:C3']"),
+            "input platforms:C3 is not a row of platforms (key: platform)",
+        ),
+        (
+            VALUE.replace(INPUTS, "['claims:none']"),
+            "input claims:none is not a row of claims (key: claim_id)",
+        ),
+        (
+            VALUE.replace(INPUTS, "['mlperf_entries:1.0']"),
+            "is not a row of mlperf_entries (key: round/path)",
+        ),
+        (
+            f"{VALUE}, 'about' AS relation",
+            "returns the unknown relation 'about'; choose from: eq, rounded-or-cut",
+        ),
+    ],
+)
+def test_invalid_recomputation_is_named(sql: str, message: str, recomputer: Recomputer) -> None:
+    with pytest.raises(DamagedDocumentError, match=r"^some-document: some\.sql: ") as caught:
+        recomputer.run([Recomputation(sql, "one", "some-document", "some")])
+    assert message in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("sql", "message"), [("SELEC 1", "syntax error"), (b"SELECT '\xff'", "is not UTF-8 text")]
+)
+def test_document_of_an_invalid_recomputation_is_named(
+    sql: str | bytes, message: str, tmp_path: Path, frames: Frames
+) -> None:
+    raw = copy_claims(tmp_path, BLOG)
+    write_sql(raw, "mcmc-time", sql)
+    with pytest.raises(
+        DamagedDocumentError, match=r"^graphcore-mk2-blog-2020-12-09: mcmc-time\.sql: "
+    ) as caught:
+        evaluate(raw, frames)
+    assert message in str(caught.value)
+
+
+@pytest.mark.parametrize("sql", [f"{VALUE} WHERE false", VALUE.replace("1.0", "NULL")])
+def test_recomputation_without_rows_is_not_a_verdict(
+    sql: str, tmp_path: Path, frames: Frames
+) -> None:
+    raw = copy_claims(tmp_path, BLOG)
+    write_sql(raw, "mcmc-time", sql)
+    claim = evaluate(raw, frames)["claims"].set_index("claim_id").loc["blog2020-mcmc-m2000-time"]
+    assert claim["verdict"] == "not-recomputable"
+    assert claim["not_recomputable"] == "Its recomputation found no row in this build"
+    assert claim["recomputed"] == "[]"
+
+
+def test_recomputation_must_be_named_and_attached(tmp_path: Path, frames: Frames) -> None:
+    raw = copy_claims(tmp_path, CHARTS)
+    sidecar, folder = raw / "claims" / f"{CHARTS}.toml", raw / "claims" / "sql"
+    text = sidecar.read_text(encoding="utf-8")
+    [line] = [line for line in text.splitlines(keepends=True) if "sql/mcmc-speedup.sql" in line]
+    sidecar.write_text(text.replace(line, ""), encoding="utf-8")
+    with pytest.raises(
+        DamagedDocumentError, match=r"mcmc-speedup\.sql: is not among the attachments"
+    ):
+        evaluate(raw, frames)
+    shutil.copy(folder / "mcmc-speedup.sql", folder / "more.sql")
+    sidecar.write_text(text + line.replace("mcmc-speedup", "more"), encoding="utf-8")
+    with pytest.raises(DamagedDocumentError, match=r"more\.sql: no row names this recomputation"):
+        evaluate(raw, frames)
+
+
+def test_changed_recomputation_needs_a_new_checksum(tmp_path: Path, frames: Frames) -> None:
+    raw = copy_claims(tmp_path, CHARTS)
+    path = raw / "claims" / "sql" / "mcmc-speedup.sql"
+    path.write_text(f"-- changed\n{path.read_text(encoding='utf-8')}", encoding="utf-8")
+    with pytest.raises(CatalogueError, match=r"mcmc-speedup\.sql: sha256"):
+        evaluate(raw, frames)
+    update_checksums(raw / "claims")
+    assert len(evaluate(raw, frames)["claims"]) == 21
+
+
+@pytest.mark.parametrize(
+    ("claim_ids", "message"),
+    [("sdk14-mcmc-speedup-17 unknown-claim", "line 2: unknown claim 'unknown-claim'")],
+)
+def test_contradiction_of_unknown_claims_is_named(
+    claim_ids: str, message: str, tmp_path: Path, frames: Frames
+) -> None:
+    raw = copy_claims(tmp_path)
+    change_row(raw, CONTRADICTIONS, "mcmc-17-and-27", claim_ids=claim_ids)
+    with pytest.raises(DamagedDocumentError, match=f"^claims-contradictions: {message}"):
+        evaluate(raw, frames)
+
+
+@pytest.mark.parametrize(
+    ("values", "message"),
+    [
+        ({"claim_id": "none"}, "line 2: unknown claim 'none'"),
+        ({"taken_from": "none"}, "line 2: unknown claim 'none'"),
+        ({"reason": ""}, "line 2: reason is blank or missing"),
+    ],
+)
+def test_condition_of_an_unknown_claim_is_named(
+    values: dict[str, str], message: str, tmp_path: Path, frames: Frames
+) -> None:
+    raw = copy_claims(tmp_path)
+    change_row(raw, CONDITIONS, "blog2020-bert-large-training-time", **values)
+    with pytest.raises(DamagedDocumentError, match=f"^claims-conditions: {message}"):
+        evaluate(raw, frames)
+
+
+def test_fault_leaves_the_old_build(tmp_path: Path, built: Path) -> None:
+    raw = copy_documents(copy_claims(tmp_path / "raw", BLOG), PAGE)
+    before = read_files(built)
+    write_sql(raw, "mcmc-time", "SELECT 1")
+    done = run_cli("ingest", "--raw", raw, "--warehouse", built)
+    assert done.returncode == 1
+    [line] = done.stderr.splitlines()
+    assert line.startswith("error: graphcore-mk2-blog-2020-12-09: mcmc-time.sql: returns 1 INTEGER")
+    assert read_files(built) == before
+
+
+def test_header_that_lacks_a_column_stops_the_build(tmp_path: Path) -> None:
+    raw = copy_claims(tmp_path / "raw", BLOG)
+    write_rows(
+        raw,
+        BLOG,
+        [
+            {key: value for key, value in row.items() if key != "place"}
+            for row in read_rows(raw, BLOG)
+        ],
+    )
+    done = run_ingest(raw)
+    assert done.returncode == 1
+    assert done.stderr.startswith("error: graphcore-mk2-blog-2020-12-09: ")
+    assert "lacks 'place'" in done.stderr
+
+
+def test_claim_that_needs_a_quarantined_row_is_a_finding(tmp_path: Path) -> None:
+    raw = copy_documents(copy_claims(tmp_path / "raw", CHARTS), PAGE)
+    edit(raw, PAGE, "<th>Time To Result (secs)</th>", "<th>Time To Result (fortnights)</th>")
+    sign(raw)
+    done = run_ingest(raw)
+    assert done.returncode == 0
+    place = "graphcore-mk2-charts-sdk-1.4: sdk14-mcmc-speedup-17: mcmc-speedup.sql"
+    assert f"finding: not recomputed: {place} returned no row" in done.stderr.splitlines()
+    reason = "SELECT not_recomputable FROM claims WHERE claim_id = 'sdk14-mcmc-speedup-17'"
+    assert query_rows(tmp_path / "warehouse", reason) == [
+        ("Its recomputation found no row in this build",)
+    ]

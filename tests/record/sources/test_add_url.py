@@ -1,0 +1,243 @@
+"""`ipu-results add URL`: one download within limits, then the draft as for a file."""
+
+from __future__ import annotations
+
+import errno
+import hashlib
+import os
+import tomllib
+from collections.abc import Iterator
+from datetime import UTC, datetime
+from pathlib import Path
+
+import pytest
+from ipu_results.errors import FetchError
+from ipu_results.record.sources import download as download_module
+from ipu_results.record.sources.download import download
+
+from tests.conftest import PAPER, RAW, run_cli, run_ingest
+from tests.record.dataset.test_add import fill_in
+from tests.record.read.reading_support import GPT2, RESNET, training_page
+from tests.record.sources.http_support import Handler, Responder, Server, run_server
+
+PAGE = training_page(GPT2, RESNET)
+
+
+@pytest.fixture
+def site() -> Iterator[Server]:
+    with run_server() as running:
+        yield running
+
+
+def list_all(folder: Path) -> list[Path]:
+    return sorted(folder.rglob("*"))
+
+
+def test_download_is_saved_with_its_drafted_sidecar(site: Server, tmp_path: Path) -> None:
+    last = site.on("/b", lambda handler: handler.send(PAGE, kind="text/html; charset=utf-8"))
+    url = site.on("/results/L2(new)?x=1", lambda own: own.send(status=302, Location=last))
+    raw = tmp_path / "raw"
+    done = run_cli("add", url, "--raw", raw)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert "table bow_training: 2 rows" in done.stdout
+    file = raw / "downloads" / "127.0.0.1" / "L2-new.html"
+    assert file.read_bytes() == PAGE
+    entry = tomllib.loads(file.with_name(f"{file.name}.toml").read_text(encoding="utf-8"))
+    assert {
+        key: entry[key] for key in ("document_id", "url", "retrieved_on", "sha256", "kind")
+    } == {
+        "document_id": "127.0.0.1-l2-new",
+        "url": url,
+        "retrieved_on": datetime.now(UTC).date(),
+        "sha256": hashlib.sha256(PAGE).hexdigest(),
+        "kind": "capture",
+    }
+    fill_in(file)
+    assert "2 results" in run_ingest(raw).stdout
+    again = run_cli("add", url, "--raw", raw)
+    assert (again.returncode, again.stdout) == (1, "")
+    assert "L2-new.html: exists: remove it first" in again.stderr
+
+
+def test_next_command_names_the_folder_and_a_new_download_its_address(
+    site: Server, tmp_path: Path
+) -> None:
+    raw = tmp_path / "raw of mine"
+    first, second = (
+        site.on(f"/page?version={number}", lambda own: own.send(PAGE)) for number in (1, 2)
+    )
+    done = run_cli("add", first, "--raw", raw)
+    file = raw / "downloads" / "127.0.0.1" / "page.html"
+    assert done.stdout.splitlines()[-1] == (
+        f"next: ipu-results add '{file}' --dry-run --raw '{raw}'"
+    )
+    file.unlink()
+    assert run_cli("add", second, "--raw", raw, "--force").returncode == 0
+    entry = tomllib.loads(file.with_name("page.html.toml").read_text(encoding="utf-8"))
+    assert entry["url"] == second
+
+
+def test_download_is_not_written_through_a_link(site: Server, tmp_path: Path) -> None:
+    url = site.on("/page", lambda own: own.send(PAGE))
+    raw = tmp_path / "raw"
+    raw.mkdir()
+    (tmp_path / "elsewhere").mkdir()
+    (raw / "downloads").symlink_to(tmp_path / "elsewhere")
+    done = run_cli("add", url, "--raw", raw)
+    assert (done.returncode, done.stdout) == (1, "")
+    assert "downloads/127.0.0.1: leads out of" in done.stderr
+    (raw / "downloads").unlink()
+    (raw / "downloads" / "127.0.0.1").mkdir(parents=True)
+    (raw / "downloads" / "127.0.0.1" / "page.html").symlink_to(tmp_path / "elsewhere" / "evil")
+    assert "page.html: exists" in run_cli("add", url, "--raw", raw).stderr
+    assert list_all(tmp_path / "elsewhere") == []
+
+
+def test_paper_is_downloaded_and_printed_and_nothing_stays(site: Server, tmp_path: Path) -> None:
+    data = (RAW / PAPER).read_bytes()
+    url = site.on("/pdf/2002.11670", lambda own: own.send(data, kind="application/pdf"))
+    done = run_cli("add", url, "--raw", tmp_path / "raw", "--print")
+    assert done.stdout == run_cli("extract", RAW / PAPER).stdout
+    done = run_cli("add", url, "--raw", tmp_path / "raw", "--dry-run")
+    assert done.stdout.startswith("127.0.0.1-2002.11670: 18 rows, 18 accepted")
+    assert list_all(tmp_path) == []
+
+
+@pytest.mark.parametrize(
+    ("path", "kind", "name"),
+    [
+        ("/", "text/html", "index.html"),
+        ("/a/b.htm", "application/xhtml+xml", "b.html"),
+        ("/a/..%2Fpasswd", "text/plain", "passwd.txt"),
+        ("/rows.CSV", "text/plain", "rows.csv"),
+        ("/.hidden", "text/csv", "hidden.csv"),
+        ("/" + "%E8%A1%A8" * 99, "text/csv", f"{'表' * 33}.csv"),  # 100 bytes, and no half of one
+    ],
+)
+def test_file_is_named_after_the_path_and_the_type(
+    site: Server, path: str, kind: str, name: str
+) -> None:
+    document = download(site.on(path, lambda own: own.send(b"x", kind=kind)))
+    assert (document.folder, document.name) == ("127.0.0.1", name)
+
+
+def redirect(location: str) -> Responder:
+    return lambda handler: handler.send(status=302, Location=location)
+
+
+def send_without_end(handler: Handler) -> None:
+    handler.send(length=10**9, kind="application/pdf")
+    handler.drip(b"x" * 50_000, 0)
+
+
+def drip_body(handler: Handler) -> None:
+    handler.send(length=1000)
+    handler.drip(b"x", 0.05)
+
+
+def drip_headers(handler: Handler) -> None:
+    handler.wfile.write(b"HTTP/1.1 200 OK\r\nX: ")
+    handler.drip(b"x", 0.05)
+
+
+FAILURES: dict[str, tuple[Responder, str]] = {
+    "too large": (lambda own: own.send(length=60_000), "larger than the limit of 50,000 bytes"),
+    "endless": (send_without_end, "larger than the limit of 50,000 bytes"),
+    "silent": (lambda own: own.server.over.wait(20), "sent nothing for 0.3 s"),
+    "slow body": (drip_body, "not done within 0.8 s"),
+    "slow headers": (drip_headers, "not done within 0.8 s"),
+    "interrupted": (lambda own: own.send(PAGE[:99], length=len(PAGE)), "IncompleteRead(99 bytes"),
+    "wrong type": (
+        lambda own: own.send(b"PK", kind="application/zip"),
+        "is of type 'application/zip', not one of text/html",
+    ),
+    "packed": (lambda own: own.send(PAGE, Content_Encoding="gzip"), "in the encoding 'gzip'"),
+    "404": (lambda own: own.send(PAGE, status=404), "the server answers 404"),
+    "redirect loop": (redirect("/page.html"), "more than 5 redirects"),
+    "redirect to a file": (redirect("file:///etc/passwd"), "redirects to what is not an http"),
+    "redirect to a password": (redirect("http://me:secret@127.0.0.1/"), "redirects to what is not"),
+    "redirect to nonsense": (redirect("http://[::1"), "redirects to what is not an http address"),
+    "not HTTP": (lambda own: own.wfile.write(b"SSH-2.0\r\n"), "SSH-2.0"),
+    "unknown table": (lambda own: own.send(b"<table><tr><td>1</table>"), "no table with a known"),
+    "page for a PDF": (lambda own: own.send(PAGE, kind="application/pdf"), "is not a PDF but"),
+    "empty": (lambda own: own.send(b""), "is empty"),
+}
+
+
+@pytest.mark.parametrize("case", FAILURES)
+def test_failure_is_one_line_and_leaves_nothing(
+    site: Server, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, case: str
+) -> None:
+    limits = {"MAX_BYTES": 50_000, "MAX_SILENCE_S": 0.3}
+    if "slow" in case:
+        limits["MAX_DOWNLOAD_S"] = 0.8
+    for name, limit in limits.items():
+        monkeypatch.setattr(download_module, name, limit)
+    respond, message = FAILURES[case]
+    done = run_cli("add", site.on("/page.html", respond), "--raw", tmp_path / "raw")
+    assert (done.returncode, done.stdout) == (1, "")
+    [line] = done.stderr.splitlines()
+    assert line.startswith("error: ")
+    assert message in line
+    assert "secret" not in line
+    assert list_all(tmp_path) == []
+
+
+@pytest.mark.parametrize(
+    ("url", "message"),
+    [
+        ("http://127.0.0.1:1/page", "Connection refused"),
+        ("file:///etc/passwd", "is not an http or https address"),
+        ("ftp://127.0.0.1/a", "is not an http or https address"),
+        ("http:///a", "is not an http or https address"),
+        ("http://[::1", "is not an http or https address"),
+        ("http://127.0.0.1:99999/", "Failed to parse"),
+        ("http://me:secret@127.0.0.1/", "http://127.0.0.1/: has a user or a password"),
+    ],
+)
+def test_address_that_cannot_be_downloaded_is_one_line(url: str, message: str) -> None:
+    done = run_cli("add", url)
+    assert (done.returncode, done.stdout) == (1, "")
+    assert message in done.stderr
+    assert "secret" not in done.stderr
+    assert len(done.stderr.splitlines()) == 1
+
+
+def test_redirect_from_https_to_http_is_refused() -> None:
+    resolve = download_module._resolve_redirect
+    assert resolve("", "https://a.org/x", "/y") == "https://a.org/y"
+    assert resolve("", "http://a.org/x", "https://b.org/y") == "https://b.org/y"
+    with pytest.raises(FetchError, match="redirects from https to http"):
+        resolve("https://a.org/x", "https://a.org/x", "http://a.org/y")
+
+
+def test_no_password_of_the_user_is_sent(
+    site: Server, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    netrc = tmp_path / "netrc"
+    netrc.write_text("machine 127.0.0.1 login me password secret\n")
+    monkeypatch.setenv("NETRC", str(netrc))
+    assert download(site.on("/", lambda own: own.send(PAGE))).data == PAGE
+    assert site.authorisations == [None]
+
+
+@pytest.mark.parametrize(
+    "error", [OSError(errno.ENOSPC, os.strerror(errno.ENOSPC)), KeyboardInterrupt()]
+)
+@pytest.mark.parametrize("suffix", [".html", ".toml"])
+def test_full_disk_or_interrupt_leaves_nothing(
+    site: Server, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, suffix: str, error: BaseException
+) -> None:
+    rename = os.replace
+
+    def replace(source: Path, target: Path) -> None:
+        if target.suffix == suffix:
+            raise error
+        rename(source, target)
+
+    monkeypatch.setattr(os, "replace", replace)
+    url = site.on("/page.html", lambda own: own.send(PAGE))
+    done = run_cli("add", url, "--raw", tmp_path / "raw")
+    assert done.returncode == 1
+    assert len(done.stderr.splitlines()) == 1
+    assert list_all(tmp_path) == []

@@ -1,0 +1,284 @@
+"""Sidecars, and the bytes that they describe."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable
+from datetime import date
+from pathlib import Path
+from typing import Any
+
+import pytest
+import tomli_w
+from ipu_results.errors import CatalogueError, DamagedDocumentError, DocumentTooLargeError
+from ipu_results.record.sources import catalogue
+from ipu_results.record.sources.catalogue import (
+    Document,
+    check_file_type,
+    find_orphans,
+    find_unfinished_copies,
+    find_unfinished_runs,
+    load_catalogue,
+)
+from ipu_results.schema.vocabulary import ALIASES
+
+from tests.conftest import RAW
+
+DATA = b"<html><body>a page</body></html>\n"
+ATTACHED = b"stamps"
+ENTRY: dict[str, Any] = {
+    "document_id": "a-page",
+    "title": "A page",
+    "publisher": "Somebody",
+    "url": "https://example.org/page",
+    "published_on": date(2023, 7, 4),
+    "kind": "transcription",
+    "licence": "none",
+    "sha256": hashlib.sha256(DATA).hexdigest(),
+    "reader": "performance-page",
+    "note": "made for a test",
+    "tables": {"bow_training": {"rows": 1}},
+}
+RUN: dict[str, Any] = {"kind": "run", "publisher": "local", "reader": "sweep-points"}
+Put = Callable[..., Path]
+
+
+@pytest.fixture
+def put(tmp_path: Path) -> Put:
+    """Write a document with its sidecar; `keys` are added to ENTRY, `without` is left out."""
+
+    def put(
+        name: str = "page.html", data: bytes | None = DATA, *, without: str = "", **keys: Any
+    ) -> Path:
+        path = tmp_path / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        if data is not None:
+            path.write_bytes(data)
+        entry = {key: value for key, value in {**ENTRY, **keys}.items() if key != without}
+        path.with_name(f"{path.name}.toml").write_text(tomli_w.dumps(entry), encoding="utf-8")
+        return tmp_path
+
+    return put
+
+
+def load_single(raw: Path) -> Document:
+    [document] = load_catalogue(raw)
+    return document
+
+
+def test_sidecar_becomes_a_document_with_its_bytes(put: Put) -> None:
+    document = load_single(put("deep/page.html"))
+    assert (document.file, document.published_on) == ("deep/page.html", date(2023, 7, 4))
+    assert document.read_bytes() == DATA
+    assert document.record() == {
+        **{key: ENTRY[key] for key in ENTRY if key not in ("tables", "reader")},
+        **dict.fromkeys(
+            ("commit", "retrieved_on", "measured_by", "measured_on", "verified", "sources")
+        ),
+        "file": "deep/page.html",
+    }
+
+
+@pytest.mark.parametrize(("alias", "kind"), ALIASES.items())
+def test_former_name_of_a_reader_is_accepted(put: Put, alias: str, kind: str) -> None:
+    assert load_single(put(reader=alias)).reader == kind
+
+
+def test_all_missing_and_unknown_keys_are_named_with_the_accepted_words(put: Put) -> None:
+    raw = put(without="reader", retreived_on=date(2023, 7, 4))
+    sidecar = raw / "page.html.toml"
+    sidecar.write_text(
+        sidecar.read_text(encoding="utf-8").replace('kind = "transcription"\n', ""),
+        encoding="utf-8",
+    )
+    with pytest.raises(CatalogueError) as caught:
+        load_catalogue(raw)
+    for message in (
+        (
+            "missing required field `kind` (one of transcription, derived, curated, capture,"
+            " pointer, run, submission)"
+        ),
+        (
+            "missing required field `reader` (one of performance-page, inference-paper,"
+            " performance-csv"
+        ),
+        "unknown field `retreived_on`, nearest: `retrieved_on`",
+    ):
+        assert message in str(caught.value)
+
+
+def test_committed_documents_match_their_sidecars() -> None:
+    documents = load_catalogue(RAW)
+    assert [document.document_id for document in documents] == sorted(
+        document.document_id for document in documents
+    )
+    assert all(document.read_bytes() for document in documents)
+    assert find_orphans(RAW, documents) == []
+
+
+OPTIONAL = ("url", "published_on", "tables")
+INVALID: list[tuple[dict[str, Any], str]] = [
+    *(
+        ({"without": key}, f"missing required field `{key}`")
+        for key in ENTRY
+        if key not in OPTIONAL
+    ),
+    ({"without": "url"}, "url is missing; only a local run and a submission have none"),
+    ({"title": 5}, "`$.title`"),
+    ({"licence": " "}, "licence is blank"),
+    (
+        {"publisher": "Gr\u0430phcore"},
+        "publisher 'Gr\u0430phcore' has '\u0430', which only looks like a Latin letter",
+    ),
+    ({"sha256": "abc"}, "`$.sha256`"),
+    ({"published_on": "2023-07"}, "`$.published_on`"),
+    ({"tables": {"bow_training": {}}}, "`$.tables[...]`"),
+    ({"tables": {"bow_training": {"rows": True}}}, "`$.tables[...].rows`"),
+    ({"attachments": {"stamps.parquet": "abc"}}, "`$.attachments[...]`"),
+    ({"attachments": {"../stamps.parquet": "a" * 64}}, "attachments"),
+    ({"kind": "novel"}, "kind 'novel' is not one of"),
+    ({"reader": "novel"}, "reader 'novel' is not one of performance-page"),
+    ({"reader": "mlperf-log"}, "reader 'mlperf-log' is not one of"),
+    ({"document_id": "A page"}, "document_id 'A page' does not match"),
+    ({"url": "ftp://example.org"}, "url 'ftp://example.org' does not match"),
+    ({**RUN, "kind": "curated"}, "reader 'sweep-points' does not go with kind 'curated'"),
+    ({**RUN, "reader": "performance-csv"}, "reader 'performance-csv' does not go with kind 'run'"),
+    ({**RUN, "publisher": "Graphcore"}, "publisher 'Graphcore' does not go with kind 'run'"),
+    ({"publisher": "local"}, "publisher 'local' does not go with kind 'transcription'"),
+]
+
+
+@pytest.mark.parametrize(("keys", "message"), INVALID)
+def test_invalid_sidecar_is_refused_and_the_key_named(
+    put: Put, keys: dict[str, Any], message: str
+) -> None:
+    with pytest.raises(CatalogueError) as caught:
+        load_catalogue(put(**keys))
+    assert str(caught.value).startswith("page.html.toml: the sidecar is invalid: ")
+    assert message in str(caught.value)
+
+
+@pytest.mark.parametrize("data", [b"title = ", b"\xff\xfe", b"a = 1\na = 2\n"])
+def test_sidecar_that_is_not_toml_is_named(put: Put, data: bytes) -> None:
+    raw = put()
+    (raw / "page.html.toml").write_bytes(data)
+    with pytest.raises(CatalogueError, match=r"page.html.toml: is not a readable sidecar"):
+        load_catalogue(raw)
+
+
+def test_folder_without_sidecars_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(CatalogueError, match="contains no sidecar"):
+        load_catalogue(tmp_path)
+    with pytest.raises(CatalogueError, match="no-such-folder: no such folder"):
+        load_catalogue(tmp_path / "no-such-folder")
+
+
+def test_two_documents_with_one_id_or_the_same_bytes_are_refused_except_runs(
+    put: Put, tmp_path: Path
+) -> None:
+    run = {**RUN, "document_id": "sweep-one-points"}
+    put("one/a.csv", without="url", **run)
+    with pytest.raises(
+        CatalogueError, match=r"sweep-one-points: is the id of both one/\w.csv and one/\w.csv"
+    ):
+        load_catalogue(put("one/b.csv", **run))
+    (tmp_path / "one/b.csv.toml").unlink()
+    documents = load_catalogue(put("two/a.csv", **{**run, "document_id": "sweep-two-points"}))
+    assert [document.record()["url"] for document in documents] == [None, ENTRY["url"]]
+    put("three.csv", document_id="third")
+    with pytest.raises(CatalogueError, match=r"has the same bytes as"):
+        load_catalogue(put("four.csv", document_id="fourth"))
+
+
+def test_changed_missing_or_oversized_file_is_named(
+    put: Put, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with pytest.raises(
+        CatalogueError, match=r"a-page: page.html: sha256 is [0-9a-f]{12}…, the sidecar says"
+    ) as caught:
+        load_single(put(data=DATA + b"\n")).read_bytes()
+    assert ENTRY["sha256"][:12] in str(caught.value)
+    document = load_single(put())
+    monkeypatch.setattr(catalogue, "MAX_BYTES", len(DATA))
+    assert document.read_bytes() == DATA
+    monkeypatch.setattr(catalogue, "MAX_BYTES", len(DATA) - 1)
+    with pytest.raises(
+        DocumentTooLargeError, match=f"a-page: is too large: the limit is {len(DATA) - 1:,} bytes"
+    ):
+        document.read_bytes()
+    document.path.unlink()
+    with pytest.raises(CatalogueError, match=r"a-page: page.html: cannot be read: No such file"):
+        document.read_bytes()
+    document.path.mkdir()
+    with pytest.raises(CatalogueError, match=r"a-page: page.html: cannot be read: Is a directory"):
+        document.read_bytes()
+
+
+@pytest.mark.parametrize(
+    ("name", "data", "message"),
+    [
+        ("a.pdf", b"%PDF-1.4", None),
+        ("a.pdf", b"\n %PDF-1", None),
+        ("a.csv", b"a,b\n", None),
+        ("a.pdf", b"<html>", "is not a PDF but an HTML page"),
+        ("a.PDF", b"PK\x03\x04", "is not a PDF but something else"),
+        ("a.html", b"%PDF-1.4\n", "is a PDF under another suffix"),
+        ("a.html", b" \n", "is empty"),
+        ("a.pdf", b"", "is empty"),
+    ],
+)
+def test_file_type_must_match_the_suffix(name: str, data: bytes, message: str | None) -> None:
+    if message is None:
+        check_file_type(name, data, "a-page")
+    else:
+        with pytest.raises(DamagedDocumentError, match=f"^a-page: .*{message}$"):
+            check_file_type(name, data, "a-page")
+
+
+def test_files_without_a_sidecar_are_listed(put: Put) -> None:
+    raw = put()
+    for name in ("left.pdf", "deep/other.html", "README.md", "make.py", "page.html.part"):
+        (raw / name).parent.mkdir(exist_ok=True)
+        (raw / name).write_bytes(b"x")
+    assert find_orphans(raw, load_catalogue(raw)) == ["deep/other.html", "left.pdf"]
+
+
+def test_attachment_belongs_to_its_document(attached: Path) -> None:
+    document = load_single(attached)
+    assert document.read_bytes() == DATA
+    assert find_orphans(attached, [document]) == []
+    (attached / "stamps.parquet").write_bytes(ATTACHED)
+    assert find_orphans(attached, [document]) == ["stamps.parquet"]
+
+
+@pytest.fixture
+def attached(put: Put) -> Path:
+    raw = put(
+        "deep/points.csv", attachments={"stamps.parquet": hashlib.sha256(ATTACHED).hexdigest()}
+    )
+    (raw / "deep" / "stamps.parquet").write_bytes(ATTACHED)
+    return raw
+
+
+def test_linked_folder_is_refused(put: Put) -> None:
+    """No file behind the link would be found: a build would lose all of them without a word."""
+    raw = put()
+    (raw.parent / "elsewhere").mkdir()
+    (raw / "runs").symlink_to(raw.parent / "elsewhere")
+    with pytest.raises(CatalogueError, match=r"^runs: is a link: copy the folder itself$"):
+        load_catalogue(raw)
+
+
+def test_unfinished_run_is_skipped_as_a_whole(put: Put) -> None:
+    raw = put()
+    folder = raw / "runs" / "20261121-134501-x.unfinished"
+    (folder / "deep").mkdir(parents=True)
+    for name in ("journal.jsonl", "points.csv", "deep/stamps.parquet"):
+        (folder / name).write_bytes(b"x")
+        (folder / f"{name}.toml").write_bytes(b"not a sidecar")
+    assert load_single(raw).document_id == "a-page"
+    assert find_unfinished_runs(raw) == ["20261121-134501-x"]
+    (raw / "runs" / "copied.part").mkdir()
+    assert find_unfinished_copies(raw) == ["runs/copied.part"]
+    (raw / "a.unfinished").write_bytes(b"a file, not a folder")
+    assert find_orphans(raw, load_catalogue(raw)) == ["a.unfinished"]
