@@ -19,7 +19,7 @@ import pyarrow.parquet as pq
 import pytest
 from ipu_results.errors import MissingExtraError, UnrecognisedDocumentError
 from ipu_results.kit.files import write_atomically
-from ipu_results.mlperf.round import COLUMNS, SUMMARY, format_scores
+from ipu_results.mlperf.records import COLUMNS, SUMMARY, format_scores
 from ipu_results.schema import table
 
 from tests.conftest import ROOT, run_cli, run_process

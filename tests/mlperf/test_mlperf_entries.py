@@ -14,7 +14,7 @@ from ipu_results.errors import UnrecognisedDocumentError
 from ipu_results.kit.limits import MAX_SMALL
 from ipu_results.kit.text import escape_unprintable
 from ipu_results.mlperf.entries import Entry, FileFinding, find_entries
-from ipu_results.mlperf.round import entry_record
+from ipu_results.mlperf.records import entry_record
 from ipu_results.mlperf.rules import load_rules, parse_round, round_key
 from ipu_results.mlperf.tree import LocalTree
 

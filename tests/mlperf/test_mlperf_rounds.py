@@ -9,7 +9,8 @@ import pytest
 from ipu_results.errors import UnrecognisedDocumentError
 from ipu_results.mlperf.entries import find_entries
 from ipu_results.mlperf.power import read_power
-from ipu_results.mlperf.round import entry_record, score_path
+from ipu_results.mlperf.records import entry_record
+from ipu_results.mlperf.round import score_path
 from ipu_results.mlperf.rules import load_rules
 
 from tests.mlperf.mlperf_support import (
@@ -326,7 +327,7 @@ def node(
 def test_power_by_the_official_rule(
     files: dict[str, bytes], watts: float | None, problem: str | None
 ) -> None:
-    power = read_power((name, [data]) for name, data in files.items())
+    power = read_power({name: [data] for name, data in files.items()})
     assert (power.watts, power.problem) == (pytest.approx(watts) if watts else None, problem)
 
 

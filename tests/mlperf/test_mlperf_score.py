@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from ipu_results.mlperf.entries import Entry, System, read_system
 from ipu_results.mlperf.log import Evaluation, Log
-from ipu_results.mlperf.round import COLUMNS, SUMMARY
+from ipu_results.mlperf.records import COLUMNS, SUMMARY
 from ipu_results.mlperf.rules import load_rules
 from ipu_results.mlperf.score import score_entry
 
@@ -359,7 +359,7 @@ def test_spellings_of_an_availability(availability: str | None) -> None:
     for status in SPELLINGS[availability]:
         system = describe(status=status)
         assert system.availability == availability
-        assert system.status == (status.strip() or None if isinstance(status, str) else None)
+        assert system.texts["status"] == (status.strip() or None if isinstance(status, str) else None)
         assert len(system.findings) == (availability is None)
 
 
@@ -387,7 +387,7 @@ def test_names_are_kept_as_printed(name: str, encoding: str) -> None:
         SYSTEM | {"system_name": name, "accelerator_model_name": f" {name} "}, ensure_ascii=False
     )
     system = read_system(text.encode(encoding), RULES)
-    assert (system.name, system.accelerator) == (name, name)
+    assert (system.texts["system"], system.texts["accelerator"]) == (name, name)
 
 
 @pytest.mark.parametrize(

@@ -46,7 +46,8 @@ def score_mlperf(
     """
     # Imported here: a worker process imports this module too, and must not load pandas.
     try:
-        from ipu_results.mlperf.round import build_score_frame, entry_records, score_path  # noqa: PLC0415
+        from ipu_results.mlperf.records import build_score_frame, entry_records  # noqa: PLC0415
+        from ipu_results.mlperf.round import score_path  # noqa: PLC0415
         from ipu_results.mlperf.rules import parse_round  # noqa: PLC0415
     except ModuleNotFoundError as error:
         raise explain_missing(error, "ingest") from error

@@ -9,7 +9,8 @@ import argparse
 import sys
 
 from ipu_results.errors import IpuResultsError
-from ipu_results.mlperf.round import entry_records, format_scores, run_records, score_path
+from ipu_results.mlperf.records import entry_records, format_scores, run_records
+from ipu_results.mlperf.round import score_path
 from ipu_results.mlperf.rules import parse_round
 
 

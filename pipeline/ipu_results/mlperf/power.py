@@ -8,7 +8,7 @@ stop, times the conversion efficiency.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 from ipu_results.mlperf.log import (
@@ -25,13 +25,13 @@ START, STOP, READING = "power_measurement_start", "power_measurement_stop", "pow
 EFFICIENCY, ESTIMATE = "conversion_eff", "interconnect_power_est"
 
 
-def read_power(files: Iterable[tuple[str, Iterable[bytes]]]) -> RunPower:
+def read_power(files: Mapping[str, Iterable[bytes]]) -> RunPower:
     """Add up the files of one run, given by name; a file that cannot be read leaves the power
     unknown.
     """
     total = 0.0
     nodes = 0
-    for name, chunks in files:
+    for name, chunks in files.items():
         try:
             if name.startswith(NODE):
                 nodes += 1

@@ -17,7 +17,10 @@ from typing import NamedTuple
 from ipu_results.kit.files import find_folder
 
 FILE = find_folder("_reference", "raw/mlperf") / "rcp.csv"
-EXACT, INTERPOLATED, SMALLEST = ("exact", "interpolated", "smallest")
+# how a reference was had at a batch size
+EXACT = "exact"
+INTERPOLATED = "interpolated"
+SMALLEST = "smallest"
 
 
 class ReferencePoint(NamedTuple):
@@ -71,11 +74,13 @@ def find_reference(kept: Sequence[ReferencePoint], batch: int) -> tuple[float, s
 
     Below the smallest batch its mean is the reference.
     """
-    above = next((index for index, point in enumerate(kept) if point.batch >= batch), None)
-    if above is None:
-        return None
-    if kept[above].batch == batch:
-        return kept[above].mean, EXACT
-    if above == 0:
-        return kept[0].mean, SMALLEST
-    return interpolate(batch, kept[above - 1], kept[above]), INTERPOLATED
+    below = None
+    for point in kept:
+        if point.batch == batch:
+            return point.mean, EXACT
+        if point.batch > batch:
+            if below is None:
+                return point.mean, SMALLEST
+            return interpolate(batch, below, point), INTERPOLATED
+        below = point
+    return None
