@@ -52,11 +52,11 @@ def score_mlperf(
     except ModuleNotFoundError as error:
         raise explain_missing(error, "ingest") from error
 
-    versions = [each and parse_round(each) for each in (round, ruleset)]
-    for given, version in zip((round, ruleset), versions, strict=True):
-        if given is not None and version is None:
+    for given in (round, ruleset):
+        if given is not None and parse_round(given) is None:
             raise ValueError(f"round {given!r} is not a version such as 2.0")
-    scored = score_path(os.fspath(path), executor, round_=versions[0], ruleset=versions[1])
-    frame = build_score_frame("mlperf_entries", entry_records(scored.entries, versions[1]))
+    version = parse_round(ruleset or "")
+    scored = score_path(os.fspath(path), executor, round_=parse_round(round or ""), ruleset=version)
+    frame = build_score_frame("mlperf_entries", entry_records(scored.entries, version))
     frame.attrs["findings"] = [str(finding) for finding in scored.findings]
     return frame

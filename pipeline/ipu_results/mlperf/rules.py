@@ -90,7 +90,6 @@ class Benchmark:
     """
 
     name: str
-    model: str | None = None
     runs: int | None = None
     drop: int = DEFAULT_DROP
     counts: str = "epochs"

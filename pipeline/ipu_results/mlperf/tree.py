@@ -53,16 +53,20 @@ class LocalTree:
     def name(self) -> str:
         """The folder's own name; for a link that names no round, the name of its target."""
         name = Path(self.root).name
-        return name if parse_round(name) else Path(self.root).resolve().name
+        if parse_round(name):
+            return name
+        return Path(self.root).resolve().name
 
     def listing(self) -> Listing:
         if not os.path.isdir(self.root):
             raise UnrecognisedDocumentError(_explain_no_folder(self.root), document=self.root)
         walk = _Walk(self.root)
-        walk.descend("", [self.part.split("/")[0]] if self.part else walk.list_folders(""))
-        asked = f"{self.part}/" if self.part else ""
-        listed = [path for path in walk.paths if f"{path}/".startswith(asked)]
-        return Listing(tuple(listed), tuple(walk.findings))
+        if self.part:
+            walk.descend("", [self.part.split("/")[0]])
+            walk.paths = [path for path in walk.paths if f"{path}/".startswith(f"{self.part}/")]
+        else:
+            walk.descend("", walk.list_folders(""))
+        return Listing(tuple(walk.paths), tuple(walk.findings))
 
     def check_visible(self, folder: str) -> None:
         """Raise WorkerError on a machine that does not see a folder that was listed."""
@@ -110,21 +114,22 @@ def find_tree(path: str) -> LocalTree:
             return LocalTree(str(root), asked.relative_to(root).as_posix())
     if asked.is_file() and asked.suffix in LOG_SUFFIXES:
         return LocalTree(str(asked.parents[1]), asked.parent.name, (asked.name,))
-    names = sorted(os.listdir(asked)) if asked.is_dir() else []
-    if logs := match_names(names, LOG_PATTERN):
-        return LocalTree(str(asked.parent), asked.name, tuple(logs))
+    if asked.is_dir():
+        logs = match_names(sorted(os.listdir(asked)), LOG_PATTERN)
+        if logs:
+            return LocalTree(str(asked.parent), asked.name, tuple(logs))
     return LocalTree(str(asked))
 
 
 def _explain_no_folder(path: str) -> str:
-    if path.endswith((os.sep + "-", ".zip")):
-        what = "standard input" if path.endswith("-") else "a zip archive"
-        return f"{what} cannot be read; pass a folder or a tar archive (.tar, .tar.gz, .tar.xz)"
-    return (
-        "is a file that is not a tar archive; pass a folder"
-        if os.path.exists(path)
-        else "does not exist"
-    )
+    readable = "pass a folder or a tar archive (.tar, .tar.gz, .tar.xz)"
+    if path.endswith(f"{os.sep}-"):
+        return f"standard input cannot be read; {readable}"
+    if path.endswith(".zip"):
+        return f"a zip archive cannot be read; {readable}"
+    if os.path.exists(path):
+        return "is a file that is not a tar archive; pass a folder"
+    return "does not exist"
 
 
 def _open(root: str, path: str) -> FileIO:
@@ -200,7 +205,8 @@ class _Walk:
     def list_folders(self, path: str) -> list[str]:
         names = []
         for entry in self._scan(path):
-            if problem := self._find_problem(entry):
+            problem = self._find_problem(entry)
+            if problem:
                 self.findings.append(FileFinding(join_path(path, entry.name), problem))
             elif os.path.isdir(entry.path):
                 names.append(entry.name)
@@ -218,9 +224,9 @@ class _Walk:
         """Return what is wrong with a link to a folder."""
         if not entry.is_symlink():
             return None
-        if os.path.isdir(entry.path):
-            is_within = _is_within(self.root, entry.path)
-            return None if is_within else "is a link out of the folder; not followed"
+        if os.path.isdir(entry.path) and not _is_within(self.root, entry.path):
+            return "is a link out of the folder; not followed"
         # A link with a suffix was a file, which is listed with the files.
-        is_broken = "." not in entry.name and not os.path.exists(entry.path)
-        return "is a broken link; not read" if is_broken else None
+        if "." not in entry.name and not os.path.exists(entry.path):
+            return "is a broken link; not read"
+        return None
