@@ -5,7 +5,7 @@ from __future__ import annotations
 import errno
 import os
 from collections.abc import Iterator
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 
 import pytest
 from hypothesis import given
@@ -111,11 +111,12 @@ DEEPER = st.tuples(st.lists(PARTS, max_size=3).map("/".join), LAID_OUT).map("/".
 def test_any_paths_make_an_inventory(paths: list[str], name: str) -> None:
     inventory = find_entries(paths, RULES, name)
     assert find_entries(reversed([*paths, *paths]), RULES, name) == inventory
-    submitters = {f"{each.round_folder}/{each.submitter}/" for each in inventory.entries}
+    submitters = {PurePosixPath(each.round_folder, each.submitter) for each in inventory.entries}
     for each in inventory.entries:
         assert {f"{each.full_path}/{log}" for log in each.logs} <= set(paths)
         # no round lies in the code of a submitter
-        assert not any(f"{each.round_folder}/".startswith(folder) for folder in submitters)
+        root = PurePosixPath(each.round_folder)
+        assert submitters.isdisjoint([root, *root.parents])
     assert all(escape_unprintable(str(finding)) == str(finding) for finding in inventory.findings)
 
 
