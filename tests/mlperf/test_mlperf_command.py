@@ -162,8 +162,8 @@ def test_logs_outside_a_round_are_an_entry(tmp_path: Path, folder: str) -> None:
         put(tmp_path, f"{folder}/result_{number}.txt", named + each)
     done = run(tmp_path / folder, "--format", "json", "--round", "2.0")
     [record] = json.loads(done.stdout)
-    kept = [record[name] for name in ("path", "benchmark", "minutes", "submitter", "system")]
-    assert kept == [folder, "resnet", 12.0, None, None]
+    kept = [record[name] for name in ("path", "round", "benchmark", "minutes", "submitter")]
+    assert kept == [folder, "2.0", "resnet", 12.0, None]
     by_logs = f"finding: {folder}: is not named like a benchmark; its logs name resnet"
     assert (by_logs in done.stderr.splitlines()) == (folder == "mine")
     assert f"finding: {folder}/system.json: is missing; the system is unknown" in done.stderr

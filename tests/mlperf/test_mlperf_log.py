@@ -126,6 +126,12 @@ def test_a_run_is_from_the_last_start_before_the_first_stop(
     assert (parsed.minutes, parsed.status) == (minutes, status)
 
 
+def test_initialisation_is_from_the_first_start_to_the_last_stop() -> None:
+    starts = line("init_start", -5) + line("init_start", -9) + line("init_start", -7)
+    stops = line("init_stop", -2) + line("init_stop", -1) + line("init_stop", -3)
+    assert read(starts, stops).init_minutes == 8.0
+
+
 NO_NUMBERS: list[object] = [[256], "256", True, 10**400, None]
 
 
