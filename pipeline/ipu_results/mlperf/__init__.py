@@ -1,9 +1,9 @@
 """Score MLPerf Training rounds from their official logs, by the official rule.
 
 How a round is scored: entries (which files make an entry) → log (read one log) → score (one entry,
-with rules and system) → summary (an entry among the others) → records. round does this for a path,
-which is read by tree (a folder) or archive (a tar archive). `python -m ipu_results.mlperf` needs
-msgspec and numpy alone.
+with rules and system) → summary (an entry among the others) → records. The first three are done by
+round for a path, which is read by tree (a folder) or archive (a tar archive). `python -m
+ipu_results.mlperf` needs msgspec and numpy alone.
 """
 
 from __future__ import annotations

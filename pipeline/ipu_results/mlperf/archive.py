@@ -51,8 +51,9 @@ from ipu_results.mlperf.tree import Listing
 
 # bytes read at once, which is also how far a limit may be exceeded before it is noticed
 BLOCK = 2**18
-MEGABYTE = 10**6
+MEGABYTE = 10**6  # the unit of progress
 SUFFIXES = (".tar", ".tar.gz", ".tgz", ".tar.xz", ".txz")
+# what the decoders and `tarfile` raise for bytes that are not what they say
 DECOMPRESS_ERRORS = (OSError, EOFError, lzma.LZMAError, zlib.error)
 UNREAD_SPARSE = "is a sparse file; not read"
 UNREAD_LINK = "is a link to a file that is not read"
@@ -122,7 +123,7 @@ def _unpack(file: IO[bytes]) -> Iterator[bytes]:
     file.seek(0)
     if first.startswith(b"\xfd7zXZ\x00"):
         return _unpack_xz(file)
-    source: Any = file
+    source: Any = file  # a plain tar archive
     if first.startswith(b"\x1f\x8b"):
         source = GzipFile(fileobj=file)
     return iter(partial(source.read, BLOCK), b"")
@@ -144,6 +145,7 @@ def _unpack_xz(file: IO[bytes]) -> Iterator[bytes]:
             if data:
                 yield data
             packed = b""
+        # what follows the stream: another one, or padding
         packed = decoder.unused_data.lstrip(b"\0")
         while not packed and (more := file.read(BLOCK)):
             packed = more.lstrip(b"\0")
@@ -190,6 +192,7 @@ def _read_members(stream: CappedStream, contents: ArchiveContents, progress: Pro
             )
         contents.add(tar, member)
         progress(stream.file.tell() // MEGABYTE, stream.size // MEGABYTE)
+    # such as a second archive: nobody who unpacks the first one would see it
     if stream.has_more:
         contents.findings.append(FileFinding(".", "ignoring data after the end of the archive"))
 
@@ -205,7 +208,7 @@ def _iterate_members(stream: CappedStream) -> Iterator[tuple[tarfile.TarFile, ta
         while True:
             with as_damage(TAR_ERRORS):
                 member = tar.next()
-            if member is None:
+            if member is None:  # the end mark
                 break
             stream.header_start = None
             # where the member will end: a bomb is refused before it is unpacked
@@ -276,7 +279,7 @@ class ArchiveContents:
         return log or Log(problem=UNREAD_LINK)
 
     def _resolve(self, path: str) -> str:
-        for _ in range(MAX_LINKS):
+        for _ in range(MAX_LINKS):  # links may lead in a circle
             path = self.links.get(path, path)
         return path
 
@@ -294,12 +297,14 @@ class ArchiveContents:
                 self.paths.add(f"{path}/")
         elif location and _is_read(location):
             self._forget(path)
+            # a scaling file alone makes no entry
             if parts[-1] != SCALING_FILE:
                 self.paths.add(path)
             if member.isreg():
                 self._add_file(path, location, tar, member)
             else:
                 self.links[path] = _link_target(path, member)
+        # in place of a submitter, a system or a benchmark; a link in their code is no matter
         elif not member.isreg() and (len(parts) <= 2 or is_folder):
             self.findings.append(FileFinding(path, "is a link or not a folder; not followed"))
 
@@ -336,6 +341,7 @@ def _is_read(location: Location) -> bool:
 
 def _link_target(path: str, member: tarfile.TarInfo) -> str:
     """Return the path that a link leads to; empty for a device."""
+    # the target of a symbolic link is relative to it, that of a hard link to the archive
     if member.issym():
         return posixpath.normpath(f"{posixpath.dirname(path)}/{member.linkname}")
     if member.islnk():

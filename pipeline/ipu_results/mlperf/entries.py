@@ -75,6 +75,7 @@ def read_system(data: bytes | None, rules: Rules) -> System:
 
 
 def _decode(data: bytes) -> str:
+    # some files begin with a byte order mark, and others have an é of Latin-1
     try:
         return data.decode("utf-8-sig")
     except UnicodeDecodeError:
@@ -130,6 +131,7 @@ def _format_text(value: Any) -> str | None:
 
 
 def _parse_whole(value: Any) -> int | None:
+    # True is an int, and no number of nodes
     if isinstance(value, bool) or not isinstance(value, (int, float, str)):
         return None
     match = WHOLE_NUMBER.fullmatch(str(value))
@@ -139,6 +141,7 @@ def _parse_whole(value: Any) -> int | None:
 LOG_PATTERN = "result_*.txt"
 SCALING_FILE = "scaling.json"
 MAX_DEPTH = 5  # of a submitter: v0.5 has v0.5.0/google/cloud_v2.8/gnmt-tpuv2-8/results
+# names in a path that may lead out of the root, or are of an absolute one
 UNSAFE_PARTS = frozenset({"", ".", ".."})
 # Which part of a submitter's folder a path belongs to, by the number of its names from the
 # submitter on.
@@ -265,6 +268,7 @@ class _RoundFolder:
                 self.described.add((submitter, name.removesuffix(".json")))
         elif names:
             self.systems.add((submitter, names[0]))
+            # a file beside the benchmarks is not one of them
             if len(names) > 2 or (location.is_folder and len(names) == 2):
                 files = self.benchmarks.setdefault((submitter, names[0], names[1]), _Files())
                 files.add(names, is_missing)
@@ -381,6 +385,7 @@ def _find_other_suite(name: str, folder: _RoundFolder, rules: Rules) -> str | No
     """
     benchmarks = {benchmark for _, _, benchmark in folder.benchmarks}
     by_benchmark = rules.find_other_suite(benchmarks)
+    # a folder may have any name: what its benchmarks say comes first
     if by_benchmark or benchmarks & rules.benchmarks.keys():
         return by_benchmark
     words = re.split(r"[^a-z]+", name.lower())

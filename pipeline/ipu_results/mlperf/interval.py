@@ -136,6 +136,7 @@ def make_runs(
     width = int(n.max(initial=1))
     runs = Runs(_fill(minutes, width), _fill(counts, width), n, low, high, np.zeros(len(n)))
     mean = average(runs.counts, runs)
+    # runs whose samples are unknown have no reference
     reference = np.where(np.isnan(mean), 0, np.array(ratios, dtype=np.float64) * mean)
     return replace(runs, reference=reference)
 
@@ -303,7 +304,7 @@ def compute_t_quantile(coverage: float, df: int) -> float:
     this probability.
     """
     tail = 1 - coverage
-    df = min(df, MAX_DF)
+    df = min(df, MAX_DF)  # the series is as long as they are many
     t = NormalDist().inv_cdf(1 - tail / 2)
     # Newton from below: the distribution function is concave for t > 0, so no overshoot
     for _ in range(MAX_STEPS):

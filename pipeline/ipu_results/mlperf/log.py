@@ -303,6 +303,7 @@ class _Reader:
             try:
                 self._read_text(text if mark == MARK else rewrite_old(text))
             except (ValueError, RecursionError) as error:
+                # numbering reads the whole block again
                 if self.broken < MAX_NAMED:
                     line_number = number_marked(block, number, mark)[index]
                     self.named.append(f"line {line_number} {error}")
@@ -314,17 +315,20 @@ class _Reader:
             line = decode_line(text)
         except DECODE_ERRORS:
             line = _parse_line(text)
+        # most lines have other keys: they are only checked
         if line.key in KEYS:
             self._read_line(line.key, line.time_ms, text)
 
     def _read_line(self, key: str, time_ms: float, text: bytes) -> None:
         if key in EVALUATION_KEYS:
+            # parsed at the end, as only those up to the end of the run are needed
             if len(text) <= MAX_EVALUATION:
                 self.evaluations.append(("run_stop" not in self.times, time_ms, text))
         elif key == "init_start":
             self.times[key] = min(time_ms, self.times.get(key, time_ms))
         elif key == "init_stop":
             self.times[key] = max(time_ms, self.times.get(key, time_ms))
+        # its value alone: some logs have a line for each of a thousand processes
         elif key == "seed":
             if match := SEED.search(text):
                 self.seeds[match[1]] = None

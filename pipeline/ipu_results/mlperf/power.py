@@ -62,11 +62,12 @@ def measure_node(chunks: Iterable[bytes]) -> float:
     last: float | None = None
     previous = 0.0
     energy = 0.0  # in watts times milliseconds
-    efficiency = 1.0
+    efficiency = 1.0  # where the log names none, as in the official rule
     for time_ms, key, value in sorted(_read_lines(chunks), key=itemgetter(0)):
         if key == START:
             start = time_ms
             previous = time_ms
+        # a reading is of the time since the one before
         elif key == READING and stop is None and start is not None:
             energy += _to_number(value, key) * (time_ms - previous)
             previous = time_ms

@@ -231,7 +231,7 @@ def run_records(scored: ScoredEntry) -> list[Record]:
 
 def _run_record(entry: Entry, run: TrainingRun) -> Record:
     reached = [*run.quality.values, None, None]  # most benchmarks have one target, none has three
-    # their fields are named as the columns are
+    # their fields are named as the columns are, so most need no line here
     record = asdict(run.log) | asdict(run.convergence) | asdict(run.speed)
     record |= {
         "round": entry.round,
@@ -262,6 +262,7 @@ def format_scores(kind: str, name: str, records: Sequence[Record]) -> bytes:
     if kind == "table":
         if name == ENTRIES:
             columns = MAIN_COLUMNS
+        # names are those of submitters: one may hold a control code of a terminal
         records = _map_texts(records, escape_unprintable)
         cite = f"\n{CITE}"
     rows = [[record[column] for column in columns] for record in records]
@@ -275,6 +276,7 @@ def _summarise_record(record: Record) -> Record:
     summary = {key: record.get(column) for key, column in keys.items()}
     platform = PurePosixPath(record["system_path"]).stem
     folder = record["submitter_folder"]
+    # MLCommons publishes a round in a repository of its own
     url = f"{REPOSITORY.format(round=record['round'])}/tree/main/"
     accuracy = None
     if record["quality_reached"] is not None:
@@ -314,7 +316,7 @@ def _format_parquet(name: str, records: Sequence[Record]) -> bytes:
 
     from ipu_results.schema.frames import arrow_schema  # noqa: PLC0415
 
-    rows = _map_texts(records, _escape_surrogates)
+    rows = _map_texts(records, _escape_surrogates)  # which Parquet refuses
     out = BytesIO()
     schema = pa.schema(list(arrow_schema(_define_columns(name))))
     pq.write_table(pa.Table.from_pylist(rows, schema=schema), out, compression="zstd")

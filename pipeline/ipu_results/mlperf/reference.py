@@ -39,6 +39,7 @@ def load_references() -> Mapping[tuple[str, str], tuple[str, Sequence[ReferenceP
         for row in csv.DictReader(file):
             key = row["round"], row["benchmark"]
             units[key] = row["rcp_unit"]
+            # points that were added later were no reference when the round was scored
             if row["at_round"] == "True":
                 point = ReferencePoint(int(row["global_batch_size"]), float(row["rcp_mean"]))
                 points[key].append(point)

@@ -182,6 +182,6 @@ def _score(
         return score_entry(entry, logs, system, small_file(entry.scaling_path), rules)
     except (OSError, DocumentError) as error:
         finding = FileFinding(entry.scaling_path, f"cannot be read: {describe_error(error)}")
-        # no bytes hold no factor: it has no score
+        # bytes without a factor, as a score without the factor could be wrong
         scored = score_entry(entry, logs, system, b"", rules)
         return replace(scored, scaling_sha256=None, findings=(finding, *scored.findings))

@@ -102,6 +102,7 @@ def score_entry(
     `logs` are by their file names, `scaling` is the content of a scaling.json.
     """
     benchmark = _find_benchmark(entry.folder, logs.values(), rules)
+    # v0.5 and v0.6 have rules of their own, which the syntax of a log tells better than a folder
     syntaxes = [log.syntax for log in logs.values() if log.syntax]
     round_ = rules.ruleset or rules.find_round([*syntaxes, entry.round or ""])
     judge = partial(_judge_run, round_, benchmark, system.division, rules)
@@ -164,6 +165,7 @@ def _find_benchmark(folder: str, logs: Iterable[Log], rules: Rules) -> Benchmark
 
 def select_used(runs: Iterable[TrainingRun]) -> list[TrainingRun]:
     """Return the counted runs in order of their files, each log once."""
+    # a log that was not read to its end has no hash, and may be any
     last = {run.log.sha256 or run.file: run for run in runs if run.counted}
     return sorted(last.values(), key=lambda run: run.file)
 
@@ -173,6 +175,7 @@ def _find_worst_quality(
 ) -> Quality:
     """Return the worst value of each target over the counted runs, and the worst verdict."""
     checks = {run.quality.check for run in counted}
+    # a run that missed outweighs one that was not checked, and this one those that reached
     check = NOT_CHECKED
     if MISSED in checks:
         check = MISSED
@@ -200,6 +203,7 @@ def _average_energy(
     scaled as these.
     """
     ordered = sorted(counted, key=lambda run: run.log.minutes or 0)
+    # runs that do not count stand in for slowest ones, so as many fewer of these are left out
     kept = ordered[drop : len(ordered) - (drop - missing)]
     energies = [run.log.energy_j for run in kept]
     known = [energy for energy in energies if energy is not None]

@@ -67,7 +67,7 @@ class _Entry:
 
     def __init__(self, scored: ScoredEntry, rules: Rules) -> None:
         self.scored = scored
-        self.minutes = scored.minutes or 0.0
+        self.minutes = scored.minutes or 0.0  # only used where there is an interval
         self.batch = scored.global_batch_size
         self.drop = rules.benchmark(scored.benchmark).drop
         self.missing = len(scored.runs) - scored.n_success
@@ -113,6 +113,7 @@ class _Entry:
         """Return what the reference needs over what the entry needed; 0 where nothing is normalised
         or none is known.
         """
+        # a submitted factor above 1 is that of the reference, whatever we know of it
         factor = self.scored.scaling_factor or 1.0
         if factor > 1:
             return factor

@@ -26,7 +26,7 @@ from ipu_results.mlperf.rules import parse_round
 
 # A pipe must not block, and a link is looked at before it is followed.
 OPEN_FLAGS = os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK | os.O_NOFOLLOW
-LOG_SUFFIXES = (".txt", ".log")
+LOG_SUFFIXES = (".txt", ".log")  # of a log that is passed alone, whatever its name
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,11 +103,12 @@ def find_tree(path: str) -> LocalTree:
     """Return the checkout that a path is or is in: that of a submitter, a system, a benchmark or a
     log; or logs outside the layout of one.
     """
-    if not path:
+    if not path:  # an abspath of nothing is the current folder
         return LocalTree(path)
     asked = Path(os.path.abspath(path))
     if any(asked.glob("*/results")) or any(asked.glob("*/*/results")):
         return LocalTree(str(asked))
+    # a submitter holds it, and a log is three folders below it
     for results in (asked / "results", asked, *asked.parents[:3]):
         if results.name == "results" and results.is_dir():
             root = results.parents[1]
@@ -188,6 +189,7 @@ class _Walk:
         """Add what is in a folder of results: its depth is 1 for a system, 2 for a benchmark, 4 for
         the power logs of a run.
         """
+        # a folder without files is an entry, too: one whose logs are missing
         if 0 < depth < 3:
             self.paths.append(f"{folder}/")
         if depth > 0:
