@@ -126,7 +126,7 @@ def run(options: Options, warehouse: Path = DATASET) -> Report:
 def simulate(
     shape: Shape, n: int, offset: float, entries: int, truth: int
 ) -> Iterable[dict[str, Value]]:
-    """Simulate comparable entries of `n` runs each from a fixed seed, in groups, and pairs of them."""
+    """Simulate comparable entries of `n` runs each from a fixed seed, and pairs of them."""
     rng = np.random.default_rng([SEED, n, round(1000 + 1000 * offset), *shape.name.encode()])
     sample = _draw(shape, n, offset, rng, entries, truth)
     members = RUNS[n][1]
@@ -253,7 +253,7 @@ def _to_percent(shares: Iterable[float]) -> list[Value]:
 
 
 def _tabulate_outside(judged: pd.DataFrame) -> ReportTable:
-    """Count shapes outside the bounds, all and those beyond two standard errors of the simulation."""
+    """Count shapes outside the bounds, and those by two standard errors of the simulation."""
     below = MIN_COVERAGE - judged["coverage"]
     above = judged["coverage"] - MAX_COVERAGE
     far = 2 * judged["error"]

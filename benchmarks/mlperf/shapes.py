@@ -111,7 +111,7 @@ def _make_steps(runs: pd.DataFrame) -> Iterator[Shape]:
 
 
 def _compare_variances(groups: list[Numbers]) -> float:
-    """Return the mean square between groups over that within; infinite without any spread within."""
+    """Return the mean square between groups over that within; infinite without a spread within."""
     everything = np.concatenate(groups)
     between = 0.0
     within = 0.0

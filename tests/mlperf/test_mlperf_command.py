@@ -25,6 +25,7 @@ from ipu_results.schema import table
 from tests.conftest import ROOT, run_cli, run_process
 from tests.mlperf.mlperf_support import (
     FIVE,
+    FOUR,
     SYSTEM,
     T0,
     V1,
@@ -50,7 +51,7 @@ FINDINGS = [
 def tree(tmp_path: Path) -> Path:
     """Three entries of two submitters, one of them without logs, and one run that does not count."""
     root = tmp_path / "training_results_v2.0"
-    entry(root, [*FIVE[:4], log(9, status="aborted")])
+    entry(root, [*FOUR, log(9, status="aborted")])
     entry(
         root,
         logs(*range(30, 40)),
@@ -326,7 +327,7 @@ def test_what_is_not_a_checkout_is_one_line(tree: Path, place: str, message: str
 
 
 def test_terminal_codes_do_not_reach_the_terminal(tmp_path: Path) -> None:
-    written = [*FIVE[:4], log(9, status="\x1b[31m\nerror: no")]
+    written = [*FOUR, log(9, status="\x1b[31m\nerror: no")]
     entry(tmp_path / "v2.0", written, described=SYSTEM | {"system_name": "\x1b[31mA\nB"})
     done = run(tmp_path / "v2.0")
     assert done.stderr.endswith(": does not count: its status is \\x1b[31m\\nerror: no\n")

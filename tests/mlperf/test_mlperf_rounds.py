@@ -14,6 +14,7 @@ from ipu_results.mlperf.rules import load_rules
 
 from tests.mlperf.mlperf_support import (
     FIVE,
+    FOUR,
     SYSTEM,
     entry,
     evaluation,
@@ -68,18 +69,18 @@ def seen(value: object, at: float = 9, **metadata: object) -> bytes:
         ("gpt3", "3.1", 2688, seen(2.689, epoch_num=1_211_105_280), ("tokens", 591_360, 1_211_105_280, None)),
         ("bert", "2.0", 448, seen(0.7202, epoch_num=2_550_016), ("samples", 2_550_016, None, None)),
         (
-            *("bert", "0.7", 256),
+            "bert", "0.7", 256,
             planned(13_700) + size(3_507_200) + seen(0.7141, epoch_num=11_718),
             ("steps", 2_999_808, None, None),
         ),
         # six evaluations; what is called train_samples is the length of the schedule
         (
-            *("bert", "0.7", 440),
+            "bert", "0.7", 440,
             planned(8103) + size(3_565_320) + seen(0.7121, epoch_num=6),
             ("evaluations", None, None, None),
         ),
         (
-            *("bert", "1.1", 4096),
+            "bert", "1.1", 4096,
             size(156_725_653) + seen(0.72, epoch_num=1, train_samples_since_beginning=111_001_600),
             ("samples", 111_001_600, None, None),
         ),
@@ -167,7 +168,7 @@ def test_an_earlier_evaluation_may_have_reached_the_target(tmp_path: Path) -> No
 
 def test_a_missed_target_is_named_and_does_not_matter_in_the_open_division(tmp_path: Path) -> None:
     missed = log(13, inner=evaluation(9, 0.7, epoch_num=1))
-    entry(tmp_path, [*FIVE[:4], missed])
+    entry(tmp_path, [*FOUR, missed])
     _, runs, findings = score_one(tmp_path)
     reason = "did not reach the quality target: top-1 accuracy 0.7, the target is 0.759"
     assert (runs[4]["reason"], findings) == (
@@ -211,7 +212,7 @@ def test_other_suites_are_refused_by_name(
 
 
 def test_identical_logs_are_findings(tmp_path: Path) -> None:
-    entry(tmp_path, [*FIVE[:4], FIVE[0]])
+    entry(tmp_path, [*FOUR, FIVE[0]])
     entry(tmp_path, [FIVE[1], *logs(14, 15, 16, 17)], submitter="Other")
     findings = texts(score(tmp_path))
     assert findings == [

@@ -19,6 +19,7 @@ from ipu_results.mlperf.score import score_entry
 
 from tests.mlperf.mlperf_support import (
     FIVE,
+    FOUR,
     OPEN,
     SYSTEM,
     entry,
@@ -57,64 +58,32 @@ def test_a_whole_record(tmp_path: Path) -> None:
         " not known; day of retrieval not known; computed from the logs by ipu-results, result not"
         " verified by MLCommons Association"
     )
-    kept = [name for name in COLUMNS["mlperf_entries"] if name not in SUMMARY]
-    assert list(record) == kept
-    assert tuple(record.values()) == (
-        *("2.0", "ACME", "closed", "ACME-1 x8", "resnet", 16, "ACME-1", "PyTorch 1.11"),
-        *(5, 5, 18.0, f"{PLACE}/resnet", "ACME", 5, 5, 0, None, "onprem", "onprem", 2, 1.5),
-        *(
-            10.0,
-            20.0,
-            pytest.approx(math.sqrt(62.8 / 4) / 13.2, abs=1e-12),
-            256,
-            "epochs",
-            43.0,
-            43.0 * 1_281_168,
-            None,
-        ),
-        *(
-            "top-1 accuracy",
-            0.759,
-            0.76,
-            "reached",
-            None,
-            None,
-            None,
-            "ACME Xenon",
-            2,
-            "Linux 5.4",
-            "NCCL 2.9",
-        ),
-        *[None] * 8,  # memory, links, notes and energy
-        *(DESCRIPTION, description, digest(scaling), None, cite),
-    )
+    assert list(record) == [name for name in COLUMNS["mlperf_entries"] if name not in SUMMARY]
+    machine = ("2.0", "ACME", "closed", "ACME-1 x8", "resnet", 16, "ACME-1", "PyTorch 1.11")
+    score = (5, 5, 18.0, f"{PLACE}/resnet", "ACME", 5, 5, 0, None, "onprem", "onprem", 2, 1.5)
+    spread = pytest.approx(math.sqrt(62.8 / 4) / 13.2, abs=1e-12)
+    convergence = (256, "epochs", 43.0, 43.0 * 1_281_168, None)
+    quality = ("top-1 accuracy", 0.759, 0.76, "reached", None, None, None)
+    host = ("ACME Xenon", 2, "Linux 5.4", "NCCL 2.9")
+    unknown = (None,) * 8  # memory, links, notes and energy
+    sources = (DESCRIPTION, description, digest(scaling), None, cite)
+    values = machine + score + (10.0, 20.0, spread) + convergence + quality + host
+    assert tuple(record.values()) == values + unknown + sources
     assert findings == []
 
 
 def test_a_whole_run(tmp_path: Path) -> None:
     inner = line("train_samples", 0, 1_281_167) + evaluation(9, epoch_num=40) + line("seed", 0, 7)
     aborted = log(9, status="aborted", init=3, gbs=64, inner=inner)
-    entry(tmp_path, [*FIVE[:4], aborted])
+    entry(tmp_path, [*FOUR, aborted])
     record, runs, findings = score_one(tmp_path)
     assert tuple(runs[4]) == COLUMNS["mlperf_runs"]
-    assert tuple(runs[4].values()) == (
-        *("2.0", f"{PLACE}/resnet", "result_4.txt", 9.0, "aborted", False, "its status is aborted"),
-        *(
-            3.0,
-            64,
-            40.0,
-            40 * 1_281_167.0,
-            None,
-            0.76,
-            None,
-            "7",
-            1,
-            None,
-            8,
-            hashlib.sha256(aborted).hexdigest(),
-        ),
-        *(1, None, None, None, 0.0, "it has a single evaluation", None),
-    )
+    run = ("2.0", f"{PLACE}/resnet", "result_4.txt", 9.0)
+    outcome = ("aborted", False, "its status is aborted")
+    progress = (3.0, 64, 40.0, 40 * 1_281_167.0, None, 0.76, None)
+    content = ("7", 1, None, 8, digest(aborted))
+    speed = (1, None, None, None, 0.0, "it has a single evaluation", None)
+    assert tuple(runs[4].values()) == run + outcome + progress + content + speed
     assert findings == [
         f"{PLACE}/resnet/result_4.txt: does not count: its status is aborted",
         f"{PLACE}/resnet: its runs differ in global batch size: 64, 256",
@@ -179,7 +148,7 @@ def test_an_invalid_run_counts_as_one_of_the_slowest(
     ],
 )
 def test_why_a_run_does_not_count(tmp_path: Path, written: bytes, reason: str) -> None:
-    entry(tmp_path, [*FIVE[:4], written])
+    entry(tmp_path, [*FOUR, written])
     record, runs, findings = score_one(tmp_path)
     assert [run["reason"] for run in runs] == [None] * 4 + [reason]
     assert record["n_success"] == 4
@@ -200,7 +169,7 @@ def test_why_a_run_does_not_count(tmp_path: Path, written: bytes, reason: str) -
 def test_initialisation_has_a_limit(
     tmp_path: Path, division: str, init: float, reason: str | None
 ) -> None:
-    entry(tmp_path, [*FIVE[:4], log(13, init=init)], described=SYSTEM | {"division": division})
+    entry(tmp_path, [*FOUR, log(13, init=init)], described=SYSTEM | {"division": division})
     assert score_one(tmp_path)[1][4]["reason"] == reason
 
 
@@ -275,12 +244,12 @@ def test_two_metrics_converge_together(
 
 
 def test_batch_size_of_an_entry(tmp_path: Path) -> None:
-    entry(tmp_path / "one", [*FIVE[:4], log(20, gbs=None)])
+    entry(tmp_path / "one", [*FOUR, log(20, gbs=None)])
     assert score_one(tmp_path / "one")[0]["global_batch_size"] == 256
     entry(tmp_path / "none", [log(10, gbs=None)] * 5)
     assert score_one(tmp_path / "none")[0]["global_batch_size"] is None
     inner = evaluation(9, epoch_num=4) + line("global_batch_size", 1, 512)
-    entry(tmp_path / "two", [*FIVE[:4], log(20, inner=inner)])
+    entry(tmp_path / "two", [*FOUR, log(20, inner=inner)])
     record, _, findings = score_one(tmp_path / "two")
     assert findings == [
         f"{PLACE}/resnet/result_4.txt: logs several global batch sizes; none is used"

@@ -99,7 +99,10 @@ def test_what_is_written_twice_or_before_the_start_is_one_point() -> None:
         ),
         (
             [evaluation(4, epoch_num=1), evaluation(9, epoch_num=2)],
-            *("minigo", 2, 1, "its evaluations do not say how many samples were trained"),
+            "minigo",
+            2,
+            1,
+            "its evaluations do not say how many samples were trained",
         ),
         # Stored models that are evaluated after training, and counts that begin long before.
         (
@@ -128,7 +131,10 @@ def test_what_is_written_twice_or_before_the_start_is_one_point() -> None:
                 evaluation(5, 80, metric="FID", samples_count=9),
                 evaluation(5, 0.2, metric="CLIP", samples_count=9),
             ],
-            *("stable_diffusion", 1, None, "its evaluations are of stored models"),
+            "stable_diffusion",
+            1,
+            None,
+            "its evaluations are of stored models",
         ),
     ],
 )

@@ -1,4 +1,5 @@
-"""Score results where the rest of the package is not installed: `python -m ipu_results.mlperf PATH`.
+"""Score results where the rest of the package is not installed: `python -m ipu_results.mlperf
+PATH`.
 
 It needs msgspec and numpy alone. `ipu-results mlperf` has more forms of output and more workers.
 """

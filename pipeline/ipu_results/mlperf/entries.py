@@ -120,7 +120,7 @@ def _parse_text(value: Any) -> str | None:
 
 
 def _format_text(value: Any) -> str | None:
-    """Return a printed text on one line: names and versions where the file has an object or a list."""
+    """Return a printed text on one line: names and versions of an object, the items of a list."""
     if isinstance(value, dict):
         value = [f"{name} {version}" if version else name for name, version in value.items()]
     if isinstance(value, list):
@@ -273,7 +273,8 @@ class _RoundFolder:
                 files = self.benchmarks.setdefault((submitter, names[0], names[1]), _Files())
                 files.add(names, is_missing)
             if not location.is_folder and is_astray(names):
-                self.astray.setdefault((submitter, names[0]), []).append("/".join(names[1:]))
+                astray = self.astray.setdefault((submitter, names[0]), [])
+                astray.append("/".join(names[1:]))
 
 
 def is_log(names: tuple[str, ...]) -> bool:
@@ -354,7 +355,9 @@ def locate(path: str) -> Location | None:
         if not 0 <= at < MAX_DEPTH or parts[at + 1] != part:
             continue
         if is_folder or part == "results" or path.endswith(".json"):
-            return Location(tuple(parts[:at]), parts[at], part, tuple(parts[at + 2 :]), is_folder)
+            root = tuple(parts[:at])
+            names = tuple(parts[at + 2 :])
+            return Location(root, parts[at], part, names, is_folder)
     return None
 
 

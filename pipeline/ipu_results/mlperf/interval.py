@@ -134,7 +134,8 @@ def make_runs(
     ends = np.array(dropped, dtype=np.int64).reshape(-1, 2).T
     low, high = np.where(ends.sum(axis=0) >= n, 0, ends)
     width = int(n.max(initial=1))
-    runs = Runs(_fill(minutes, width), _fill(counts, width), n, low, high, np.zeros(len(n)))
+    filled = _fill(minutes, width)
+    runs = Runs(filled, _fill(counts, width), n, low, high, np.zeros(len(n)))
     mean = average(runs.counts, runs)
     # runs whose samples are unknown have no reference
     reference = np.where(np.isnan(mean), 0, np.array(ratios, dtype=np.float64) * mean)
@@ -152,8 +153,9 @@ def _fill(rows: Sequence[Sequence[float]], width: int) -> Numbers:
 def average(values: Numbers, runs: Runs) -> Numbers:
     """Return the olympic mean of each row."""
     ranks = np.arange(values.shape[1])
-    kept = (ranks >= runs.low[:, None]) & (ranks < (runs.n - runs.high)[:, None])
-    means: Numbers = np.where(kept, np.sort(values, axis=1), 0).sum(axis=1) / kept.sum(axis=1)
+    is_kept = (ranks >= runs.low[:, None]) & (ranks < (runs.n - runs.high)[:, None])
+    kept = np.where(is_kept, np.sort(values, axis=1), 0)
+    means: Numbers = kept.sum(axis=1) / is_kept.sum(axis=1)
     return means
 
 
@@ -338,5 +340,6 @@ def compute_two_sided_p(t: Any, df: int) -> Any:
 
 
 def _compute_density(t: float, df: int) -> float:
-    log_scale = math.lgamma((df + 1) / 2) - math.lgamma(df / 2) - math.log(df * math.pi) / 2
+    log_ratio = math.lgamma((df + 1) / 2) - math.lgamma(df / 2)
+    log_scale = log_ratio - math.log(df * math.pi) / 2
     return math.exp(log_scale - (df + 1) / 2 * math.log1p(t * t / df))

@@ -205,7 +205,10 @@ def extract_marked(block: bytes, mark: bytes = MARK) -> list[bytes]:
 
 
 def rewrite_old(text: bytes) -> bytes:
-    """Return what follows the mark of v0.5 or v0.6 as the JSON of later rounds. Raises ValueError."""
+    """Return what follows the mark of v0.5 or v0.6 as the JSON of later rounds.
+
+    Raises ValueError.
+    """
     match = OLD_LINE.fullmatch(text.strip())
     if match is None:
         raise ValueError("is not of the form of v0.5 or v0.6")

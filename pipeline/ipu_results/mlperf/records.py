@@ -248,8 +248,8 @@ def _run_record(entry: Entry, run: TrainingRun) -> Record:
 
 
 def format_scores(kind: str, name: str, records: Sequence[Record]) -> bytes:
-    """Format records of the table `name` as `table`, `csv`, `json` or `parquet`, or those of entries
-    as the `summary` that MLCommons publishes of a round of Inference.
+    """Format records of the table `name` as `table`, `csv`, `json` or `parquet`, or those of
+    entries as the `summary` that MLCommons publishes of a round of Inference.
 
     The table has the columns of MAIN_COLUMNS for entries, and how to cite them.
     """

@@ -57,7 +57,8 @@ def prune_points(points: Sequence[ReferencePoint]) -> list[ReferencePoint]:
     kept = [point for point in ordered if point.batch >= fastest.batch]
     index = 1
     while index < len(kept) - 1:
-        if kept[index].mean > interpolate(kept[index].batch, kept[index - 1], kept[index + 1]):
+        before, point, after = kept[index - 1 : index + 2]
+        if point.mean > interpolate(point.batch, before, after):
             del kept[index]
         else:
             index += 1
@@ -66,7 +67,8 @@ def prune_points(points: Sequence[ReferencePoint]) -> list[ReferencePoint]:
 
 def interpolate(batch: int, low: ReferencePoint, high: ReferencePoint) -> float:
     """Return the mean at a batch size on the line between two points."""
-    return low.mean + (high.mean - low.mean) / (high.batch - low.batch) * (batch - low.batch)
+    slope = (high.mean - low.mean) / (high.batch - low.batch)
+    return low.mean + slope * (batch - low.batch)
 
 
 def find_reference(kept: Sequence[ReferencePoint], batch: int) -> tuple[float, str] | None:

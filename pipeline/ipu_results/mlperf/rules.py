@@ -222,7 +222,7 @@ def _map_spellings(entries: Mapping[str, Iterable[str]]) -> dict[str, str]:
 
 @dataclass(frozen=True, slots=True)
 class Convergence:
-    """What one run needed to converge; `unit` is what its log counts, None without an evaluation."""
+    """What one run needed to converge; `unit` is what its log counts, None without evaluations."""
 
     unit: str | None = None
     epochs: float | None = None
@@ -289,7 +289,7 @@ def _list_points(
 
 
 def _make_point(unit: str, count: float, value: Any, targets: Sequence[QualityTarget]) -> _Point:
-    """Make a point of what a log has as the value of an evaluation: a number, or several by name."""
+    """Make a point of the value of an evaluation in a log: a number, or several by name."""
     values: list[float | None] = []
     for target in targets:
         number = value

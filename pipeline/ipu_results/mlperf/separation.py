@@ -220,11 +220,12 @@ def _test_values(left: Numbers, right: Numbers, a: Shape, b: Shape) -> tuple[Num
     pooled = np.sort(np.concatenate([left, right], axis=1), axis=1)
     total = comb(a.runs + b.runs, a.runs)
     is_complete = total <= MAX_DEALS
-    apart = (left[:, -1] < right[:, 0]) | (right[:, -1] < left[:, 0])
+    # all runs of one are faster than all of the other
+    is_apart = (left[:, -1] < right[:, 0]) | (right[:, -1] < left[:, 0])
     counts = np.zeros(len(gap))
     is_extreme = np.ones(len(gap), dtype=bool)
-    # where all runs of one are faster, hardly a random deal is as far off
-    close = np.flatnonzero(~apart | is_complete)
+    # of those that are apart hardly a random deal is as far off
+    close = np.flatnonzero(~is_apart | is_complete)
     for start in range(0, len(close), CHUNK):
         rows = close[start : start + CHUNK]
         signed = pooled[rows] * np.sign(gap[rows])[:, None]
@@ -251,7 +252,8 @@ def _find_session_part(left: Numbers, right: Numbers, a: Shape, b: Shape) -> Num
     gap = b.average(right) - a.average(left)
     df = a.runs + b.runs - 2
     within = _square_error(left, a.low, a.high) + _square_error(right, b.low, b.high)
-    between = SESSION**2 * (left.mean(axis=1) ** 2 + right.mean(axis=1) ** 2)
+    squares = left.mean(axis=1) ** 2 + right.mean(axis=1) ** 2
+    between = SESSION**2 * squares
     both = within + between
     freedom = np.minimum(df * (both / within) ** 2, MAX_DF).astype(int)
     share = np.sqrt(within / both) * list_quantiles(np.array([df])) / list_quantiles(freedom)
@@ -267,7 +269,9 @@ def _square_error(values: Numbers, low: int = 0, high: int = 0) -> Numbers:
     kept = n - low - high
     if kept < 2:
         return _square_error(values)
-    winsorised = np.clip(values, values[:, [low]], values[:, [n - high - 1]])
+    fastest = values[:, [low]]
+    slowest = values[:, [n - high - 1]]
+    winsorised = np.clip(values, fastest, slowest)
     resolution = RESOLUTION * values.mean(axis=1)
     squares: Numbers = winsorised.var(axis=1) * n / (kept * (kept - 1)) + resolution**2
     return squares
@@ -289,7 +293,8 @@ def make_values(
     both = np.concatenate([left, right], axis=1)
     known = np.maximum(np.count_nonzero(~np.isnan(both), axis=1), 1)
     mean = np.nansum(both, axis=1) / known
-    variance = np.nansum((both - mean[:, None]) ** 2, axis=1) / np.maximum(known - 1, 1)
+    squares = np.nansum((both - mean[:, None]) ** 2, axis=1)
+    variance = squares / np.maximum(known - 1, 1)
     has_counts = ~np.isnan([left[:, 0], right[:, 0]])
     entries = np.maximum(np.count_nonzero(has_counts, axis=0), 1)
     error = np.sqrt(variance / (known / entries))
@@ -323,7 +328,8 @@ def _make_deals(a: Shape, b: Shape) -> Numbers:
         is_first = np.zeros((len(dealt), total), dtype=bool)
         np.put_along_axis(is_first, dealt, True, axis=1)
     else:
-        keys = np.random.default_rng([SEED, *a, *b]).random((MAX_DEALS - 1, total))
+        random = np.random.default_rng([SEED, *a, *b])
+        keys = random.random((MAX_DEALS - 1, total))
         # the entry gets the runs with the smallest keys
         last = np.partition(keys, a.runs - 1, axis=1)[:, [a.runs - 1]]
         is_first = keys <= last

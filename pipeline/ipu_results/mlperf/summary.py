@@ -1,5 +1,5 @@
-"""Sum up the runs of scored entries: their speed, the interval of the score, and the factor that the
-official reference gives.
+"""Sum up the runs of scored entries: their speed, the interval of the score, and the factor that
+the official reference gives.
 
 Comparable are entries that were scored together, such as those of a round. `schema/links` says the
 same in SQL for the warehouse, over all rounds, where entries are rows and not logs that were read;
@@ -193,7 +193,8 @@ def describe_mean(values: Sequence[float]) -> MeanInterval:
     if mean is None or n < MIN_RUNS:
         return MeanInterval(mean)
     # statistics.stdev sums fractions; the digits kept of an end do not need them
-    error = math.sqrt(math.fsum((value - mean) ** 2 for value in values) / (n - 1) / n)
+    squares = math.fsum((value - mean) ** 2 for value in values)
+    error = math.sqrt(squares / (n - 1) / n)
     half = math.hypot(compute_t_quantile(COVERAGE, n - 1) * error / mean, SESSION_ARM)
     low = mean * max(round(1 - half, DIGITS), 0.0)
     return MeanInterval(mean, low, mean * round(1 + half, DIGITS))
