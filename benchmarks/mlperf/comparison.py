@@ -37,9 +37,13 @@ from benchmarks.report import (
 )
 
 ARCHIVE = ROOT.parent / "shared" / "mlperf" / "training_v2.0_results.tar.xz"
-ROUNDS_BEFORE, ROUNDS_AFTER = 4, 3
-MIN_RATIO_ONE, MIN_RATIO_TWO, MAX_WORKER_MB = 120.0, 200.0, 60.0
+ROUNDS_BEFORE = 4
+ROUNDS_AFTER = 3
+MIN_RATIO_ONE = 120.0
+MIN_RATIO_TWO = 200.0
+MAX_WORKER_MB = 60.0
 TOLERANCE = 1e-9
+NO_ENTRY = "no such entry"
 
 Costs = dict[str, list[CommandCost]]
 Rows = list[tuple[Value, ...]]
@@ -66,29 +70,30 @@ def compare_figures(figure: str, official: Figures, ours: Figures) -> FigureComp
 
     A number differs from a missing number, a missing number from a missing entry.
     """
-    differences, largest, empty = [], 0.0, 0
+    differences = []
+    largest = 0.0
+    empty = 0
     paths = sorted(official.keys() | ours.keys())
     for path in paths:
-        theirs, own = official.get(path), ours.get(path)
-        distance = None if theirs is None or own is None else abs(theirs - own)
-        equal = theirs is None and own is None if distance is None else distance <= TOLERANCE
-        if equal and path in official and path in ours:
-            empty += distance is None
+        theirs = official.get(path, NO_ENTRY)
+        own = ours.get(path, NO_ENTRY)
+        if isinstance(theirs, (int, float)) and isinstance(own, (int, float)):
+            distance = abs(theirs - own)
+            is_equal = distance <= TOLERANCE
+            largest = max(largest, distance)
         else:
-            differences.append(
-                (path, figure, _format_figure(official, path), _format_figure(ours, path))
-            )
-        largest = max(largest, distance or 0.0)
-    return FigureComparison(
-        figure, len(paths), len(paths) - len(differences), empty, largest, tuple(differences)
-    )
+            is_equal = theirs == own
+            empty += is_equal
+        if not is_equal:
+            differences.append((path, figure, _format_figure(theirs), _format_figure(own)))
+    equal = len(paths) - len(differences)
+    return FigureComparison(figure, len(paths), equal, empty, largest, tuple(differences))
 
 
-def _format_figure(figures: Figures, path: str) -> str:
-    if path not in figures:
-        return "no such entry"
-    value = figures[path]
-    return "none" if value is None else repr(float(value))
+def _format_figure(value: float | str | None) -> str:
+    if value is None:
+        return "none"
+    return value if isinstance(value, str) else str(float(value))
 
 
 def run(options: Options) -> Report:
@@ -103,7 +108,8 @@ def run(options: Options) -> Report:
 
 
 def _measure(source: Path, folder: Path, options: Options) -> Report:
-    before, after = (1, 0) if options.quick else (ROUNDS_BEFORE, ROUNDS_AFTER)
+    before = 1 if options.quick else ROUNDS_BEFORE
+    after = 0 if options.quick else ROUNDS_AFTER
     root = copy_round(source, folder / "ours", options.quick)
     readers = build_readers(root, folder)
     ways = {name: reader.measure for name, reader in readers.items()}
@@ -118,9 +124,9 @@ def _measure(source: Path, folder: Path, options: Options) -> Report:
     logs = list_logs(root)
     megabytes = sum(os.path.getsize(path) for path in logs) / 1e6
     report = Report("mlperf", f"score {root.name}, {len(logs):,} logs of {megabytes:,.0f} MB")
-    scores, others, counts = (
-        readers[name].out.read_bytes() for name in (ONE_PROCESS, TWO_WORKERS, MSGSPEC)
-    )
+    scores = readers[ONE_PROCESS].out.read_bytes()
+    others = readers[TWO_WORKERS].out.read_bytes()
+    counts = json.loads(readers[MSGSPEC].out.read_bytes())
     if official:
         _add_comparison(report, official, scores)
         report.targets += _build_speed_targets(costs, official)
@@ -132,17 +138,13 @@ def _measure(source: Path, folder: Path, options: Options) -> Report:
         )
     report.tables += [
         _tabulate_times(costs, official),
-        _tabulate_ratios({name: _median_wall(some) for name, some in costs.items()}, official),
+        _tabulate_ratios(costs, official),
         _tabulate_memory(memory, official),
     ]
+    wrote = "the same bytes" if scores == others else "DIFFERENT BYTES"
     report.notes += [
-        (
-            "One process and two workers wrote"
-            f" {'the same bytes' if scores == others else 'DIFFERENT BYTES'}."
-        ),
-        "{lines:,} marked lines in the logs, {broken:,} of them not JSON.".format(
-            **json.loads(counts)
-        ),
+        f"One process and two workers wrote {wrote}.",
+        f"{counts['lines']:,} marked lines in the logs, {counts['broken']:,} of them not JSON.",
     ]
     return report
 
@@ -152,28 +154,25 @@ def _run_official(
 ) -> tuple[OfficialScores | None, str]:
     """Return the official scores, or why the summarizer does not run here."""
     if options.quick and options.official is None:
-        return (
-            None,
-            "--quick installs nothing; name an interpreter that has mlperf-logging with --official",
-        )
+        reason = "--quick installs nothing; name an interpreter that has mlperf-logging"
+        return None, f"{reason} with --official"
     try:
         python = options.official or install_official(folder / "environment")
-        return (
-            run_official(python, copy_round(source, folder / "theirs", options.quick), folder),
-            "",
-        )
+        root = copy_round(source, folder / "theirs", options.quick)
+        return run_official(python, root, folder), ""
     except SkipBenchmarkError as error:
         return None, str(error)
 
 
 def _add_comparison(report: Report, official: OfficialScores, scores: bytes) -> None:
     entries = json.loads(scores)
-    pairs = [("minutes", official.minutes), ("scaling_factor", official.factors)]
-    compared = [
-        compare_figures(name, theirs, {entry["path"]: entry[name] for entry in entries})
-        for name, theirs in pairs
-    ]
-    rows = [(own.figure, own.entries, own.equal, own.empty, own.largest) for own in compared]
+    rows = []
+    differences: list[tuple[str, ...]] = []
+    for name, theirs in (("minutes", official.minutes), ("scaling_factor", official.factors)):
+        ours = {entry["path"]: entry[name] for entry in entries}
+        compared = compare_figures(name, theirs, ours)
+        rows.append((name, compared.entries, compared.equal, compared.empty, compared.largest))
+        differences += compared.differences
     columns = (
         "figure",
         "entries of either",
@@ -182,7 +181,7 @@ def _add_comparison(report: Report, official: OfficialScores, scores: bytes) -> 
         "largest difference",
     )
     report.tables.append(ReportTable(f"Entries, equal within {TOLERANCE:g}", columns, rows))
-    if differences := [difference for own in compared for difference in own.differences]:
+    if differences:
         names = ("entry", "figure", "mlperf-logging", "ipu-results")
         report.tables.append(ReportTable("Every difference", names, differences))
     else:
@@ -211,42 +210,34 @@ def _build_speed_targets(costs: Costs, official: OfficialScores) -> list[ReportT
 
 
 def _name_official(official: OfficialScores | None) -> dict[str, CommandCost]:
-    return {f"mlperf-logging {official.version}": official.cost} if official else {}
+    if official is None:
+        return {}
+    return {f"mlperf-logging {official.version}": official.cost}
 
 
 def _tabulate_times(costs: Costs, official: OfficialScores | None) -> ReportTable:
     theirs = {name: [cost] for name, cost in _name_official(official).items()}
-    rows: Rows = [
-        (
-            *(
-                name,
-                len(some),
-                _median_wall(some),
-                min(cost.wall for cost in some),
-                max(cost.wall for cost in some),
-            ),
-            *(median(cost.user for cost in some), median(cost.system for cost in some)),
-        )
-        for name, some in {**theirs, **costs}.items()
-    ]
+    rows: Rows = []
+    for name, of_process in (theirs | costs).items():
+        walls = [cost.wall for cost in of_process]
+        user = median(cost.user for cost in of_process)
+        system = median(cost.system for cost in of_process)
+        rows.append((name, len(walls), median(walls), min(walls), max(walls), user, system))
     columns = ("process", "runs", "median s", "min s", "max s", "user s", "system s")
     return ReportTable("Time from start to end of the process and its workers", columns, rows)
 
 
-def _tabulate_ratios(seconds: dict[str, float], official: OfficialScores | None) -> ReportTable:
+def _tabulate_ratios(costs: Costs, official: OfficialScores | None) -> ReportTable:
+    seconds = {}
     if official:
-        seconds = {
-            "mlperf-logging, CPU": official.cost.cpu,
-            "mlperf-logging, wall": official.cost.wall,
-            **seconds,
-        }
-    rows: Rows = [
-        (name, *(own / seconds[base] for base in (ONE_PROCESS, TWO_WORKERS, CAT)))
-        for name, own in seconds.items()
-    ]
-    return ReportTable(
-        "Median time as a multiple", ("of", "to one process", "to two workers", "to cat"), rows
-    )
+        seconds["mlperf-logging, CPU"] = official.cost.cpu
+        seconds["mlperf-logging, wall"] = official.cost.wall
+    for name, of_process in costs.items():
+        seconds[name] = _median_wall(of_process)
+    bases = [seconds[name] for name in (ONE_PROCESS, TWO_WORKERS, CAT)]
+    rows: Rows = [(name, *(value / base for base in bases)) for name, value in seconds.items()]
+    columns = ("of", "to one process", "to two workers", "to cat")
+    return ReportTable("Median time as a multiple", columns, rows)
 
 
 def _tabulate_memory(

@@ -14,6 +14,7 @@ import subprocess
 import sys
 from collections import Counter
 from collections.abc import Iterator
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -51,24 +52,21 @@ def compare(root: Path, python: str) -> Iterator[tuple[str, str, str]]:
 
 
 def _judge(scored: ScoredEntry, run: TrainingRun, figure: dict[str, Any]) -> str:
-    figures, batch = run.convergence, run.log.global_batch_size or 0
+    figures = run.convergence
+    batch = run.log.global_batch_size
     ours = [figures.samples, figures.tokens, figures.epochs]
     if figures.unit == "steps" and figures.samples is not None and batch:
         ours.append(figures.samples / batch)
-    accepted = [
-        figure["progress"],
-        *([figure["train_samples"]] if scored.benchmark == "bert" else []),
-    ]
-    values = [value for value in accepted if isinstance(value, (int, float))]
-    if any(
-        each is not None and abs(each - value) <= TOLERANCE for each in ours for value in values
-    ):
-        return "agrees"
-    return (
-        "counts evaluations or the whole set"
-        if figures.unit in {"evaluations", "samples"}
-        else "differs"
-    )
+    accepted = [figure["progress"]]
+    if scored.benchmark == "bert":
+        accepted.append(figure["train_samples"])
+    for count, value in product(ours, accepted):
+        is_known = count is not None and isinstance(value, (int, float))
+        if is_known and abs(count - value) <= TOLERANCE:
+            return "agrees"
+    if figures.unit in {"evaluations", "samples"}:
+        return "counts evaluations or the whole set"
+    return "differs"
 
 
 def main(root: Path, python: str) -> None:

@@ -10,7 +10,6 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from itertools import pairwise
 from pathlib import Path
 from unittest import mock
 
@@ -33,12 +32,14 @@ MIN_SESSION_RUNS = 3  # of both sides of a pause, likewise
 MAX_SIZE = 0.065
 PAUSE_MS = 4 * 3_600_000  # from the end of a run to the next start: another session
 BLOCK = 5  # consecutive runs
-DEALS, QUICK_DEALS = 2_000, 100
+DEALS = 2_000
+QUICK_DEALS = 100
 RESAMPLES = 4_000
 TOLERANCE = 1e-9
 SESSIONS = (0.0, 0.0005, 0.001, 0.002)
 WIDE_SESSIONS = (*SESSIONS, 0.005, 0.01)
-MINUTES, SPEED = QUANTITIES = ("minutes", "minutes per sample")
+MINUTES = "minutes"
+SPEED = "minutes per sample"
 ALL = "all"
 # the speeds of neighbours in the order by speed, of pairs that the record tests
 NEIGHBOURS = """
@@ -86,9 +87,11 @@ class Series:
 
     def split(self) -> tuple[Numbers, Numbers] | None:
         """Return the runs of the first two sessions with enough of them, if there are two."""
-        every = [self.values[self.sessions == number] for number in np.unique(self.sessions)]
-        long = [values for values in every if len(values) >= MIN_SESSION_RUNS]
-        return (long[0], long[1]) if len(long) > 1 else None
+        sizes = np.bincount(self.sessions)
+        long = np.flatnonzero(sizes >= MIN_SESSION_RUNS)
+        if len(long) < 2:
+            return None
+        return self.values[self.sessions == long[0]], self.values[self.sessions == long[1]]
 
 
 def run(options: Options, warehouse: Path = DATASET) -> Report:
@@ -97,25 +100,24 @@ def run(options: Options, warehouse: Path = DATASET) -> Report:
     if not source.exists():
         raise SkipBenchmarkError(f"{source} does not exist")
     series = list(list_series(score_path(str(source)).entries))
-    deals, rng = QUICK_DEALS if options.quick else DEALS, np.random.default_rng(SEED)
+    deals = QUICK_DEALS if options.quick else DEALS
+    rng = np.random.default_rng(SEED)
     frame = pd.DataFrame([describe(each, deals, rng) for each in series])
     speeds = [each for each in series if each.quantity == SPEED]
-    halves = [each.cut() for each in speeds if len(each.values) >= MIN_HALVED]
+    long = [each for each in speeds if len(each.values) >= MIN_HALVED]
+    sessions = [each.split() for each in speeds]
     parts = {
-        "halves of an entry": halves,
-        "those of unet3d": [
-            each.cut()
-            for each in speeds
-            if each.benchmark == "unet3d" and len(each.values) >= MIN_HALVED
-        ],
-        "two sessions of an entry": [pair for each in speeds if (pair := each.split())],
+        "halves of an entry": [each.cut() for each in long],
+        "those of unet3d": [each.cut() for each in long if each.benchmark == "unet3d"],
+        "two sessions of an entry": [pair for pair in sessions if pair],
     }
     shares = {name: _compare_parts(pairs) for name, pairs in parts.items()}
     return Report(
         "mlperf_independence",
         f"{len(speeds):,} entries with the speed of {MIN_RUNS} runs or more",
         [
-            *(_tabulate_order(frame, quantity) for quantity in QUANTITIES),
+            _tabulate_order(frame, MINUTES),
+            _tabulate_order(frame, SPEED),
             _tabulate_sessions(frame),
             ReportTable(
                 "Parts of one entry as two: speed called different at 5 %, in %, by the standard"
@@ -160,21 +162,21 @@ def list_series(entries: Iterable[ScoredEntry]) -> Iterator[Series]:
             continue
         seen.add(measurement)
         sessions = _number_sessions(ordered)
-        for quantity, values in (
-            (MINUTES, [run.log.minutes for run in ordered]),
-            (SPEED, [run.speed.minutes_per_sample for run in ordered]),
-        ):
-            known = np.array([value for value in values if value is not None], dtype=np.float64)
-            if len(known) == len(ordered) and np.ptp(known) > 0:
-                yield Series(scored.benchmark, quantity, known / known.mean() - 1, sessions)
+        quantities = {
+            MINUTES: [run.log.minutes for run in ordered],
+            SPEED: [run.speed.minutes_per_sample for run in ordered],
+        }
+        for quantity, logged in quantities.items():
+            values = np.array(logged, dtype=np.float64)  # NaN where unknown, and no range then
+            if np.ptp(values) > 0:
+                yield Series(scored.benchmark, quantity, values / values.mean() - 1, sessions)
 
 
 def _number_sessions(runs: Sequence[TrainingRun]) -> Integers:
-    pauses = [
-        (after.log.start_ms or 0) - (before.log.stop_ms or 0) >= PAUSE_MS
-        for before, after in pairwise(runs)
-    ]
-    return np.cumsum([False, *pauses])
+    starts = np.array([run.log.start_ms or 0 for run in runs])
+    stops = np.array([run.log.stop_ms or 0 for run in runs])
+    is_paused = starts[1:] - stops[:-1] >= PAUSE_MS
+    return np.concatenate([[0], np.cumsum(is_paused)])
 
 
 def describe(series: Series, deals: int, rng: np.random.Generator) -> dict[str, Value]:
@@ -201,7 +203,8 @@ def describe(series: Series, deals: int, rng: np.random.Generator) -> dict[str, 
 def _describe_sessions(series: Series, dealt: Numbers) -> dict[str, Value]:
     """Test whether sessions differ, and return the variance component between them."""
     sizes = np.bincount(series.sessions)
-    n, k = len(series.values), len(sizes)
+    n = len(series.values)
+    k = len(sizes)
     if k < 2 or n - k < 2:
         return {"session_p": math.nan, "component": math.nan}
     sums = np.stack([np.bincount(series.sessions, weights=row) for row in (series.values, *dealt)])
@@ -216,29 +219,32 @@ def _describe_sessions(series: Series, dealt: Numbers) -> dict[str, Value]:
 
 def _tabulate_order(frame: pd.DataFrame, quantity: str) -> ReportTable:
     rows: list[list[Value]] = []
-    for name, own in _group(frame[frame["quantity"] == quantity]):
-        shares = (own["p"] < 1 - COVERAGE).mean(), own["correlation"].mean(), own["blocks"].mean()
-        rows.append([name, len(own), 100 * float(shares[0]), *map(float, shares[1:])])
+    for name, entries in _group(frame[frame["quantity"] == quantity]):
+        rejected = 100 * float((entries["p"] < 1 - COVERAGE).mean())
+        correlation = float(entries["correlation"].mean())
+        rows.append([name, len(entries), rejected, correlation, float(entries["blocks"].mean())])
     columns = ["benchmark", "entries", "lag 1 rejected, %", "mean correlation", "blocks"]
     return ReportTable(f"Order of the runs: {quantity}", columns, rows)
 
 
 def _tabulate_sessions(frame: pd.DataFrame) -> ReportTable:
+    known = frame[frame["session_p"].notna()]
+    parts = [(f"{MINUTES}, {ALL}", known[known["quantity"] == MINUTES])]
+    for name, entries in _group(known[known["quantity"] == SPEED]):
+        parts.append((f"{SPEED}, {name}", entries))
     rows: list[list[Value]] = []
-    for quantity in QUANTITIES:
-        known = frame[(frame["quantity"] == quantity) & frame["session_p"].notna()]
-        for name, own in _group(known) if quantity == SPEED else [(ALL, known)]:
-            rejected = float((own["session_p"] < 1 - COVERAGE).mean())
-            deviations = _estimate_deviation(own["component"].to_numpy())
-            rows.append([f"{quantity}, {name}", len(own), 100 * rejected, *deviations])
+    for name, entries in parts:
+        rejected = 100 * float((entries["session_p"] < 1 - COVERAGE).mean())
+        deviations = _estimate_deviation(entries["component"].to_numpy())
+        rows.append([name, len(entries), rejected, *deviations])
     columns = ["quantity", "entries", "rejected, %", "deviation, %", "from", "to"]
     return ReportTable("Sessions of entries with a pause", columns, rows)
 
 
 def _group(frame: pd.DataFrame) -> Iterator[tuple[str, pd.DataFrame]]:
     yield ALL, frame
-    for name, own in frame.groupby("benchmark"):
-        yield str(name), own
+    for name, entries in frame.groupby("benchmark"):
+        yield str(name), entries
 
 
 def _estimate_deviation(components: Numbers) -> list[Value]:
@@ -246,8 +252,9 @@ def _estimate_deviation(components: Numbers) -> list[Value]:
         return [None, None, None]
     rng = np.random.default_rng(SEED)
     medians = np.median(rng.choice(components, (RESAMPLES, len(components))), axis=1)
-    squares = [np.median(components), *np.percentile(medians, [2.5, 97.5])]
-    return [100 * math.copysign(math.sqrt(abs(square)), square) for square in squares]
+    squares = np.array([np.median(components), *np.percentile(medians, [2.5, 97.5])])
+    deviations: list[Value] = (100 * np.copysign(np.sqrt(abs(squares)), squares)).tolist()
+    return deviations
 
 
 def _compare_parts(pairs: Sequence[tuple[Numbers, Numbers]]) -> list[float]:
@@ -260,17 +267,15 @@ def _compare_parts(pairs: Sequence[tuple[Numbers, Numbers]]) -> list[float]:
 
 def make_speeds(speeds: Sequence[Sequence[float]]) -> Runs:
     """Make entries of which speeds alone are known, as the record compares them."""
-    unknown = [[math.nan] * len(own) for own in speeds]
+    unknown = [[math.nan] * len(of_entry) for of_entry in speeds]
     return make_runs(speeds, unknown, [(0, 0)] * len(speeds), [0.0] * len(speeds))
 
 
 def _test(runs: Runs, first: Integers, second: Integers, session: float) -> Numbers:
     names = [[row] for row in range(len(runs.n))]
+    one_batch = np.ones(len(first), dtype=bool)
     with mock.patch.object(separation, "SESSION", session):
-        tested = separation.compare_pairs(
-            runs, first, second, names, np.ones(len(first), dtype=bool)
-        )
-    return tested.p
+        return separation.compare_pairs(runs, first, second, names, one_batch).p
 
 
 def _tabulate_neighbours(warehouse: Path) -> Iterator[list[Value]]:

@@ -10,6 +10,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
+from itertools import product
 from pathlib import Path
 
 import numpy as np
@@ -22,7 +23,6 @@ from ipu_results.mlperf.interval import (
     Numbers,
     Runs,
     average,
-    compute_t_quantile,
     compute_two_sided_p,
     estimate_errors,
     estimate_intervals,
@@ -41,12 +41,20 @@ ENDS = 5  # shapes at each end that the report names
 RUNS = {3: (1, 12), 5: (1, 8), 10: (1, 5), 40: (4, 3)}
 # mean samples to convergence, over those of the reference
 OFFSETS = (-0.03, -0.01, 0.0, 0.01, 0.03)
-ENTRIES, QUICK_ENTRIES = 2400, 48
-TRUTH, QUICK_TRUTH = 60_000, 2_000
+ENTRIES = 2400
+QUICK_ENTRIES = 48
+TRUTH = 60_000
+QUICK_TRUTH = 2_000
 EFFECT = 3.0  # of the pairs that differ, in standard errors of the difference
-MIN_COVERAGE, MAX_COVERAGE, MAX_SIZE = 0.93, 0.985, 0.06
-HERE, BEFORE = METHODS = ("here", "factor as a constant")
-PERMUTATION, YUEN, WELCH, OVERLAP = TESTS = ("permutation", "Yuen", "Welch", "intervals before")
+MIN_COVERAGE = 0.93
+MAX_COVERAGE = 0.985
+MAX_SIZE = 0.06
+# what a row of the frame is about: the interval, or a test of pairs
+INTERVAL = "interval"
+PERMUTATION = "permutation"
+YUEN = "Yuen"
+WELCH = "Welch"
+TESTS = (PERMUTATION, YUEN, WELCH)
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,28 +71,23 @@ def run(options: Options, warehouse: Path = DATASET) -> Report:
     shapes = load_shapes(warehouse)
     if not shapes:
         raise SkipBenchmarkError(f"{warehouse} has no MLPerf runs")
-    entries, truth = (QUICK_ENTRIES, QUICK_TRUTH) if options.quick else (ENTRIES, TRUTH)
-    cells = [(shape, n, offset) for n in RUNS for offset in OFFSETS for shape in shapes]
-    frame = pd.DataFrame([row for cell in cells for row in simulate(*cell, entries, truth)])
-    here = frame[(frame["method"] == HERE) & frame["runs"].isin(JUDGED)]
-    targets = [
-        ReportTarget(
-            f"{bound} coverage of a shape, {n} runs",
-            float(value),
-            limit,
-            at_least=bound == "lowest",
-        )
-        for n, own in here.groupby("runs")["coverage"]
-        for bound, value, limit in (
-            ("lowest", own.min(), MIN_COVERAGE),
-            ("highest", own.max(), MAX_COVERAGE),
-        )
-    ]
-    sizes = (
-        frame[(frame["method"] == PERMUTATION) & frame["size"].notna()]
-        .groupby(["runs", "offset"])["size"]
-        .mean()
-    )
+    entries = QUICK_ENTRIES if options.quick else ENTRIES
+    truth = QUICK_TRUTH if options.quick else TRUTH
+    rows: list[dict[str, Value]] = []
+    for n, offset, shape in product(RUNS, OFFSETS, shapes):
+        rows += simulate(shape, n, offset, entries, truth)
+    frame = pd.DataFrame(rows)
+    intervals = frame[frame["method"] == INTERVAL]
+    judged = intervals[intervals["runs"].isin(JUDGED)]
+    targets = []
+    for n, coverage in judged.groupby("runs")["coverage"]:
+        lowest = float(coverage.min())
+        highest = float(coverage.max())
+        name = f"coverage of a shape, {n} runs"
+        targets.append(ReportTarget(f"lowest {name}", lowest, MIN_COVERAGE, at_least=True))
+        targets.append(ReportTarget(f"highest {name}", highest, MAX_COVERAGE))
+    permuted = frame[frame["method"] == PERMUTATION]
+    sizes = permuted.groupby(["runs", "offset"])["size"].mean()
     targets.append(ReportTarget("highest mean size of the test", float(sizes.max()), MAX_SIZE))
     pair_tables, pair_targets = pairs.tabulate(quick=options.quick)
     return Report(
@@ -92,14 +95,14 @@ def run(options: Options, warehouse: Path = DATASET) -> Report:
         f"{entries:,} simulated entries of each of {len(shapes)} shapes, nominal coverage"
         f" {COVERAGE:.0%}",
         [
-            _tabulate_coverage(frame),
-            _tabulate_outside(here),
-            _tabulate_ends(here),
+            _tabulate_coverage(intervals),
+            _tabulate_outside(judged),
+            _tabulate_ends(judged),
             _tabulate_tests(frame),
             *pair_tables,
-            _tabulate_shapes(frame),
+            _tabulate_shapes(intervals),
         ],
-        [*targets, *pair_targets],
+        targets + pair_targets,
         [
             (
                 "Shapes are pairs of samples to convergence and minutes per sample of runs of the"
@@ -112,8 +115,8 @@ def run(options: Options, warehouse: Path = DATASET) -> Report:
             f"Each entry is of a session, whose speed has a standard deviation of {SESSION:.1%}.",
             (
                 "Size: pairs of equal systems called different at 5 %. Power: the same of pairs"
-                f" that are {EFFECT:g} standard errors of their difference apart. All but the last"
-                " test the same values of the runs, and only the permutation knows of sessions."
+                f" that are {EFFECT:g} standard errors of their difference apart. All test the same"
+                " values of the runs, and only the permutation knows of sessions."
             ),
             "The last table has each shape at the number of runs that its entries have.",
         ],
@@ -123,47 +126,44 @@ def run(options: Options, warehouse: Path = DATASET) -> Report:
 def simulate(
     shape: Shape, n: int, offset: float, entries: int, truth: int
 ) -> Iterable[dict[str, Value]]:
-    """Simulate comparable entries of `n` runs each from a fixed seed, in groups, and pairs of them."""
+    """Simulate comparable entries of `n` runs each from a fixed seed, and pairs of them."""
     rng = np.random.default_rng([SEED, n, round(1000 + 1000 * offset), *shape.name.encode()])
     sample = _draw(shape, n, offset, rng, entries, truth)
     members = RUNS[n][1]
     groups = [[number // members] for number in range(len(sample.scores))]
-    half_spread = float(np.diff(np.percentile(sample.scores, [2.5, 97.5]))[0]) / 2 / sample.truth
-    here = estimate_intervals(sample.runs, groups)
-    before = _estimate_before(sample, members)
     common: dict[str, Value] = {
         "shape": shape.name,
-        "family": shape.family,
         "own_runs": shape.runs,
         "runs": n,
         "offset": offset,
     }
-    for method, (low, high) in {
-        HERE: (here.low, here.high),
-        BEFORE: (1 - before, 1 + before),
-    }.items():
-        held = (sample.scores * low <= sample.truth) & (sample.truth <= sample.scores * high)
-        width = float(np.median((high - low) * sample.scores)) / 2 / sample.truth
-        # Comparable entries share a width, so groups of them are the independent draws.
-        error = float(held.reshape(-1, members).mean(axis=1).std(ddof=1)) / math.sqrt(
-            len(held) / members
-        )
-        figures = {"coverage": held.mean(), "error": error, "width": width, "spread": half_spread}
-        yield {**common, "method": method, **figures}
+    yield common | {"method": INTERVAL} | _judge_intervals(sample, groups, members)
+    # every other entry is slower
     apart = EFFECT * math.sqrt(2) * float(sample.scores.std()) / sample.truth
     first = np.arange(0, len(sample.scores) - 1, 2)
     minutes = sample.runs.minutes.copy()
     minutes[first + 1] *= 1 + apart
-    different = Sample(
-        replace(sample.runs, minutes=minutes),
-        np.where(
-            np.isin(np.arange(len(minutes)), first + 1), sample.scores * (1 + apart), sample.scores
-        ),
-        sample.truth,
-    )
-    sizes, powers = (_test(each, first, before, groups) for each in (sample, different))
+    sizes = _test(sample.runs, first, groups)
+    powers = _test(replace(sample.runs, minutes=minutes), first, groups)
     for test in TESTS:
-        yield {**common, "method": test, "size": sizes[test], "power": powers[test]}
+        yield common | {"method": test, "size": sizes[test], "power": powers[test]}
+
+
+def _judge_intervals(sample: Sample, groups: list[list[int]], members: int) -> dict[str, Value]:
+    """Return how often the intervals contain the true score, and how wide they are over it."""
+    intervals = estimate_intervals(sample.runs, groups)
+    low = sample.scores * intervals.low
+    high = sample.scores * intervals.high
+    held = (low <= sample.truth) & (sample.truth <= high)
+    # Comparable entries share a width, so groups of them are the independent draws.
+    by_group = held.reshape(-1, members).mean(axis=1)
+    spread = np.diff(np.percentile(sample.scores, [2.5, 97.5]))[0]
+    return {
+        "coverage": float(held.mean()),
+        "error": float(by_group.std(ddof=1)) / math.sqrt(len(by_group)),
+        "width": float(np.median(high - low)) / 2 / sample.truth,
+        "spread": float(spread) / 2 / sample.truth,
+    }
 
 
 def _draw(
@@ -172,17 +172,14 @@ def _draw(
     drop, members = RUNS[n]
     counts, minutes = shape.draw(rng, (truth, n))
     reference = float(_score(counts, drop).mean()) / (1 + offset)
-    expected = float(
-        (_score(minutes, drop) * np.maximum(1, reference / _score(counts, drop))).mean()
-    )
+    true_scores = _score(minutes, drop) * np.maximum(1, reference / _score(counts, drop))
     counts, minutes = shape.draw(rng, (math.ceil(entries / members) * members, n))
     minutes *= 1 + SESSION * rng.standard_normal((len(minutes), 1))
     ratios = reference / _score(counts, drop)
     scores = _score(minutes, drop) * np.maximum(1, ratios)
     dropped = [(drop, drop)] * len(counts)
-    return Sample(
-        make_runs(minutes.tolist(), counts.tolist(), dropped, ratios.tolist()), scores, expected
-    )
+    runs = make_runs(minutes.tolist(), counts.tolist(), dropped, ratios.tolist())
+    return Sample(runs, scores, float(true_scores.mean()))
 
 
 def _score(values: Numbers, drop: int) -> Numbers:
@@ -192,48 +189,34 @@ def _score(values: Numbers, drop: int) -> Numbers:
     return means
 
 
-def _estimate_before(sample: Sample, members: int) -> Numbers:
-    """Estimate half-widths as before normalisation was drawn: the larger of own minutes and
-    comparable samples.
-    """
-    n = sample.runs.minutes.shape[1]
-    minutes, counts = sample.runs.minutes, sample.runs.counts
-    own = minutes.std(axis=1, ddof=1) / minutes.mean(axis=1)
-    pooled = (
-        (counts.var(axis=1, ddof=1) / counts.mean(axis=1) ** 2).reshape(-1, members).mean(axis=1)
-    )
-    group = np.repeat(np.sqrt(pooled), members) * compute_t_quantile(COVERAGE, members * (n - 1))
-    half: Numbers = np.maximum(own * compute_t_quantile(COVERAGE, n - 1), group) / math.sqrt(n)
-    return half
-
-
-def _select(runs: Runs, rows: Integers) -> Runs:
-    return Runs(*(getattr(runs, name)[rows] for name in Runs.__slots__))
-
-
-def _test(
-    sample: Sample, first: Integers, before: Numbers, groups: list[list[int]]
-) -> dict[str, float]:
+def _test(runs: Runs, first: Integers, groups: list[list[int]]) -> dict[str, float]:
     """Return the share of pairs of neighbouring rows that each test calls different."""
-    second, n = first + 1, sample.runs.minutes.shape[1]
-    values = make_values(sample.runs, first, second, n, n)
-    sides = [
-        replace(_select(sample.runs, rows), minutes=own)
-        for rows, own in zip((first, second), values, strict=True)
-    ]
-    gaps = np.abs(average(sides[1].minutes, sides[1]) - average(sides[0].minutes, sides[0]))
-    (plain, yuen), (other_plain, other_yuen) = (
-        estimate_errors(side.minutes, side) for side in sides
-    )
-    widths = before * sample.scores
-    apart = np.abs(np.diff(sample.scores.reshape(-1, 2), axis=1)[:, 0])
-    tested = compare_pairs(sample.runs, first, second, groups, np.ones(len(first), dtype=bool))
+    second = first + 1
+    n = runs.minutes.shape[1]
+    left, right = make_values(runs, first, second, n, n)
+    faster = _select(runs, first, left)
+    slower = _select(runs, second, right)
+    gaps = np.abs(average(right, slower) - average(left, faster))
+    plain, yuen = estimate_errors(left, faster)
+    other_plain, other_yuen = estimate_errors(right, slower)
+    tested = compare_pairs(runs, first, second, groups, np.ones(len(first), dtype=bool))
     return {
         PERMUTATION: float((tested.p < 1 - COVERAGE).mean()),
-        YUEN: _reject(gaps, yuen, other_yuen, n - 2 * int(sample.runs.low[0]) - 1),
+        YUEN: _reject(gaps, yuen, other_yuen, n - 2 * int(runs.low[0]) - 1),
         WELCH: _reject(gaps, plain, other_plain, n - 1),
-        OVERLAP: float((apart > np.hypot(widths[first], widths[second])).mean()),
     }
+
+
+def _select(runs: Runs, rows: Integers, minutes: Numbers) -> Runs:
+    """Return the runs of some entries, with other minutes."""
+    return Runs(
+        minutes,
+        runs.counts[rows],
+        runs.n[rows],
+        runs.low[rows],
+        runs.high[rows],
+        runs.reference[rows],
+    )
 
 
 def _reject(gaps: Numbers, first: Numbers, second: Numbers, df: int) -> float:
@@ -249,73 +232,66 @@ def _reject(gaps: Numbers, first: Numbers, second: Numbers, df: int) -> float:
     return float((np.array(p) < 1 - COVERAGE).mean())
 
 
-def _tabulate_coverage(frame: pd.DataFrame) -> ReportTable:
+def _tabulate_coverage(intervals: pd.DataFrame) -> ReportTable:
     rows: list[list[Value]] = []
-    for (n, offset), cell in frame[frame["method"].isin(METHODS)].groupby(["runs", "offset"]):
-        row: list[Value] = [f"{n} runs, {100 * offset:+.0f} %"]
-        for method in METHODS:
-            own = cell[cell["method"] == method]
-            shares = (
-                own["coverage"].mean(),
-                own["coverage"].min(),
-                own["coverage"].max(),
-                own["width"].median(),
-            )
-            row += [100 * float(share) for share in shares]
-        rows.append([*row, 100 * float(cell["spread"].median())])
-    columns = [
-        f"{method}: {part}" for method in METHODS for part in ("%", "lowest %", "highest %", "± %")
-    ]
+    for (n, offset), cell in intervals.groupby(["runs", "offset"]):
+        coverage = cell["coverage"]
+        shares = [coverage.mean(), coverage.min(), coverage.max(), cell["width"].median()]
+        shares.append(cell["spread"].median())
+        rows.append([_name(n, offset), *_to_percent(shares)])
+    columns = ["entries", "%", "lowest %", "highest %", "± %", "half-spread of scores, %"]
     title = "Intervals that contain the true score: mean, lowest and highest shape, and half-width"
-    return ReportTable(title, ["entries", *columns, "half-spread of scores, %"], rows)
+    return ReportTable(title, columns, rows)
 
 
-def _tabulate_outside(here: pd.DataFrame) -> ReportTable:
-    """Count shapes outside the bounds, all and those beyond two standard errors of the simulation."""
-    below, above = MIN_COVERAGE - here["coverage"], here["coverage"] - MAX_COVERAGE
-    gaps = {"below": below, "above": above}
-    counts = {
-        f"{side}{kind}": gap > far
-        for side, gap in gaps.items()
-        for kind, far in _list_distances(here)
-    }
-    table = pd.DataFrame({**counts, "shapes": True}).groupby([here["runs"], here["offset"]]).sum()
-    by_runs = here.groupby(["runs", "offset"])
-    table["observed"] = 100 * by_runs["coverage"].std()
-    table["simulation"] = 100 * by_runs["error"].agg(lambda errors: math.sqrt((errors**2).mean()))
-    rows: list[list[Value]] = [
-        [f"{n} runs, {100 * offset:+.0f} %", *values]
-        for (n, offset), values in zip(table.index, table.to_numpy().tolist(), strict=True)
-    ]
-    names = [
-        f"{side} {100 * limit:g} %"
-        for side, limit in (("below", MIN_COVERAGE), ("above", MAX_COVERAGE))
-    ]
-    columns = [f"{name}{kind}" for name in names for kind in ("", " by 2 errors")]
+def _name(n: object, offset: float) -> str:
+    return f"{n} runs, {100 * offset:+.0f} %"
+
+
+def _to_percent(shares: Iterable[float]) -> list[Value]:
+    return [100 * float(share) for share in shares]
+
+
+def _tabulate_outside(judged: pd.DataFrame) -> ReportTable:
+    """Count shapes outside the bounds, and those by two standard errors of the simulation."""
+    below = MIN_COVERAGE - judged["coverage"]
+    above = judged["coverage"] - MAX_COVERAGE
+    far = 2 * judged["error"]
+    lowest = f"below {100 * MIN_COVERAGE:g} %"
+    highest = f"above {100 * MAX_COVERAGE:g} %"
+    keys = [judged["runs"], judged["offset"]]
+    counts = pd.DataFrame(
+        {
+            lowest: below > 0,
+            f"{lowest} by 2 errors": below > far,
+            highest: above > 0,
+            f"{highest} by 2 errors": above > far,
+            "shapes": True,
+        }
+    )
+    table = counts.groupby(keys).sum()
+    by_runs = judged.groupby(["runs", "offset"])
+    table["observed, %"] = 100 * by_runs["coverage"].std()
+    mean_square = (judged["error"] ** 2).groupby(keys).mean()
+    table["simulation, %"] = 100 * np.sqrt(mean_square)
+    rows: list[list[Value]] = []
+    for (n, offset), values in zip(table.index, table.to_numpy().tolist(), strict=True):
+        rows.append([_name(n, offset), *values])
     return ReportTable(
         "Shapes with another coverage, and the standard deviation of coverage: of shapes, and of"
         " the simulation alone",
-        ["entries", *columns, "shapes", "observed, %", "simulation, %"],
+        ["entries", *table.columns],
         rows,
     )
 
 
-def _list_distances(here: pd.DataFrame) -> Iterable[tuple[str, pd.Series]]:
-    return ("", 0 * here["error"]), (" far", 2 * here["error"])
-
-
-def _tabulate_ends(here: pd.DataFrame) -> ReportTable:
+def _tabulate_ends(judged: pd.DataFrame) -> ReportTable:
     """List the shapes with the lowest and the highest coverage."""
     rows: list[list[Value]] = []
-    for n, own in here.sort_values("coverage").groupby("runs"):
-        for row in pd.concat([own.head(ENDS), own.tail(ENDS)]).itertuples():
+    for n, shapes in judged.sort_values("coverage").groupby("runs"):
+        for row in pd.concat([shapes.head(ENDS), shapes.tail(ENDS)]).itertuples():
             shares = (row.coverage, row.error, row.width, row.spread)
-            rows.append(
-                [
-                    f"{n} runs, {100 * row.offset:+.0f} %, {row.shape}",
-                    *(100 * float(each) for each in shares),
-                ]
-            )
+            rows.append([f"{_name(n, row.offset)}, {row.shape}", *_to_percent(shares)])
     columns = ["entries", "%", "standard error, %", "± %", "half-spread of scores, %"]
     return ReportTable("Lowest and highest coverage of a shape", columns, rows)
 
@@ -323,35 +299,27 @@ def _tabulate_ends(here: pd.DataFrame) -> ReportTable:
 def _tabulate_tests(frame: pd.DataFrame) -> ReportTable:
     rows: list[list[Value]] = []
     for (n, offset), cell in frame[frame["method"].isin(TESTS)].groupby(["runs", "offset"]):
-        parts = [cell[cell["method"] == test] for test in TESTS]
-        figures = [(own["size"].mean(), own["size"].max(), own["power"].mean()) for own in parts]
-        rows.append(
-            [
-                f"{n} runs, {100 * offset:+.0f} %",
-                *(100 * float(value) for part in figures for value in part),
-            ]
-        )
-    columns = [f"{test}: {part}" for test in TESTS for part in ("size %", "worst %", "power %")]
-    return ReportTable(
-        "Tests of pairs: size, that of the worst shape, and power", ["pairs", *columns], rows
-    )
+        row: list[Value] = [_name(n, offset)]
+        for test in TESTS:
+            shapes = cell[cell["method"] == test]
+            shares = (shapes["size"].mean(), shapes["size"].max(), shapes["power"].mean())
+            row += _to_percent(shares)
+        rows.append(row)
+    columns = ["pairs"]
+    for test in TESTS:
+        columns += [f"{test}: size %", f"{test}: worst %", f"{test}: power %"]
+    title = "Tests of pairs: size, that of the worst shape, and power"
+    return ReportTable(title, columns, rows)
 
 
-def _tabulate_shapes(frame: pd.DataFrame) -> ReportTable:
-    here = frame[frame["method"] == HERE]
-    here = here[
-        [_find_closest(runs) == n for runs, n in zip(here["own_runs"], here["runs"], strict=True)]
-    ]
-    table = here.pivot_table(index=["runs", "shape"], columns="offset", values="coverage")
-    rows: list[list[Value]] = [
-        [f"{n} runs, {name}", *(100 * float(value) for value in values)]
-        for (n, name), values in zip(table.index, table.to_numpy(), strict=True)
-    ]
-    return ReportTable(
-        "Coverage of each shape, in %",
-        ["shape", *(f"{100 * offset:+.0f} %" for offset in OFFSETS)],
-        rows,
-    )
+def _tabulate_shapes(intervals: pd.DataFrame) -> ReportTable:
+    usual = intervals[intervals["own_runs"].map(_find_closest) == intervals["runs"]]
+    table = usual.pivot_table(index=["runs", "shape"], columns="offset", values="coverage")
+    rows: list[list[Value]] = []
+    for (n, name), shares in zip(table.index, table.to_numpy(), strict=True):
+        rows.append([f"{n} runs, {name}", *_to_percent(shares)])
+    columns = ["shape", *(f"{100 * offset:+.0f} %" for offset in OFFSETS)]
+    return ReportTable("Coverage of each shape, in %", columns, rows)
 
 
 def _find_closest(runs: int) -> int:

@@ -33,10 +33,13 @@ RUNS = {5: (1, 8), 10: (1, 5), 40: (4, 3)}
 DISTANCES = ((-5, -5), (-5, 0), (-5, 5), (0, 0), (0, 5), (5, 5), (-5, 3), (-3, -1), (-2, 2))
 SPREADS = (2, 8)
 SPEED_SPREAD = 0.005  # of the runs of a session
-PAIRS, QUICK_PAIRS = 12_000, 120
-TRUTH, QUICK_TRUTH = 200_000, 4_000
+PAIRS = 12_000
+QUICK_PAIRS = 120
+TRUTH = 200_000
+QUICK_TRUTH = 4_000
 EFFECT = 3.0  # of the pairs that differ, in standard errors of the difference
-MIN_SIZE, MAX_SIZE = 0.03, 0.065
+MIN_SIZE = 0.03
+MAX_SIZE = 0.065
 # handed in, of runs that were made
 CHOICES = ((10, 10), (10, 20), (10, 30), (5, 15))
 CHOICE_DISTANCES = (-5, 0, 5)
@@ -62,42 +65,40 @@ class System:
 
 def simulate_pairs(pairs: int, truth: int) -> pd.DataFrame:
     """Simulate each two systems with one true score, and with two."""
-    cells = [
-        (n, System(a, left), System(b, right))
-        for n in RUNS
-        for a, b in DISTANCES
-        for left, right in product(SPREADS, SPREADS)
-        if a != b or left <= right
-    ]
-    return pd.DataFrame([_simulate_pair(*cell, pairs, truth) for cell in cells])
+    rows = []
+    for n, (near, far), (spread, other) in product(RUNS, DISTANCES, product(SPREADS, SPREADS)):
+        # two systems at one distance are the same pair in either order
+        if near != far or spread <= other:
+            left = System(near, spread)
+            right = System(far, other)
+            rows.append(_simulate_pair(n, left, right, pairs, truth))
+    return pd.DataFrame(rows)
 
 
 def _simulate_pair(n: int, left: System, right: System, pairs: int, truth: int) -> dict[str, Value]:
-    seed = [
-        SEED,
-        n,
-        *(100 + part for each in (left, right) for part in (each.distance, each.spread)),
-    ]
-    rng = np.random.default_rng(seed)
+    # seeds are not negative, and distances are
+    seed = [SEED, n, 100 + left.distance, 100 + left.spread]
+    rng = np.random.default_rng([*seed, 100 + right.distance, 100 + right.spread])
     drop, members = RUNS[n]
     entries = math.ceil(pairs / members) * members
-    counts, minutes, scores = (
-        np.concatenate(parts)
-        for parts in zip(
-            *(_draw_entries(system, rng, n, drop, entries, truth) for system in (left, right)),
-            strict=True,
-        )
-    )
+    # entries whose true score is 1, those of `left` first
+    drawn = []
+    for system in (left, right):
+        true_score = score(*system.draw(rng, (truth, n)), drop).mean()
+        counts, minutes = system.draw(rng, (entries, n))
+        drawn.append((counts, minutes / true_score))
+    counts = np.concatenate([drawn[0][0], drawn[1][0]])
+    minutes = np.concatenate([drawn[0][1], drawn[1][1]])
+    scores = score(counts, minutes, drop)
     groups = [[row // members] for row in range(2 * entries)]
+    first = np.arange(entries)
     apart = EFFECT * math.hypot(scores[:entries].std(), scores[entries:].std())
     shares = []
     for factor in (1.0, 1 + apart):
         factors = np.repeat([1.0, factor], entries)[:, None]
         runs = _make(counts, minutes * factors, drop)
-        first = np.arange(entries)
-        tested = compare_pairs(
-            runs, first, first + entries, groups, np.full(entries, left == right)
-        )
+        is_alike = np.full(entries, left == right)
+        tested = compare_pairs(runs, first, first + entries, groups, is_alike)
         shares.append(float((tested.p < 1 - COVERAGE).mean()))
     return {
         "runs": n,
@@ -109,30 +110,19 @@ def _simulate_pair(n: int, left: System, right: System, pairs: int, truth: int) 
     }
 
 
-def _draw_entries(
-    system: System, rng: np.random.Generator, n: int, drop: int, entries: int, truth: int
-) -> tuple[Numbers, Numbers, Numbers]:
-    """Draw samples, minutes and scores of entries whose true score is 1."""
-    true_score = score(*system.draw(rng, (truth, n)), drop).mean()
-    counts, minutes = system.draw(rng, (entries, n))
-    minutes /= true_score
-    return counts, minutes, score(counts, minutes, drop)
-
-
 def score(counts: Numbers, minutes: Numbers, drop: int) -> Numbers:
     """Score runs along the last axis by the official rule, with a reference of one."""
-    means = [
-        np.sort(values, axis=-1)[..., drop : values.shape[-1] - drop].mean(axis=-1)
-        for values in (counts, minutes)
-    ]
-    scores: Numbers = means[1] * np.maximum(1, 1 / means[0])
+    kept = slice(drop, counts.shape[-1] - drop)
+    needed = np.sort(counts, axis=-1)[..., kept].mean(axis=-1)
+    taken = np.sort(minutes, axis=-1)[..., kept].mean(axis=-1)
+    scores: Numbers = taken * np.maximum(1, 1 / needed)
     return scores
 
 
 def _make(counts: Numbers, minutes: Numbers, drop: int) -> Runs:
-    runs = make_runs(
-        minutes.tolist(), counts.tolist(), [(drop, drop)] * len(counts), [0.0] * len(counts)
-    )
+    entries = len(counts)
+    dropped = [(drop, drop)] * entries
+    runs = make_runs(minutes.tolist(), counts.tolist(), dropped, [0.0] * entries)
     return replace(runs, reference=np.ones(len(counts)))
 
 
@@ -157,13 +147,12 @@ def simulate_choices(entries: int, truth: int) -> Iterable[list[Value]]:
 
 def _choose_windows(counts: Numbers, minutes: Numbers, n: int) -> tuple[Numbers, Numbers]:
     """Return of each row the n consecutive runs whose score is the median, the lower of two."""
-    windows = [
-        np.lib.stride_tricks.sliding_window_view(values, n, axis=1) for values in (counts, minutes)
-    ]
-    scores = score(windows[0], windows[1], RUNS[n][0])
+    count_windows = np.lib.stride_tricks.sliding_window_view(counts, n, axis=1)
+    minute_windows = np.lib.stride_tricks.sliding_window_view(minutes, n, axis=1)
+    scores = score(count_windows, minute_windows, RUNS[n][0])
     middle = np.argsort(scores, axis=1)[:, (scores.shape[1] - 1) // 2]
     rows = np.arange(len(counts))
-    return windows[0][rows, middle], windows[1][rows, middle]
+    return count_windows[rows, middle], minute_windows[rows, middle]
 
 
 def _judge(
@@ -183,35 +172,39 @@ def _judge(
 
 def tabulate(*, quick: bool) -> tuple[list[ReportTable], list[ReportTarget]]:
     """Return the tables of unlike pairs and of chosen runs, and the targets of the former."""
-    pairs, truth = (QUICK_PAIRS, QUICK_TRUTH) if quick else (PAIRS, TRUTH)
+    pairs = QUICK_PAIRS if quick else PAIRS
+    truth = QUICK_TRUTH if quick else TRUTH
     frame = simulate_pairs(pairs, truth)
-    figures = ("size", "power", "permuted")
-    rows: list[Sequence[Value]] = []
-    for (distances, spreads), own in frame.groupby(["distances", "spreads"], sort=False):
-        by_runs = own.set_index("runs")
-        cells = [100 * float(by_runs.at[n, name]) for n in RUNS for name in figures]
-        rows.append([distances, spreads, *cells])
-    columns = [f"{n} runs: {name} %" for n in RUNS for name in figures]
-    choices = list(simulate_choices(pairs, truth))
-    shares = [
-        f"{distance:+d} %: {name} %"
-        for distance in CHOICE_DISTANCES
-        for name in ("coverage", "size")
-    ]
-    return [
-        ReportTable(
-            "Pairs by distance from the reference in % and spread of a run in %: size, power, and"
-            " share by permutation",
-            ["distances", "spreads", *columns],
-            rows,
-        ),
-        ReportTable(
-            f"Chosen runs, with a spread of {CHOICE_SPREAD} %: the window of runs whose score is the"
-            " median of all windows, by distance from the reference",
-            ["runs", *shares],
-            choices,
-        ),
-    ], [
+    targets = [
         ReportTarget("lowest size of pairs", float(frame["size"].min()), MIN_SIZE, at_least=True),
         ReportTarget("highest size of pairs", float(frame["size"].max()), MAX_SIZE),
     ]
+    choices = list(simulate_choices(pairs, truth))
+    columns = ["runs"]
+    for distance in CHOICE_DISTANCES:
+        columns += [f"{distance:+d} %: coverage %", f"{distance:+d} %: size %"]
+    chosen = ReportTable(
+        f"Chosen runs, with a spread of {CHOICE_SPREAD} %: the window of runs whose score is the"
+        " median of all windows, by distance from the reference",
+        columns,
+        choices,
+    )
+    return [_tabulate_pairs(frame), chosen], targets
+
+
+def _tabulate_pairs(frame: pd.DataFrame) -> ReportTable:
+    columns = ["distances", "spreads"]
+    for n in RUNS:
+        columns += [f"{n} runs: size %", f"{n} runs: power %", f"{n} runs: permuted %"]
+    rows: list[Sequence[Value]] = []
+    for (distances, spreads), cell in frame.groupby(["distances", "spreads"], sort=False):
+        row: list[Value] = [distances, spreads]
+        for figures in cell.itertuples():
+            row += [100 * figures.size, 100 * figures.power, 100 * figures.permuted]
+        rows.append(row)
+    return ReportTable(
+        "Pairs by distance from the reference in % and spread of a run in %: size, power, and"
+        " share by permutation",
+        columns,
+        rows,
+    )

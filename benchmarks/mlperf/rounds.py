@@ -25,17 +25,20 @@ from benchmarks.processes import (
 from benchmarks.report import SkipBenchmarkError
 
 FOLDER = Path(__file__).parent
-PINS, SCRIPT = FOLDER / "mlperf-logging.txt", FOLDER / "official_child.py"
+PINS = FOLDER / "mlperf-logging.txt"
+SCRIPT = FOLDER / "official_child.py"
 QUICK_SUBMITTERS = frozenset({"Google", "Graphcore"})
-LOGS, SCALING = "*/results/*/*/result_*.txt", "*/results/*/*/scaling.json"
-OFFICIAL_POLL_S, POLL_S = 0.5, 0.005
+LOGS = "*/results/*/*/result_*.txt"
+SCALING = "*/results/*/*/scaling.json"
+OFFICIAL_POLL_S = 0.5
+POLL_S = 0.005
 
-ONE_PROCESS, TWO_WORKERS = "ipu-results mlperf --workers 1", "ipu-results mlperf --workers 2"
-MSGSPEC, JSON, CAT = (
-    "plain msgspec.json.decode of every line",
-    "plain json.loads of every line",
-    "cat",
-)
+# the compared commands
+ONE_PROCESS = "ipu-results mlperf --workers 1"
+TWO_WORKERS = "ipu-results mlperf --workers 2"
+MSGSPEC = "plain msgspec.json.decode of every line"
+JSON = "plain json.loads of every line"
+CAT = "cat"
 
 Figures = Mapping[str, float | None]  # by entry
 
@@ -79,21 +82,18 @@ def copy_round(source: Path, target: Path, quick: bool) -> Path:
     """
     if source.is_dir():
         root = target / source.resolve().name
-        for folder in sorted(
-            path for path in source.iterdir() if path.is_dir() and path.name != ".git"
-        ):
-            if not quick or folder.name in QUICK_SUBMITTERS:
-                shutil.copytree(
-                    folder, root / folder.name, symlinks=True, ignore=shutil.ignore_patterns(".git")
-                )
+        ignored = shutil.ignore_patterns(".git")
+        for folder in source.iterdir():
+            is_chosen = folder.name in QUICK_SUBMITTERS if quick else folder.name != ".git"
+            if folder.is_dir() and is_chosen:
+                shutil.copytree(folder, root / folder.name, symlinks=True, ignore=ignored)
     else:
         try:
             with tarfile.open(source) as archive:
                 archive.extractall(target, _select_members(archive, quick), filter="data")
         except (tarfile.TarError, EOFError) as error:
-            raise SkipBenchmarkError(
-                f"{source} cannot be unpacked: {' '.join(str(error).split())}"
-            ) from error
+            reason = " ".join(str(error).split())
+            raise SkipBenchmarkError(f"{source} cannot be unpacked: {reason}") from error
         folders = [path for path in target.iterdir() if path.is_dir()]
         root = folders[0] if len(folders) == 1 else target
     if not list_logs(root):
@@ -124,10 +124,10 @@ def build_readers(root: Path, folder: Path) -> dict[str, RoundReader]:
         JSON: build_child_command(decode_all_lines, logs=str(names), decoder="json"),
         CAT: ["xargs", "-0", "cat"],
     }
-    return {
-        name: RoundReader(command, folder / f"out{at}", names)
-        for at, (name, command) in enumerate(commands.items())
-    }
+    readers = {}
+    for number, (name, command) in enumerate(commands.items()):
+        readers[name] = RoundReader(command, folder / f"out{number}", names)
+    return readers
 
 
 def install_official(folder: Path) -> Path:
@@ -136,25 +136,13 @@ def install_official(folder: Path) -> Path:
     Raises SkipBenchmarkError.
     """
     python = folder / "bin" / "python"
-    pip = [
-        "-m",
-        "pip",
-        "install",
-        "--quiet",
-        "--disable-pip-version-check",
-        "--no-deps",
-        "--only-binary",
-        ":all:",
-    ]
-    for command in (
-        [sys.executable, "-m", "venv", str(folder)],
-        [str(python), *pip, "--require-hashes", "-r", str(PINS)],
-    ):
+    options = ["--quiet", "--disable-pip-version-check", "--no-deps", "--only-binary", ":all:"]
+    install = [str(python), "-m", "pip", "install", *options, "--require-hashes", "-r", str(PINS)]
+    for command in ([sys.executable, "-m", "venv", str(folder)], install):
         done = subprocess.run(command, capture_output=True, text=True, check=False)
         if done.returncode:
-            raise SkipBenchmarkError(
-                f"mlperf-logging cannot be installed here: {join_last_lines(done.stderr)}"
-            )
+            reason = join_last_lines(done.stderr)
+            raise SkipBenchmarkError(f"mlperf-logging cannot be installed here: {reason}")
     return python
 
 
@@ -163,32 +151,26 @@ def run_official(python: Path, root: Path, folder: Path) -> OfficialScores:
 
     Raises SkipBenchmarkError where it fails.
     """
-    if (round_name := parse_round(root.name)) is None:
+    round_name = parse_round(root.name)
+    if round_name is None:
         raise SkipBenchmarkError(f"the folder {root.name} does not name a round such as v2.0")
-    before, figures = _read_scaling(root), folder / "official.json"
-    command = [
-        str(python),
-        "-I",
-        str(SCRIPT),
-        str(figures),
-        str(root),
-        f"{round_name}.0",
-        str(folder / "official.csv"),
-    ]
+    before = _read_scaling(root)
+    figures = folder / "official.json"
+    arguments = [str(figures), str(root), f"{round_name}.0", str(folder / "official.csv")]
+    command = [str(python), "-I", str(SCRIPT), *arguments]
     try:
         cost = measure_command(command, folder / "printed", poll_s=OFFICIAL_POLL_S)
     except RuntimeError as error:
         raise SkipBenchmarkError(f"it failed: {error}") from error
     scores = json.loads(figures.read_bytes())
-    entries = {os.path.relpath(path, root): entry for path, entry in scores["entries"].items()}
-    after = _read_scaling(root)
-    return OfficialScores(
-        scores["version"],
-        cost,
-        {path: entry["minutes"] for path, entry in entries.items()},
-        {path: entry["scaling_factor"] for path, entry in entries.items()},
-        sum(before.get(path) != after.get(path) for path in before.keys() | after.keys()),
-    )
+    minutes = {}
+    factors = {}
+    for path, entry in scores["entries"].items():
+        minutes[os.path.relpath(path, root)] = entry["minutes"]
+        factors[os.path.relpath(path, root)] = entry["scaling_factor"]
+    changed = before.items() ^ _read_scaling(root).items()
+    rewritten = len({path for path, _ in changed})
+    return OfficialScores(scores["version"], cost, minutes, factors, rewritten)
 
 
 def _read_scaling(root: Path) -> dict[Path, bytes]:

@@ -14,13 +14,16 @@ from numpy.typing import NDArray
 
 Numbers = NDArray[np.float64]
 
-SYMMETRIC, SKEWED, STEPS = FAMILIES = ("symmetric", "right-skewed", "evaluation steps")
+SYMMETRIC = "symmetric"
+SKEWED = "right-skewed"
+STEPS = "evaluation steps"
+FAMILIES = (SYMMETRIC, SKEWED, STEPS)
 MIN_RUNS = 9  # of an entry whose runs make up a shape: with fewer, their own mean hides the tails
-MIN_ENTRIES, MIN_POOLED = 4, 40
+MIN_ENTRIES = 4
+MIN_POOLED = 40
 MAX_STEPS = 8
-MAX_BETWEEN = (
-    2.0  # variance between entries over that within: above it, the entries did not converge alike
-)
+# variance between entries over that within: above it, the entries did not converge alike
+MAX_BETWEEN = 2.0
 SKEWNESS = 0.5  # the usual bound between about symmetric and moderately skewed
 
 
@@ -47,13 +50,11 @@ def load_shapes(warehouse: Path) -> list[Shape]:
     columns = ["round", "path", "benchmark", "division", "global_batch_size"]
     entries = pd.read_parquet(warehouse / "mlperf_entries.parquet", columns=columns)
     runs = pd.read_parquet(warehouse / "mlperf_runs.parquet").drop(columns="global_batch_size")
-    runs = runs[runs["counted"]].merge(
-        entries[entries["division"] == "closed"], on=["round", "path"]
-    )
+    closed = entries[entries["division"] == "closed"]
+    runs = runs[runs["counted"]].merge(closed, on=["round", "path"])
     runs["count"] = runs["samples"].fillna(runs["epochs"])
-    runs["count"] = runs["count"].where(
-        runs.groupby(["round", "path"])["count"].transform("min") > 0
-    )
+    lowest = runs.groupby(["round", "path"])["count"].transform("min")
+    runs["count"] = runs["count"].where(lowest > 0)
     groups = runs.groupby(["round", "path"])
     runs["n"] = groups["minutes"].transform("size")
     runs["known"] = groups["count"].transform("count") == runs["n"]
@@ -73,9 +74,8 @@ def _make_continuous(runs: pd.DataFrame) -> Iterator[Shape]:
         if len(pooled) < MIN_POOLED:
             continue
         widen = np.sqrt(pooled["n"] / (pooled["n"] - 1))
-        relative, speed = (
-            (pooled[f"relative_{name}"] * widen).to_numpy() for name in ("count", "speed")
-        )
+        relative = (pooled["relative_count"] * widen).to_numpy()
+        speed = (pooled["relative_speed"] * widen).to_numpy()
         skewness = float(np.mean(relative**3) / np.mean(relative**2) ** 1.5)
         family = SKEWED if skewness > SKEWNESS else SYMMETRIC
         counts = np.maximum(1 + relative, 0.05)
@@ -92,9 +92,8 @@ def _make_steps(runs: pd.DataFrame) -> Iterator[Shape]:
     """Pool the counts of entries of one round and batch size that converged alike, at few different
     evaluations.
     """
-    for (benchmark, round_, batch), pooled in runs.groupby(
-        ["benchmark", "round", "global_batch_size"]
-    ):
+    keys = ["benchmark", "round", "global_batch_size"]
+    for (benchmark, round_, batch), pooled in runs.groupby(keys):
         groups = [group["count"].to_numpy() for _, group in pooled.groupby("path")]
         if len(groups) < MIN_ENTRIES or not 2 <= pooled["count"].nunique() <= MAX_STEPS:
             continue
@@ -112,12 +111,13 @@ def _make_steps(runs: pd.DataFrame) -> Iterator[Shape]:
 
 
 def _compare_variances(groups: list[Numbers]) -> float:
-    """Return the mean square between groups over that within; infinite without any spread within."""
+    """Return the mean square between groups over that within; infinite without a spread within."""
     everything = np.concatenate(groups)
-    between = sum(len(group) * (group.mean() - everything.mean()) ** 2 for group in groups) / (
-        len(groups) - 1
-    )
-    within = sum(((group - group.mean()) ** 2).sum() for group in groups) / (
-        len(everything) - len(groups)
-    )
-    return float(between / within) if within else float("inf")
+    between = 0.0
+    within = 0.0
+    for group in groups:
+        between += len(group) * (group.mean() - everything.mean()) ** 2
+        within += ((group - group.mean()) ** 2).sum()
+    if not within:
+        return float("inf")
+    return float(between / (len(groups) - 1) / (within / (len(everything) - len(groups))))

@@ -15,7 +15,7 @@ import ipu_results
 import pandas as pd
 from ipu_results.kit.files import read_version, write_atomically
 from ipu_results.kit.text import format_markdown_table
-from ipu_results.mlperf.round import COLUMNS, format_scores
+from ipu_results.mlperf.records import COLUMNS, format_scores
 from ipu_results.mlperf.rules import round_key
 from ipu_results.schema import table
 

@@ -17,7 +17,8 @@ from typing import Any
 
 from ipu_results.kit.files import write_atomically
 from ipu_results.kit.text import format_records
-from ipu_results.mlperf.round import COLUMNS, GENERATED, entry_record, run_records, score_path
+from ipu_results.mlperf.records import COLUMNS, GENERATED, entry_record, run_records
+from ipu_results.mlperf.round import score_path
 from ipu_results.mlperf.rules import round_key
 
 HERE = Path(__file__).resolve().parent

@@ -12,7 +12,8 @@ from pathlib import Path
 from typing import Any
 
 from ipu_results.mlperf.log import Log, read_log
-from ipu_results.mlperf.round import Record, ScoredRound, entry_record, run_records, score_path
+from ipu_results.mlperf.records import Record, entry_record, run_records
+from ipu_results.mlperf.round import ScoredRound, score_path
 
 from tests.conftest import ROOT
 
@@ -101,6 +102,7 @@ def logs(*minutes: float) -> list[bytes]:
 
 
 FIVE = logs(10, 11, 12, 13, 20)  # a score of 12 minutes
+FOUR = FIVE[:4]  # with a run that does not count, again 12
 
 
 def read(*pieces: bytes) -> Log:

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import csv
 import importlib.util
-import io
 import subprocess
 import tarfile
 import tomllib
@@ -13,10 +11,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from ipu_results.kit.sql import run_query
-from ipu_results.record.store.query import open_warehouse
 
-from tests.conftest import PAGE, RAW, copy_documents, edit, find_error, get_error, reseal, run_cli
+from tests.conftest import PAGE, RAW, copy_documents, edit, find_error, get_error, reseal
 from tests.mlperf.mlperf_support import V2, put
 
 ENTRIES, RUNS, IDS = (
@@ -39,40 +35,6 @@ def write_lines(raw: Path, file: str, lines: list[str]) -> None:
     reseal(raw, file)
 
 
-@pytest.mark.slow
-def test_an_entry_without_a_score_is_not_a_result(raw: Path) -> None:
-    runs = read_lines(raw, RUNS)
-    place = next(
-        path for path in (line.split(",")[1] for line in runs) if path.startswith("Fujitsu/")
-    )
-    lost = (",success,True,,", ",aborted,False,its status is aborted,")
-    write_lines(raw, RUNS, [line.replace(*lost) if f",{place}," in line else line for line in runs])
-    out = io.StringIO()
-    header = read_lines(raw, ENTRIES)[0].split(",")
-    for cells in csv.reader(read_lines(raw, ENTRIES)):
-        if place in cells:
-            for name, text in {
-                "n_success": "0",
-                "minutes": "",
-                "no_score_reason": "no run counts",
-            }.items():
-                cells[header.index(name)] = text
-        csv.writer(out, lineterminator="\n").writerow(cells)
-    write_lines(raw, ENTRIES, [out.getvalue()])
-    target = raw.parent / "warehouse"
-    done = run_cli("ingest", "--raw", raw, "--warehouse", target)
-    assert (done.returncode, done.stderr) == (0, "")
-    with open_warehouse(target) as connection:
-        entry = run_query(
-            connection, f"SELECT minutes, result_id FROM mlperf_entries WHERE path = '{place}'"
-        )
-        results = run_query(
-            connection, "SELECT count(*) AS n FROM results WHERE origin = 'official'"
-        )
-        assert entry.to_pylist() == [{"minutes": None, "result_id": None}]
-        assert results.to_pylist() == [{"n": 399}]
-
-
 def drop_last_row(raw: Path, file: str) -> None:
     lines = read_lines(raw, file)
     write_lines(raw, file, lines[:-1])
@@ -84,8 +46,9 @@ def drop_last_row(raw: Path, file: str) -> None:
 
 def swap_two_scores(raw: Path) -> None:
     text = (raw / ENTRIES).read_text(encoding="utf-8")
-    a, b = "19.635155555555556", "6.302183333333333"
-    write_lines(raw, ENTRIES, [text.replace(a, "§").replace(b, a).replace("§", b)])
+    slow = "19.635155555555556"
+    fast = "6.302183333333333"
+    write_lines(raw, ENTRIES, [text.replace(slow, "§").replace(fast, slow).replace("§", fast)])
 
 
 def count_an_aborted_run(raw: Path) -> None:
@@ -100,26 +63,14 @@ def count_an_aborted_run(raw: Path) -> None:
         (lambda raw: drop_last_row(raw, ENTRIES), "have no entry"),
         (swap_two_scores, "minutes, the entry "),
         (count_an_aborted_run, "counted; the entry "),
-        (
-            lambda raw: edit(raw, ENTRIES, "19.635155555555556", "19.635155555555"),
-            "minutes, the entry ",
-        ),
         (lambda raw: edit(raw, ENTRIES, ",1.023,", ",1.0,"), "minutes, the entry "),
         (
             lambda raw: edit(raw, ENTRIES, ",minutes,", ",hours,"),
             "the header lacks 'minutes' and has unknown 'hours'",
         ),
         (
-            lambda raw: edit(raw, RUNS, ",counted,", ",valid,"),
-            "the header lacks 'counted' and has unknown 'valid'",
-        ),
-        (
             lambda raw: edit(raw, RUNS, ",True,", ",yes,"),
             "Row #2: CSV conversion error to bool: invalid value 'yes'",
-        ),
-        (
-            lambda raw: edit(raw, RUNS, "24.411783333333332", '"24,4"'),
-            "Row #2: CSV conversion error to double: invalid value '24,4'",
         ),
         (
             lambda raw: edit(raw, RUNS, "24.411783333333332", "nan"),
@@ -134,7 +85,6 @@ def count_an_aborted_run(raw: Path) -> None:
             " 2.0-2047 and 2.0-2050",
         ),
         (lambda raw: edit(raw, IDS, ",printed,", ",guessed,"), "confidence is 'guessed'"),
-        (lambda raw: edit(raw, IDS, "2.0-2046,", "2.0-2045,"), "mlperf_ids"),
         (lambda raw: write_lines(raw, RUNS, read_lines(raw, RUNS)[:99]), "2760"),
         (lambda raw: write_lines(raw, RUNS, [*read_lines(raw, RUNS)[:-1], "2.0,x"]), "truncated"),
     ],
@@ -183,37 +133,30 @@ def test_the_derived_files_come_from_the_official_logs(tmp_path: Path) -> None:
 
 def test_incomplete_repository_is_exported_with_a_list_of_its_missing_files(tmp_path: Path) -> None:
     clone = tmp_path / "clone"
-    kept, lost = "ACME/results/acme1/resnet/result_0.txt", "ACME/results/acme1/resnet/result_1.txt"
+    kept = "ACME/results/acme1/resnet/result_0.txt"
+    lost = "ACME/results/acme1/resnet/result_1.txt"
     for name in (kept, lost, "ACME/systems/acme1.json", "ACME/benchmarks/code.py", "README.md"):
         put(clone, name, name)
     git = ["git", "-C", str(clone), "-c", "user.name=a", "-c", "user.email=a@b.c"]
     for command in (["init", "-q"], ["add", "."], ["commit", "-qm", "Add"]):
         subprocess.run([*git, *command], check=True)
-    listed = subprocess.run(
-        [*git, "rev-parse", f"HEAD:{lost}"], check=True, capture_output=True, text=True
-    )
-    digest = listed.stdout.strip()
+    digest = subprocess.check_output([*git, "rev-parse", f"HEAD:{lost}"], text=True).strip()
     (clone / ".git/objects" / digest[:2] / digest[2:]).unlink()
     target = tmp_path / "target"
     assert list(load_script("export_round").export_round(clone, target)) == [lost]
-    written = sorted(
-        path.relative_to(target).as_posix() for path in target.rglob("*") if path.is_file()
-    )
-    assert written == [kept, "ACME/systems/acme1.json"]
+    written = {path for path in target.rglob("*") if path.is_file()}
+    assert written == {target / kept, target / "ACME/systems/acme1.json"}
     assert (target / kept).read_text() == kept
 
 
 def test_each_round_has_its_commit_and_missing_logs() -> None:
-    sidecars = {
-        path.name: tomllib.loads(path.read_text())
-        for path in (RAW / "mlperf").glob("training-*.toml")
-    }
-    assert len(sidecars) == 22
-    assert all(len(sidecar["commit"]) == 40 for sidecar in sidecars.values())
-    assert sum(len(sidecar.get("missing", ())) for sidecar in sidecars.values()) == 200
-    unlicensed = {
-        name
-        for name, sidecar in sidecars.items()
-        if not sidecar["licence"].startswith("Apache-2.0")
-    }
+    missing = 0
+    unlicensed = set()
+    for path in (RAW / "mlperf").glob("training-*.toml"):
+        sidecar = tomllib.loads(path.read_text())
+        assert len(sidecar["commit"]) == 40
+        missing += len(sidecar.get("missing", ()))
+        if not sidecar["licence"].startswith("Apache-2.0"):
+            unlicensed.add(path.name)
+    assert missing == 200
     assert unlicensed == {f"training-v4.1-{name}.csv.toml" for name in ("entries", "runs")}

@@ -13,12 +13,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 from ipu_results.mlperf.entries import Entry, System, read_system
 from ipu_results.mlperf.log import Evaluation, Log
-from ipu_results.mlperf.round import COLUMNS, SUMMARY
+from ipu_results.mlperf.records import COLUMNS, SUMMARY
 from ipu_results.mlperf.rules import load_rules
 from ipu_results.mlperf.score import score_entry
 
 from tests.mlperf.mlperf_support import (
     FIVE,
+    FOUR,
     OPEN,
     SYSTEM,
     entry,
@@ -57,64 +58,32 @@ def test_a_whole_record(tmp_path: Path) -> None:
         " not known; day of retrieval not known; computed from the logs by ipu-results, result not"
         " verified by MLCommons Association"
     )
-    kept = [name for name in COLUMNS["mlperf_entries"] if name not in SUMMARY]
-    assert list(record) == kept
-    assert tuple(record.values()) == (
-        *("2.0", "ACME", "closed", "ACME-1 x8", "resnet", 16, "ACME-1", "PyTorch 1.11"),
-        *(5, 5, 18.0, f"{PLACE}/resnet", "ACME", 5, 5, 0, None, "onprem", "onprem", 2, 1.5),
-        *(
-            10.0,
-            20.0,
-            pytest.approx(math.sqrt(62.8 / 4) / 13.2, abs=1e-12),
-            256,
-            "epochs",
-            43.0,
-            43.0 * 1_281_168,
-            None,
-        ),
-        *(
-            "top-1 accuracy",
-            0.759,
-            0.76,
-            "reached",
-            None,
-            None,
-            None,
-            "ACME Xenon",
-            2,
-            "Linux 5.4",
-            "NCCL 2.9",
-        ),
-        *[None] * 8,  # memory, links, notes and energy
-        *(DESCRIPTION, description, digest(scaling), None, cite),
-    )
+    assert list(record) == [name for name in COLUMNS["mlperf_entries"] if name not in SUMMARY]
+    machine = ("2.0", "ACME", "closed", "ACME-1 x8", "resnet", 16, "ACME-1", "PyTorch 1.11")
+    score = (5, 5, 18.0, f"{PLACE}/resnet", "ACME", 5, 5, 0, None, "onprem", "onprem", 2, 1.5)
+    spread = pytest.approx(math.sqrt(62.8 / 4) / 13.2, abs=1e-12)
+    convergence = (256, "epochs", 43.0, 43.0 * 1_281_168, None)
+    quality = ("top-1 accuracy", 0.759, 0.76, "reached", None, None, None)
+    host = ("ACME Xenon", 2, "Linux 5.4", "NCCL 2.9")
+    unknown = (None,) * 8  # memory, links, notes and energy
+    sources = (DESCRIPTION, description, digest(scaling), None, cite)
+    values = machine + score + (10.0, 20.0, spread) + convergence + quality + host
+    assert tuple(record.values()) == values + unknown + sources
     assert findings == []
 
 
 def test_a_whole_run(tmp_path: Path) -> None:
     inner = line("train_samples", 0, 1_281_167) + evaluation(9, epoch_num=40) + line("seed", 0, 7)
     aborted = log(9, status="aborted", init=3, gbs=64, inner=inner)
-    entry(tmp_path, [*FIVE[:4], aborted])
+    entry(tmp_path, [*FOUR, aborted])
     record, runs, findings = score_one(tmp_path)
     assert tuple(runs[4]) == COLUMNS["mlperf_runs"]
-    assert tuple(runs[4].values()) == (
-        *("2.0", f"{PLACE}/resnet", "result_4.txt", 9.0, "aborted", False, "its status is aborted"),
-        *(
-            3.0,
-            64,
-            40.0,
-            40 * 1_281_167.0,
-            None,
-            0.76,
-            None,
-            "7",
-            1,
-            None,
-            8,
-            hashlib.sha256(aborted).hexdigest(),
-        ),
-        *(1, None, None, None, 0.0, "it has a single evaluation", None),
-    )
+    run = ("2.0", f"{PLACE}/resnet", "result_4.txt", 9.0)
+    outcome = ("aborted", False, "its status is aborted")
+    progress = (3.0, 64, 40.0, 40 * 1_281_167.0, None, 0.76, None)
+    content = ("7", 1, None, 8, digest(aborted))
+    speed = (1, None, None, None, 0.0, "it has a single evaluation", None)
+    assert tuple(runs[4].values()) == run + outcome + progress + content + speed
     assert findings == [
         f"{PLACE}/resnet/result_4.txt: does not count: its status is aborted",
         f"{PLACE}/resnet: its runs differ in global batch size: 64, 256",
@@ -128,7 +97,6 @@ def test_a_whole_run(tmp_path: Path) -> None:
         ("resnet", [10, 11, 12, 13], 1, 12.0, None),
         ("resnet", [10, 11, 12], 2, None, "2 of 5 runs do not count, at most 1 may"),
         ("resnet", [10, 11], 0, None, "2 runs are too few for 1 to be left out at each end"),
-        ("resnet", [], 1, None, "1 runs are too few for 1 to be left out at each end"),
         ("unet3d", list(range(5, 41)), 4, 24.5, None),
         ("unet3d", list(range(5, 40)), 5, None, "5 of 40 runs do not count, at most 4 may"),
         ("gpt3", [10, 11, 12], 0, 11.0, None),
@@ -154,7 +122,6 @@ def test_an_invalid_run_counts_as_one_of_the_slowest(
     ("written", "reason"),
     [
         (log(10, status="succuss"), "its status is succuss"),
-        (log(10, status="Success"), "its status is Success"),
         (log(10, status={"a": 1}), 'its status is {"a": 1}'),
         (log(10, status=None), "its run_stop has no status"),
         (
@@ -163,12 +130,10 @@ def test_an_invalid_run_counts_as_one_of_the_slowest(
         ),
         (line("init_start", -1) + line("init_stop"), "has no run_start and no run_stop"),
         (stop(5), "has no run_start before its run_stop"),
-        (stop(5, None), "has no run_start before its run_stop"),
         (line("run_start", 6) + stop(5), "its run_stop is before its run_start"),
         (line("run_start", 5) + stop(5), "its run_stop is at the time of its run_start"),
         (line("run_start") + stop(5), "has no init_start and init_stop"),
         (b"", "holds no :::MLLOG line"),
-        (b":::MLLOG", "holds no :::MLLOG line"),
         (b":::MLPv0.5.0 resnet 1 run_start\n", "has run_start and no run_stop"),
         (
             b":::MLL 1.0 run_start: {",
@@ -183,12 +148,10 @@ def test_an_invalid_run_counts_as_one_of_the_slowest(
     ],
 )
 def test_why_a_run_does_not_count(tmp_path: Path, written: bytes, reason: str) -> None:
-    entry(tmp_path, [*FIVE[:4], written])
+    entry(tmp_path, [*FOUR, written])
     record, runs, findings = score_one(tmp_path)
-    assert [(run["counted"], run["reason"]) for run in runs] == [
-        *[(True, None)] * 4,
-        (False, reason),
-    ]
+    assert [run["reason"] for run in runs] == [None] * 4 + [reason]
+    assert record["n_success"] == 4
     assert record["minutes"] == 12.0
     assert findings == [f"{PLACE}/resnet/result_4.txt: does not count: {reason}"]
 
@@ -206,7 +169,7 @@ def test_why_a_run_does_not_count(tmp_path: Path, written: bytes, reason: str) -
 def test_initialisation_has_a_limit(
     tmp_path: Path, division: str, init: float, reason: str | None
 ) -> None:
-    entry(tmp_path, [*FIVE[:4], log(13, init=init)], described=SYSTEM | {"division": division})
+    entry(tmp_path, [*FOUR, log(13, init=init)], described=SYSTEM | {"division": division})
     assert score_one(tmp_path)[1][4]["reason"] == reason
 
 
@@ -232,11 +195,8 @@ def test_scores_are_scaled(tmp_path: Path, scaling: dict[str, float] | None) -> 
 def test_an_unreadable_scaling_factor_makes_no_score(tmp_path: Path, scaling: Any) -> None:
     entry(tmp_path, FIVE, scaling=scaling)
     record, _, [finding] = score_one(tmp_path)
-    assert (record["scaling_factor"], record["minutes"], record["run_minutes_min"]) == (
-        None,
-        None,
-        10.0,
-    )
+    assert (record["scaling_factor"], record["minutes"]) == (None, None)
+    assert record["run_minutes_min"] == 10.0
     assert record["no_score_reason"] == "its scaling factor cannot be read"
     assert finding.startswith(f"{PLACE}/resnet/scaling.json: ")
 
@@ -247,7 +207,6 @@ def test_an_unreadable_scaling_factor_makes_no_score(tmp_path: Path, scaling: An
         ("resnet", 6, "has 6 logs, the rules require 5"),
         ("BERT", 10, "is not a known benchmark; scored by the common rule"),
         ("mask", 5, None),
-        ("unet3d", 22, "has 22 logs, the rules require 40"),
         ("mask", 4, "has 4 logs, the rules require 5"),
     ],
 )
@@ -265,23 +224,12 @@ def test_another_number_of_logs_is_a_finding(
 @pytest.mark.parametrize(
     ("measured", "samples"),
     [
-        (
-            [
-                ("FID", 95, 1),
-                ("CLIP", 0.16, 1),
-                ("FID", 89, 2),
-                ("CLIP", 0.16, 2),
-                ("FID", 80, 3),
-                ("CLIP", 0.2, 3),
-            ],
-            2.0,
-        ),
+        ([("FID", 95, 1), ("CLIP", 0.16, 1), ("FID", 89, 2), ("CLIP", 0.16, 2)], 2.0),
         ([("FID", 90, 1), ("CLIP", 0.15, 1)], 1.0),
         ([("CLIP", 0.2, 1), ("CLIP", 0.2, 2), ("FID", 80, 2), ("FID", 80, 1)], 1.0),
         ([("FID", 80, 1), ("FID", 70, 1)], None),
         ([("FID", 80, 1), ("CLIP", 0.2, 2)], None),
         ([("FID", "80", 1), ("CLIP", [0.2], 1)], None),
-        ([], None),
     ],
 )
 def test_two_metrics_converge_together(
@@ -296,15 +244,12 @@ def test_two_metrics_converge_together(
 
 
 def test_batch_size_of_an_entry(tmp_path: Path) -> None:
-    for number, (sizes, expected) in enumerate(
-        [([256] * 5, 256), ([256] * 4 + [None], 256), ([None] * 5, None)]
-    ):
-        entry(tmp_path / str(number), [log(10, gbs=size) for size in sizes])
-        assert score_one(tmp_path / str(number))[0]["global_batch_size"] == expected
-    entry(
-        tmp_path / "two",
-        [*FIVE[:4], log(20, inner=evaluation(9, epoch_num=4) + line("global_batch_size", 1, 512))],
-    )
+    entry(tmp_path / "one", [*FOUR, log(20, gbs=None)])
+    assert score_one(tmp_path / "one")[0]["global_batch_size"] == 256
+    entry(tmp_path / "none", [log(10, gbs=None)] * 5)
+    assert score_one(tmp_path / "none")[0]["global_batch_size"] is None
+    inner = evaluation(9, epoch_num=4) + line("global_batch_size", 1, 512)
+    entry(tmp_path / "two", [*FOUR, log(20, inner=inner)])
     record, _, findings = score_one(tmp_path / "two")
     assert findings == [
         f"{PLACE}/resnet/result_4.txt: logs several global batch sizes; none is used"
@@ -320,18 +265,13 @@ def test_only_path_and_description_are_sources(tmp_path: Path) -> None:
     for place in (folder, folder.parent, tmp_path, tmp_path / "ACME", tmp_path / "ACME/results"):
         put(place, "summary.csv", "system,resnet\nacme1,1.0\n")
     record, _, findings = score_one(tmp_path)
-    kept = [
-        record[name] for name in ("submitter", "division", "availability", "benchmark", "minutes")
-    ]
-    assert kept == ["ACME", "closed", "onprem", "resnet", 12.0]
-    others = [
-        "is a log of bert by its submission_benchmark",
-        "is a log of the open division by its submission_division",
-    ]
-    assert findings == [
-        f"{PLACE}/resnet/result_{number}.txt: {other}" for number in range(5) for other in others
-    ]
-    assert record["findings"] == " | ".join(f"{other} (5 runs)" for other in others)
+    names = ("submitter", "division", "availability", "benchmark", "minutes")
+    assert [record[name] for name in names] == ["ACME", "closed", "onprem", "resnet", 12.0]
+    assert len(findings) == 10
+    assert record["findings"] == (
+        "is a log of bert by its submission_benchmark (5 runs) | is a log of the open division by"
+        " its submission_division (5 runs)"
+    )
 
 
 def describe(**changed: object) -> System:
@@ -359,7 +299,9 @@ def test_spellings_of_an_availability(availability: str | None) -> None:
     for status in SPELLINGS[availability]:
         system = describe(status=status)
         assert system.availability == availability
-        assert system.status == (status.strip() or None if isinstance(status, str) else None)
+        assert system.texts["status"] == (
+            status.strip() or None if isinstance(status, str) else None
+        )
         assert len(system.findings) == (availability is None)
 
 
@@ -380,14 +322,11 @@ def test_numbers_of_accelerators() -> None:
         assert (system.accelerators, len(system.findings)) == (None, 1)
 
 
-@pytest.mark.parametrize("name", ["Bow-Pod16", "NVIDIA A100-SXM4-80GB (400W)", "Größe\t1"])
 @pytest.mark.parametrize("encoding", ["utf-8", "utf-8-sig", "latin-1"])
-def test_names_are_kept_as_printed(name: str, encoding: str) -> None:
-    text = json.dumps(
-        SYSTEM | {"system_name": name, "accelerator_model_name": f" {name} "}, ensure_ascii=False
-    )
-    system = read_system(text.encode(encoding), RULES)
-    assert (system.name, system.accelerator) == (name, name)
+def test_names_are_kept_as_printed(encoding: str) -> None:
+    name = "Größe\t1 (400W)"
+    text = json.dumps(SYSTEM | {"system_name": f" {name} "}, ensure_ascii=False)
+    assert read_system(text.encode(encoding), RULES).texts["system"] == name
 
 
 @pytest.mark.parametrize(
@@ -395,7 +334,6 @@ def test_names_are_kept_as_printed(name: str, encoding: str) -> None:
     [
         (None, "is missing; the system is unknown"),
         ('{"division": "closed",}', "is not JSON; the system is unknown: "),
-        ("", "is not JSON; the system is unknown: Expecting value"),
         ("[" * 100_000, "is not JSON; the system is unknown: maximum recursion depth"),
         ("[]", "is not a JSON object; the system is unknown"),
     ],
@@ -403,14 +341,9 @@ def test_names_are_kept_as_printed(name: str, encoding: str) -> None:
 def test_an_unknown_system_has_a_score(tmp_path: Path, described: str | None, finding: str) -> None:
     entry(tmp_path, FIVE, described=described)
     record, _, findings = score_one(tmp_path)
-    assert [record[name] for name in ("minutes", "system", "division", "accelerators")] == [
-        12.0,
-        None,
-        None,
-        None,
-    ]
-    assert len(findings) == 1
-    assert findings[0].startswith(f"{DESCRIPTION}: {finding}")
+    unknown = [record[name] for name in ("system", "division", "accelerators")]
+    assert (record["minutes"], unknown) == (12.0, [None] * 3)
+    assert [text.startswith(f"{DESCRIPTION}: {finding}") for text in findings] == [True]
 
 
 JSON = st.recursive(
@@ -467,10 +400,5 @@ def test_any_logs_are_scored(read: list[Log], benchmark: str, scaling: bytes | N
     assert (scored.minutes is None) == (scored.reason is not None)
     assert len(scored.runs) == len(read)
     if scored.minutes is not None and scored.scaling_factor == 1.0:
-        assert scored.run_minutes_min is not None
-        assert scored.run_minutes_max is not None
-        assert (
-            scored.run_minutes_min * (1 - 1e-12)
-            <= scored.minutes
-            <= scored.run_minutes_max * (1 + 1e-12)
-        )
+        assert scored.run_minutes_min * (1 - 1e-12) <= scored.minutes
+        assert scored.minutes <= scored.run_minutes_max * (1 + 1e-12)

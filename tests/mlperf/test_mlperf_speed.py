@@ -92,11 +92,17 @@ def test_what_is_written_twice_or_before_the_start_is_one_point() -> None:
                 evaluation(9, epoch_num=1),
                 line("train_samples", 9, 900_000),
             ],
-            *("bert", 1, 1, "its evaluations do not say how many samples were trained"),
+            "bert",
+            1,
+            1,
+            "its evaluations do not say how many samples were trained",
         ),
         (
             [evaluation(4, epoch_num=1), evaluation(9, epoch_num=2)],
-            *("minigo", 2, 1, "its evaluations do not say how many samples were trained"),
+            "minigo",
+            2,
+            1,
+            "its evaluations do not say how many samples were trained",
         ),
         # Stored models that are evaluated after training, and counts that begin long before.
         (
@@ -125,7 +131,10 @@ def test_what_is_written_twice_or_before_the_start_is_one_point() -> None:
                 evaluation(5, 80, metric="FID", samples_count=9),
                 evaluation(5, 0.2, metric="CLIP", samples_count=9),
             ],
-            *("stable_diffusion", 1, None, "its evaluations are of stored models"),
+            "stable_diffusion",
+            1,
+            None,
+            "its evaluations are of stored models",
         ),
     ],
 )
@@ -167,13 +176,17 @@ def summarise(*runs: dict[str, Any]) -> tuple[Any, ...]:
 def test_an_entry_has_the_mean_of_its_different_counted_runs() -> None:
     by_runs = 4.302652729911275 / math.sqrt(3)  # Student's t at 95 % with two degrees of freedom
     half = math.hypot(by_runs, 2 * SESSION_ARM)
-    assert summarise(
-        run("a", 1.0),
-        run("b", 2.0),
-        run("c", 3.0),
-        run("c", 3.0),
-        run("d", 9.0, counted=False),
-    ) == (3, 2.0, 0.0, pytest.approx(2 + half, rel=1e-9), 0.5, 1.0, None)  # and not below 0
+    twice = run("c", 3.0)
+    runs = [run("a", 1.0), run("b", 2.0), twice, twice, run("d", 9.0, counted=False)]
+    assert summarise(*runs) == (
+        3,
+        2.0,
+        0.0,
+        pytest.approx(2 + half, rel=1e-9),
+        0.5,
+        1.0,
+        None,
+    )  # and not below 0
 
 
 def test_few_runs_have_no_interval_and_none_a_reason() -> None:

@@ -1,9 +1,9 @@
 """Score MLPerf Training rounds from their official logs, by the official rule.
 
 How a round is scored: entries (which files make an entry) → log (read one log) → score (one entry,
-with rules and system) → summary (an entry among the others) → records. round does this for a path,
-which is read by tree (a folder) or archive (a tar archive). `python -m ipu_results.mlperf` needs
-msgspec and numpy alone.
+with rules and system) → summary (an entry among the others) → records. The first three are done by
+round for a path, which is read by tree (a folder) or archive (a tar archive). `python -m
+ipu_results.mlperf` needs msgspec and numpy alone.
 """
 
 from __future__ import annotations
@@ -46,16 +46,17 @@ def score_mlperf(
     """
     # Imported here: a worker process imports this module too, and must not load pandas.
     try:
-        from ipu_results.mlperf.round import build_score_frame, entry_records, score_path  # noqa: PLC0415
+        from ipu_results.mlperf.records import build_score_frame, entry_records  # noqa: PLC0415
+        from ipu_results.mlperf.round import score_path  # noqa: PLC0415
         from ipu_results.mlperf.rules import parse_round  # noqa: PLC0415
     except ModuleNotFoundError as error:
         raise explain_missing(error, "ingest") from error
 
-    versions = [each and parse_round(each) for each in (round, ruleset)]
-    for given, version in zip((round, ruleset), versions, strict=True):
-        if given is not None and version is None:
+    for given in (round, ruleset):
+        if given is not None and parse_round(given) is None:
             raise ValueError(f"round {given!r} is not a version such as 2.0")
-    scored = score_path(os.fspath(path), executor, round_=versions[0], ruleset=versions[1])
-    frame = build_score_frame("mlperf_entries", entry_records(scored.entries, versions[1]))
+    version = parse_round(ruleset or "")
+    scored = score_path(os.fspath(path), executor, round_=parse_round(round or ""), ruleset=version)
+    frame = build_score_frame("mlperf_entries", entry_records(scored.entries, version))
     frame.attrs["findings"] = [str(finding) for finding in scored.findings]
     return frame

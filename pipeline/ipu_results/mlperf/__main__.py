@@ -1,4 +1,5 @@
-"""Score results where the rest of the package is not installed: `python -m ipu_results.mlperf PATH`.
+"""Score results where the rest of the package is not installed: `python -m ipu_results.mlperf
+PATH`.
 
 It needs msgspec and numpy alone. `ipu-results mlperf` has more forms of output and more workers.
 """
@@ -9,7 +10,8 @@ import argparse
 import sys
 
 from ipu_results.errors import IpuResultsError
-from ipu_results.mlperf.round import entry_records, format_scores, run_records, score_path
+from ipu_results.mlperf.records import entry_records, format_scores, run_records
+from ipu_results.mlperf.round import score_path
 from ipu_results.mlperf.rules import parse_round
 
 

@@ -51,9 +51,12 @@ from ipu_results.mlperf.tree import Listing
 
 # bytes read at once, which is also how far a limit may be exceeded before it is noticed
 BLOCK = 2**18
-MEGABYTE = 10**6
+MEGABYTE = 10**6  # the unit of progress
 SUFFIXES = (".tar", ".tar.gz", ".tgz", ".tar.xz", ".txz")
+# what the decoders and `tarfile` raise for bytes that are not what they say
 DECOMPRESS_ERRORS = (OSError, EOFError, lzma.LZMAError, zlib.error)
+UNREAD_SPARSE = "is a sparse file; not read"
+UNREAD_LINK = "is a link to a file that is not read"
 TAR_ERRORS = (tarfile.TarError, ValueError, LookupError, OverflowError, RecursionError)
 
 Progress = Callable[[int, int], None]
@@ -74,7 +77,8 @@ class CappedStream:
         self.max_bytes = max(MAX_UNPACKED_BYTES, MAX_RATIO * self.size)
         self.count = 0
         self.header_start: int | None = None
-        self.is_ending = self.has_more = False
+        self.is_ending = False
+        self.has_more = False
 
     def read(self, size: int) -> bytes:  # noqa: ARG002  (tarfile accepts any number of bytes)
         with as_damage(DECOMPRESS_ERRORS):
@@ -119,7 +123,9 @@ def _unpack(file: IO[bytes]) -> Iterator[bytes]:
     file.seek(0)
     if first.startswith(b"\xfd7zXZ\x00"):
         return _unpack_xz(file)
-    source: Any = GzipFile(fileobj=file) if first.startswith(b"\x1f\x8b") else file
+    source: Any = file  # a plain tar archive
+    if first.startswith(b"\x1f\x8b"):
+        source = GzipFile(fileobj=file)
     return iter(partial(source.read, BLOCK), b"")
 
 
@@ -131,11 +137,15 @@ def _unpack_xz(file: IO[bytes]) -> Iterator[bytes]:
     while packed:
         decoder = lzma.LZMADecompressor(lzma.FORMAT_XZ, memlimit=MAX_XZ_MEMORY)
         while not decoder.eof:
-            if decoder.needs_input and not packed and not (packed := file.read(BLOCK)):
-                raise EOFError("the compressed data ends before its end mark")
-            if data := decoder.decompress(packed, BLOCK):
+            if decoder.needs_input and not packed:
+                packed = file.read(BLOCK)
+                if not packed:
+                    raise EOFError("the compressed data ends before its end mark")
+            data = decoder.decompress(packed, BLOCK)
+            if data:
                 yield data
             packed = b""
+        # what follows the stream: another one, or padding
         packed = decoder.unused_data.lstrip(b"\0")
         while not packed and (more := file.read(BLOCK)):
             packed = more.lstrip(b"\0")
@@ -182,6 +192,7 @@ def _read_members(stream: CappedStream, contents: ArchiveContents, progress: Pro
             )
         contents.add(tar, member)
         progress(stream.file.tell() // MEGABYTE, stream.size // MEGABYTE)
+    # such as a second archive: nobody who unpacks the first one would see it
     if stream.has_more:
         contents.findings.append(FileFinding(".", "ignoring data after the end of the archive"))
 
@@ -197,7 +208,7 @@ def _iterate_members(stream: CappedStream) -> Iterator[tuple[tarfile.TarFile, ta
         while True:
             with as_damage(TAR_ERRORS):
                 member = tar.next()
-            if member is None:
+            if member is None:  # the end mark
                 break
             stream.header_start = None
             # where the member will end: a bomb is refused before it is unpacked
@@ -218,9 +229,8 @@ def _header_class(stream: CappedStream) -> type[tarfile.TarInfo]:
         @classmethod
         def frombuf(cls, *args: Any, **kwargs: Any) -> Any:
             # A header of several blocks is one: each block but the first is read within it.
-            stream.header_start = (
-                stream.count if stream.header_start is None else stream.header_start
-            )
+            if stream.header_start is None:
+                stream.header_start = stream.count
             try:
                 return super().frombuf(*args, **kwargs)
             except tarfile.EOFHeaderError:  # type: ignore[attr-defined]
@@ -257,7 +267,7 @@ class ArchiveContents:
         if isinstance(data, DocumentError):
             raise data
         if data is None and path in self.links:
-            raise DamagedDocumentError("is a link to a file that is not read")
+            raise DamagedDocumentError(UNREAD_LINK)
         return data
 
     def chunks(self, path: str) -> Iterator[bytes]:
@@ -265,12 +275,11 @@ class ArchiveContents:
 
     def log(self, path: str) -> Log:
         """Return a log; a link to a log that was read is that log, as in the folder."""
-        return self.logs.get(self._resolve(path)) or Log(
-            problem="is a link to a file that is not read"
-        )
+        log = self.logs.get(self._resolve(path))
+        return log or Log(problem=UNREAD_LINK)
 
     def _resolve(self, path: str) -> str:
-        for _ in range(MAX_LINKS):
+        for _ in range(MAX_LINKS):  # links may lead in a circle
             path = self.links.get(path, path)
         return path
 
@@ -279,20 +288,24 @@ class ArchiveContents:
         self.place = f"after {member.name}"
         parts = [part for part in member.name.split("/") if part not in ("", ".")]
         path = "/".join(parts)
+        location = locate(path)
+        is_folder = locate(f"{path}/") is not None
         if member.name.startswith("/") or ".." in parts:
             self.findings.append(FileFinding(member.name, "leads out of the archive; not read"))
         elif member.isdir():
-            if locate(f"{path}/"):
+            if is_folder:
                 self.paths.add(f"{path}/")
-        elif (location := locate(path)) and _is_read(location):
+        elif location and _is_read(location):
             self._forget(path)
+            # a scaling file alone makes no entry
             if parts[-1] != SCALING_FILE:
                 self.paths.add(path)
             if member.isreg():
                 self._add_file(path, location, tar, member)
             else:
                 self.links[path] = _link_target(path, member)
-        elif not member.isreg() and (len(parts) <= 2 or locate(f"{path}/")):
+        # in place of a submitter, a system or a benchmark; a link in their code is no matter
+        elif not member.isreg() and (len(parts) <= 2 or is_folder):
             self.findings.append(FileFinding(path, "is a link or not a folder; not followed"))
 
     def _add_file(
@@ -302,19 +315,20 @@ class ArchiveContents:
         if not path.endswith(".txt") or is_power_log(names):
             self.small[path] = _read_small(tar, member)
         elif is_log(names):
-            # The holes of a sparse file take no room in the archive, so no cap on its bytes would
-            # stop it.
-            sparse = Log(problem="is a sparse file; not read") if member.issparse() else None
-            self.logs[path] = sparse or read_log(_chunks(tar, member))
+            if member.issparse():
+                # Its holes take no room in the archive, so no cap on its bytes would stop it.
+                self.logs[path] = Log(problem=UNREAD_SPARSE)
+            else:
+                self.logs[path] = read_log(_chunks(tar, member))
 
     def _forget(self, path: str) -> None:
         if path in self.paths or path in self.small or path in self.links:
-            self.findings.append(
-                FileFinding(path, "occurs twice in the archive; the last one is used")
-            )
+            message = "occurs twice in the archive; the last one is used"
+            self.findings.append(FileFinding(path, message))
         self.paths.discard(path)
-        for kept in (self.logs, self.small, self.links):
-            kept.pop(path, None)
+        self.logs.pop(path, None)
+        self.small.pop(path, None)
+        self.links.pop(path, None)
 
 
 def _is_read(location: Location) -> bool:
@@ -327,14 +341,17 @@ def _is_read(location: Location) -> bool:
 
 def _link_target(path: str, member: tarfile.TarInfo) -> str:
     """Return the path that a link leads to; empty for a device."""
+    # the target of a symbolic link is relative to it, that of a hard link to the archive
     if member.issym():
         return posixpath.normpath(f"{posixpath.dirname(path)}/{member.linkname}")
-    return posixpath.normpath(member.linkname) if member.islnk() else ""
+    if member.islnk():
+        return posixpath.normpath(member.linkname)
+    return ""
 
 
 def _read_small(tar: tarfile.TarFile, member: tarfile.TarInfo) -> bytes | DocumentError:
     if member.issparse():
-        return DocumentTooLargeError("is a sparse file; not read")
+        return DocumentTooLargeError(UNREAD_SPARSE)
     if member.size > MAX_SMALL:
         return DocumentTooLargeError(f"is larger than {MAX_SMALL:,} bytes")
     return b"".join(_chunks(tar, member))
@@ -342,5 +359,6 @@ def _read_small(tar: tarfile.TarFile, member: tarfile.TarInfo) -> bytes | Docume
 
 def _chunks(tar: tarfile.TarFile, member: tarfile.TarInfo) -> Iterator[bytes]:
     file = tar.extractfile(member)
-    while file is not None and (chunk := file.read(CHUNK)):
-        yield chunk
+    if file:
+        while chunk := file.read(CHUNK):
+            yield chunk

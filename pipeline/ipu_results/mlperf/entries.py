@@ -17,16 +17,18 @@ from typing import Any, NamedTuple
 from ipu_results.kit.text import escape_unprintable
 from ipu_results.mlperf.rules import Rules, round_key
 
-TEXTS = {  # fields that are one text, by ours
-    "name": "system_name",
+# our columns of a system's description that have one text, and the fields of the file
+TEXTS = {
+    "system": "system_name",
+    "submitter": "submitter",
     "status": "status",
     "accelerator": "accelerator_model_name",
     "framework": "framework",
-    "submitter": "submitter",
     "host_processor": "host_processor_model_name",
     "operating_system": "operating_system",
 }
-LISTS = {  # fields that may be lists or objects
+# those that may be a list or an object
+LISTS = {
     "other_software": "other_software_stack",
     "accelerator_memory": "accelerator_memory_capacity",
     "accelerator_memory_type": "accelerator_memory_configuration",
@@ -41,31 +43,17 @@ WHOLE_NUMBER = re.compile(r"\s*([0-9]{1,9})(?:\.0*)?\s*")  # the files have 8, 8
 
 @dataclass(frozen=True, slots=True)
 class System:
-    """Texts as printed; `division` and `availability` in the words of the rules.
+    """What a description says; None is unknown.
 
-    None is unknown.
+    `division` and `availability` are in the words of the rules, `texts` as printed, by our columns.
     """
 
-    name: str | None = None
     division: str | None = None
     availability: str | None = None
-    status: str | None = None
-    accelerator: str | None = None
     accelerators: int | None = None
     nodes: int | None = None
-    framework: str | None = None
-    submitter: str | None = None
-    host_processor: str | None = None
     host_processors_per_node: int | None = None
-    operating_system: str | None = None
-    other_software: str | None = None
-    accelerator_memory: str | None = None
-    accelerator_memory_type: str | None = None
-    accelerator_interconnect: str | None = None
-    host_memory: str | None = None
-    host_network: str | None = None
-    hardware_notes: str | None = None
-    software_notes: str | None = None
+    texts: Mapping[str, str | None] = field(default_factory=dict)
     sha256: str | None = None
     findings: tuple[str, ...] = ()
 
@@ -87,6 +75,7 @@ def read_system(data: bytes | None, rules: Rules) -> System:
 
 
 def _decode(data: bytes) -> str:
+    # some files begin with a byte order mark, and others have an é of Latin-1
     try:
         return data.decode("utf-8-sig")
     except UnicodeDecodeError:
@@ -94,46 +83,55 @@ def _decode(data: bytes) -> str:
 
 
 def _parse_system(fields: Mapping[str, Any], rules: Rules) -> System:
-    status = _parse_text(fields.get("status"))
+    texts = {column: _parse_text(fields.get(name)) for column, name in TEXTS.items()}
+    for column, name in LISTS.items():
+        texts[column] = _format_text(fields.get(name))
     printed_division = _parse_text(fields.get("division"))
     division = rules.divisions.get((printed_division or "").lower())
-    availability = rules.availabilities.get((status or "").lower())
-    per_node = _parse_whole(fields.get("accelerators_per_node"))
-    nodes = _parse_whole(fields.get("number_of_nodes"))
+    availability = rules.availabilities.get((texts["status"] or "").lower())
     findings = []
     if division is None:
         findings.append(f"division is not closed or open: {printed_division!r}")
     if availability is None:
-        findings.append(f"status is not a known availability: {status!r}")
-    for name, value in (("accelerators_per_node", per_node), ("number_of_nodes", nodes)):
-        if value is None:
+        findings.append(f"status is not a known availability: {texts['status']!r}")
+    per_node = _parse_whole(fields.get("accelerators_per_node"))
+    nodes = _parse_whole(fields.get("number_of_nodes"))
+    for name, number in (("accelerators_per_node", per_node), ("number_of_nodes", nodes)):
+        if number is None:
             findings.append(f"{name} is not a whole number: {fields.get(name)!r}")
+    accelerators = None
+    if per_node is not None and nodes is not None:
+        accelerators = per_node * nodes
     return System(
         division=division,
         availability=availability,
-        accelerators=None if per_node is None or nodes is None else per_node * nodes,
+        accelerators=accelerators,
         nodes=nodes,
         host_processors_per_node=_parse_whole(fields.get("host_processors_per_node")),
-        **{name: _parse_text(fields.get(key)) for name, key in TEXTS.items()},
-        **{name: _format_text(fields.get(key)) for name, key in LISTS.items()},
+        texts=texts,
         findings=tuple(findings),
     )
 
 
 def _parse_text(value: Any) -> str | None:
-    return (value.strip() or None) if isinstance(value, str) else None
+    if not isinstance(value, str):
+        return None
+    return value.strip() or None
 
 
 def _format_text(value: Any) -> str | None:
-    """Return a printed text on one line: names and versions where the file has an object or a list."""
+    """Return a printed text on one line: names and versions of an object, the items of a list."""
     if isinstance(value, dict):
         value = [f"{name} {version}" if version else name for name, version in value.items()]
     if isinstance(value, list):
         value = ", ".join(" ".join(str(item).split()) for item in value)
-    return " ".join(value.split()) or None if isinstance(value, str) else None
+    if not isinstance(value, str):
+        return None
+    return " ".join(value.split()) or None
 
 
 def _parse_whole(value: Any) -> int | None:
+    # True is an int, and no number of nodes
     if isinstance(value, bool) or not isinstance(value, (int, float, str)):
         return None
     match = WHOLE_NUMBER.fullmatch(str(value))
@@ -143,13 +141,15 @@ def _parse_whole(value: Any) -> int | None:
 LOG_PATTERN = "result_*.txt"
 SCALING_FILE = "scaling.json"
 MAX_DEPTH = 5  # of a submitter: v0.5 has v0.5.0/google/cloud_v2.8/gnmt-tpuv2-8/results
+# names in a path that may lead out of the root, or are of an absolute one
 UNSAFE_PARTS = frozenset({"", ".", ".."})
 # Which part of a submitter's folder a path belongs to, by the number of its names from the
 # submitter on.
 FOLDER_DEPTHS = (("results", 4), ("results", 3), ("results", 2), ("systems", 2))
 FILE_DEPTHS = (("results", 5), ("systems", 3), ("results", 7), ("results", 6), ("results", 4))
 POWER_FOLDER = "power"
-LOG_DEPTH, POWER_DEPTH = 3, 5  # names of a path behind `results`
+LOG_DEPTH = 3  # names of a path behind `results`
+POWER_DEPTH = 5
 OTHER_SUITE = "is refused: it holds {} results; only MLPerf Training is scored"
 NO_ROUND = "names no round; pass one with --round"
 
@@ -261,16 +261,20 @@ class _RoundFolder:
     described: set[tuple[str, str]] = field(default_factory=set)
 
     def add(self, location: Location, is_missing: bool) -> None:
-        _, submitter, part, names, is_folder = location
-        if part == "systems":
-            self.described.update((submitter, name.removesuffix(".json")) for name in names)
+        submitter = location.submitter
+        names = location.names
+        if location.part == "systems":
+            for name in names:
+                self.described.add((submitter, name.removesuffix(".json")))
         elif names:
             self.systems.add((submitter, names[0]))
-            if len(names) > 2 or (is_folder and len(names) == 2):
+            # a file beside the benchmarks is not one of them
+            if len(names) > 2 or (location.is_folder and len(names) == 2):
                 files = self.benchmarks.setdefault((submitter, names[0], names[1]), _Files())
                 files.add(names, is_missing)
-            if not is_folder and is_astray(names):
-                self.astray.setdefault((submitter, names[0]), []).append("/".join(names[1:]))
+            if not location.is_folder and is_astray(names):
+                astray = self.astray.setdefault((submitter, names[0]), [])
+                astray.append("/".join(names[1:]))
 
 
 def is_log(names: tuple[str, ...]) -> bool:
@@ -300,14 +304,19 @@ def find_entries(
     """
     absent = frozenset(missing)
     ordered = sorted({*paths, *absent})
-    unsafe = [path for path in ordered if UNSAFE_PARTS & set(path.rstrip("/").split("/"))]
-    locations = {path: location for path in ordered if (location := locate(path))}
+    entries: list[Entry] = []
+    findings = []
+    locations = {}
+    for path in ordered:
+        if not is_plain(path):
+            findings.append(FileFinding(path, "is not a plain relative path; ignored"))
+        location = locate(path)
+        if location:
+            locations[path] = location
     folders = {root: _RoundFolder() for root in _find_roots(locations.values())}
     for path, location in locations.items():
         if location.root in folders:
             folders[location.root].add(location, path in absent)
-    entries: list[Entry] = []
-    findings = [FileFinding(path, "is not a plain relative path; ignored") for path in unsafe]
     for root, folder in folders.items():
         round_folder = "/".join(root)
         round_ = rules.find_round((*root, name))
@@ -316,30 +325,39 @@ def find_entries(
         if suite:
             findings.append(FileFinding(place, OTHER_SUITE.format(suite)))
             continue
-        if message := _check_round(round_, rules):
+        if round_ is None:
+            findings.append(FileFinding(place, NO_ROUND))
+        elif round_ not in rules.rounds:
+            last = rules.rounds[-1]
+            message = f"round {round_} is later than v{last}, the last known round"
             findings.append(FileFinding(place, message))
         entries += _list_entries(round_folder, round_, folder, rules)
-        gaps = _find_gaps(folder, rules)
-        findings += [FileFinding(_join(round_folder, path), gap) for path, gap in gaps]
+        for path, gap in _find_gaps(folder, rules):
+            findings.append(FileFinding(_join(round_folder, path), gap))
     return RoundInventory(tuple(sorted(entries, key=_entry_key)), tuple(findings))
+
+
+def is_plain(path: str) -> bool:
+    """Return whether a path cannot lead out of the root."""
+    return UNSAFE_PARTS.isdisjoint(path.rstrip("/").split("/"))
 
 
 def locate(path: str) -> Location | None:
     """Find the submitter in a path; None outside the known layout, too deep, and for a path that
     may lead out of the root.
     """
+    if not is_plain(path):
+        return None
     parts = path.rstrip("/").split("/")
     is_folder = path.endswith("/")
-    if UNSAFE_PARTS & set(parts):
-        return None
     for part, depth in FOLDER_DEPTHS if is_folder else FILE_DEPTHS:
         at = len(parts) - depth
-        if (
-            0 <= at < MAX_DEPTH
-            and parts[at + 1] == part
-            and (is_folder or part == "results" or path.endswith(".json"))
-        ):
-            return Location(tuple(parts[:at]), parts[at], part, tuple(parts[at + 2 :]), is_folder)
+        if not 0 <= at < MAX_DEPTH or parts[at + 1] != part:
+            continue
+        if is_folder or part == "results" or path.endswith(".json"):
+            root = tuple(parts[:at])
+            names = tuple(parts[at + 2 :])
+            return Location(root, parts[at], part, names, is_folder)
     return None
 
 
@@ -354,22 +372,14 @@ def _find_roots(locations: Iterable[Location]) -> list[tuple[str, ...]]:
         if not location.is_folder or len(location.names) > 1:
             submitters.setdefault(location.root, set()).add(location.submitter)
     roots: list[tuple[str, ...]] = []
+    # a root comes after those that it may lie in
     for root in sorted(submitters, key=lambda root: (len(root), root)):
-        within = any(
-            root[: len(outer)] == outer and root[len(outer)] in submitters[outer] for outer in roots
-        )
-        if not within:
+        for outer in roots:
+            if root[: len(outer)] == outer and root[len(outer)] in submitters[outer]:
+                break
+        else:
             roots.append(root)
     return sorted(roots)
-
-
-def _check_round(round_: str | None, rules: Rules) -> str | None:
-    """Return what there is to note about a round."""
-    if round_ is None:
-        return NO_ROUND
-    if round_ not in rules.rounds:
-        return f"round {round_} is later than v{rules.rounds[-1]}, the last known round"
-    return None
 
 
 def _find_other_suite(name: str, folder: _RoundFolder, rules: Rules) -> str | None:
@@ -378,10 +388,14 @@ def _find_other_suite(name: str, folder: _RoundFolder, rules: Rules) -> str | No
     """
     benchmarks = {benchmark for _, _, benchmark in folder.benchmarks}
     by_benchmark = rules.find_other_suite(benchmarks)
+    # a folder may have any name: what its benchmarks say comes first
     if by_benchmark or benchmarks & rules.benchmarks.keys():
         return by_benchmark
-    words = set(re.split(r"[^a-z]+", name.lower()))
-    return next((suite for suite in rules.other_suites if suite.split()[-1].lower() in words), None)
+    words = re.split(r"[^a-z]+", name.lower())
+    for suite in rules.other_suites:
+        if suite.split()[-1].lower() in words:
+            return suite
+    return None
 
 
 def _list_entries(
@@ -390,27 +404,29 @@ def _list_entries(
     """Yield an entry for each folder with logs, and for one named like a benchmark even where its
     logs are missing.
     """
-    for key, files in folder.benchmarks.items():
-        if _is_entry(key, files, rules):
+    for (submitter, system, benchmark), files in folder.benchmarks.items():
+        if _is_entry(benchmark, files, rules):
             yield Entry(
                 round_folder,
                 round_,
-                *key,
+                submitter,
+                system,
+                benchmark,
                 logs=tuple(files.logs),
                 missing=tuple(files.missing),
                 power=tuple(files.power),
             )
 
 
-def _is_entry(key: tuple[str, str, str], files: _Files, rules: Rules) -> bool:
-    return bool(files.logs or files.missing) or key[-1] in rules.benchmarks
+def _is_entry(benchmark: str, files: _Files, rules: Rules) -> bool:
+    return bool(files.logs or files.missing) or benchmark in rules.benchmarks
 
 
 def _find_gaps(folder: _RoundFolder, rules: Rules) -> Iterable[tuple[str, str]]:
     """Yield path and finding for each folder and system without an entry."""
-    for key, files in sorted(folder.benchmarks.items(), key=lambda item: item[0]):
-        if not _is_entry(key, files, rules):
-            submitter, system, benchmark = key
+    for key in sorted(folder.benchmarks):
+        submitter, system, benchmark = key
+        if not _is_entry(benchmark, folder.benchmarks[key], rules):
             message = f"has no {LOG_PATTERN} and is not a known benchmark; ignored"
             yield f"{submitter}/results/{system}/{benchmark}", message
     for (submitter, system), names in sorted(folder.astray.items()):

@@ -11,11 +11,11 @@ reference. How runs converge is seen in comparable entries, too.
 from __future__ import annotations
 
 import math
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Hashable, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
 from statistics import NormalDist
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -23,25 +23,30 @@ import numpy.typing as npt
 COVERAGE = 0.95
 MIN_RUNS = 3  # with two runs t is 12.7: such an interval says nothing
 MIN_GROUP_DF = 20  # fewer runs of comparable entries would be as uncertain as the entry's own
-GROUP_WEIGHT = (
-    2  # of the comparable entries' variance, where the entry's own has 1: chosen by simulation
-)
+# of the comparable entries' variance, where the entry's own has 1: chosen by simulation
+GROUP_WEIGHT = 2
 # relative standard deviation of speed from one session to the next, which the runs of one session
 # cannot show: `python -m benchmarks mlperf_independence` estimates it from pauses within entries
 SESSION = 0.001
 SESSION_ARM = SESSION * NormalDist().inv_cdf(0.5 + COVERAGE / 2)
 MAX_DF = 200  # of a quantile: its t is 0.6 % above that of infinitely many
-OWN, GROUP, ALONE = METHODS = ("own-runs", "group-convergence", "own-runs-alone")
-MAX_STEPS = 100
-DIGITS = (
-    9  # of an end, relative to its score: exp and sums have other last bits on other processors
-)
-NO_POOL = (0.0, 0.0, 0, 0)
+MAX_STEPS = 100  # of Newton's method: it takes five
+# of an end, relative to its score: exp and sums have other last bits on other processors
+DIGITS = 9
 TINY = 1e-300  # keeps a division by a spread of zero from a warning
+MAX_Z = 40  # beyond it a normal variable is on one side, and exp would underflow
+
+# how an interval was estimated: from the entry's runs, whose samples are unknown; with the
+# convergence of comparable entries; from its own runs, as too few are comparable
+OWN = "own-runs"
+GROUP = "group-convergence"
+ALONE = "own-runs-alone"
 
 Numbers = npt.NDArray[np.float64]
 Integers = npt.NDArray[np.int64]
 Flags = npt.NDArray[np.bool_]
+Groups = Sequence[Sequence[Hashable]]
+"""For each entry, the names of the groups whose entries are comparable, the closest first."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,9 +79,22 @@ class Error:
 
     def find_arm(self) -> Numbers:
         """Return how far the mean may be off."""
-        return np.maximum(
-            list_quantiles(self.df) * self.plain, list_quantiles(self.yuen_df) * self.yuen
-        )
+        plain = list_quantiles(self.df) * self.plain
+        return np.maximum(plain, list_quantiles(self.yuen_df) * self.yuen)
+
+
+class Pool(NamedTuple):
+    """The variance of one run within the entries of a group, plain and by Yuen, and the degrees of
+    freedom of both.
+    """
+
+    variance: float
+    yuen_variance: float
+    df: int
+    yuen_df: int
+
+
+NO_POOL = Pool(0.0, 0.0, 0, 0)
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,22 +133,29 @@ def make_runs(
     n = np.array([len(values) for values in minutes], dtype=np.int64)
     ends = np.array(dropped, dtype=np.int64).reshape(-1, 2).T
     low, high = np.where(ends.sum(axis=0) >= n, 0, ends)
-    filled = [np.full((len(minutes), n.max(initial=1)), np.nan) for _ in range(2)]
-    for table, rows in zip(filled, (minutes, counts), strict=True):
-        for row, values in enumerate(rows):
-            table[row, : len(values)] = values
-    runs = Runs(filled[0], filled[1], n, low, high, np.zeros(len(n)))
-    own = average(filled[1], runs)
-    return replace(
-        runs, reference=np.where(np.isnan(own), 0, np.array(ratios, dtype=np.float64) * own)
-    )
+    width = int(n.max(initial=1))
+    filled = _fill(minutes, width)
+    runs = Runs(filled, _fill(counts, width), n, low, high, np.zeros(len(n)))
+    mean = average(runs.counts, runs)
+    # runs whose samples are unknown have no reference
+    reference = np.where(np.isnan(mean), 0, np.array(ratios, dtype=np.float64) * mean)
+    return replace(runs, reference=reference)
+
+
+def _fill(rows: Sequence[Sequence[float]], width: int) -> Numbers:
+    """Return rows of unequal length as one array, filled up with NaN."""
+    filled = np.full((len(rows), width), np.nan)
+    for row, values in enumerate(rows):
+        filled[row, : len(values)] = values
+    return filled
 
 
 def average(values: Numbers, runs: Runs) -> Numbers:
     """Return the olympic mean of each row."""
     ranks = np.arange(values.shape[1])
-    kept = (ranks >= runs.low[:, None]) & (ranks < (runs.n - runs.high)[:, None])
-    means: Numbers = np.where(kept, np.sort(values, axis=1), 0).sum(axis=1) / kept.sum(axis=1)
+    is_kept = (ranks >= runs.low[:, None]) & (ranks < (runs.n - runs.high)[:, None])
+    kept = np.where(is_kept, np.sort(values, axis=1), 0)
+    means: Numbers = kept.sum(axis=1) / is_kept.sum(axis=1)
     return means
 
 
@@ -142,15 +167,14 @@ def estimate_errors(values: Numbers, runs: Runs) -> tuple[Numbers, Numbers]:
     empty, such as with two evaluations at which most runs stop, and 0 where less than two values
     are kept.
     """
-    ranks = np.arange(values.shape[1])
     n = runs.n
-    kept = runs.n - runs.low - runs.high
+    kept = n - runs.low - runs.high
     plain = np.sqrt(_sum_squares(values, n) / np.maximum(n - 1, 1) / n)
     ordered = np.sort(values, axis=1)
-    ends = (
-        np.take_along_axis(ordered, at[:, None], axis=1) for at in (runs.low, n - runs.high - 1)
-    )
-    winsorised = np.where(ranks < n[:, None], np.clip(ordered, *ends), np.nan)
+    fastest = np.take_along_axis(ordered, runs.low[:, None], axis=1)
+    slowest = np.take_along_axis(ordered, (n - runs.high - 1)[:, None], axis=1)
+    # what fills up a row is NaN, and stays so
+    winsorised = np.clip(ordered, fastest, slowest)
     squares = _sum_squares(winsorised, n) / np.maximum(kept * (kept - 1), 1)
     return plain, np.where(kept > 1, np.sqrt(squares), 0)
 
@@ -161,92 +185,90 @@ def _sum_squares(values: Numbers, n: Integers) -> Numbers:
     return squares
 
 
-def estimate_intervals(runs: Runs, groups: Sequence[Sequence[Hashable]]) -> Intervals:
+def estimate_intervals(runs: Runs, groups: Groups) -> Intervals:
     """Estimate the interval of each score, relative to it; `groups` as for `estimate_parts`."""
     parts = estimate_parts(runs, groups)
     arm = parts.convergence.find_arm()
     error = np.maximum(parts.convergence.plain, parts.convergence.yuen)
-    lower, upper = (
-        np.abs(1 - expect_scores(parts.reference, sign * arm, error)) for sign in (-1.0, 1.0)
-    )
+    below = np.abs(1 - expect_scores(parts.reference, -arm, error))
+    above = np.abs(1 - expect_scores(parts.reference, arm, error))
     speed_arm = np.hypot(parts.speed.find_arm(), SESSION_ARM)
     # Zou and Donner (2008): each limit of a product from the distances of its factors' own limits.
-    low = np.maximum(1 - np.hypot(lower, speed_arm), 0)
-    high = 1 + np.hypot(upper, speed_arm)
+    low = np.maximum(1 - np.hypot(below, speed_arm), 0)
+    high = 1 + np.hypot(above, speed_arm)
     return Intervals(np.round(low, DIGITS), np.round(high, DIGITS), parts.methods)
 
 
-def estimate_parts(runs: Runs, groups: Sequence[Sequence[Hashable]]) -> Estimates:
+def estimate_parts(runs: Runs, groups: Groups) -> Estimates:
     """Estimate speed and convergence of each entry.
 
-    `groups` names, for each entry, the comparable ones: of the first group with enough runs its
-    variance of the convergence is used.
+    Of the first of its `groups` with enough runs, the variance of the convergence is used.
     """
     has_counts = ~np.isnan(runs.counts[:, 0])
-    counts = np.where(
-        has_counts[:, None], runs.counts, np.where(np.isnan(runs.minutes), np.nan, 1.0)
-    )
+    # runs whose samples are unknown count as if they had converged alike
+    alike = np.where(np.isnan(runs.minutes), np.nan, 1.0)
+    counts = np.where(has_counts[:, None], runs.counts, alike)
     mean = average(counts, runs)
     minutes = average(runs.minutes, runs)
-    residuals = runs.minutes / minutes[:, None] - counts / mean[:, None]
-    speed = Error(*estimate_errors(residuals, runs), runs.n - 1, runs.n - runs.low - runs.high - 1)
+    relative = counts / mean[:, None]
+    speed = _estimate_error(runs.minutes / minutes[:, None] - relative, runs)
+    own = _estimate_error(relative, runs)
+    pools = _choose_pools(own, runs, groups, has_counts)
+    is_pooled = np.array([pool.df > 0 for pool in pools], dtype=bool)
     reference = runs.reference / mean
-    convergence, is_pooled = _estimate_convergence(counts / mean[:, None], runs, groups, has_counts)
-    scores = minutes * np.maximum(reference, 1)
     methods = np.where(has_counts, np.where(is_pooled, GROUP, ALONE), OWN)
-    return Estimates(scores, reference, speed, convergence, methods.tolist())
-
-
-def _estimate_convergence(
-    counts: Numbers,
-    runs: Runs,
-    groups: Sequence[Sequence[Hashable]],
-    has_counts: Flags,
-) -> tuple[Error, Flags]:
-    """Return the errors of the mean of relative counts, and whether others have a say."""
-    plain, yuen = estimate_errors(counts, runs)
-    own_df = runs.n - 1
-    kept_df = runs.n - runs.low - runs.high - 1
-    pools = _pool(plain**2 * runs.n, yuen**2 * runs.n, own_df, kept_df, groups, has_counts)
-    pooled = np.array(
-        [next((pools[name] for name in names if name in pools), NO_POOL) for names in groups]
-    ).reshape(-1, 4)
-    is_pooled = has_counts & (pooled[:, 2] > 0)
-    variance, yuen_variance = (pooled[:, column] / runs.n for column in (0, 1))
-    weight = np.where(is_pooled, GROUP_WEIGHT, 0)
-    error = Error(
-        plain=np.sqrt((plain**2 + weight * variance) / (1 + weight)),
-        yuen=np.where(is_pooled, np.sqrt(yuen_variance), yuen),
-        df=own_df + np.minimum(weight * own_df, pooled[:, 2].astype(np.int64)),
-        yuen_df=np.where(is_pooled, pooled[:, 3].astype(np.int64), kept_df),
+    return Estimates(
+        scores=minutes * np.maximum(reference, 1),
+        reference=reference,
+        speed=speed,
+        convergence=_join_errors(own, pools, runs.n),
+        methods=methods.tolist(),
     )
-    return error, is_pooled
 
 
-def _pool(
-    plain: Numbers,
-    yuen: Numbers,
-    own_df: Integers,
-    kept_df: Integers,
-    groups: Sequence[Sequence[Hashable]],
-    has_counts: Flags,
-) -> Mapping[Hashable, tuple[float, float, int, int]]:
-    """Pool the variances of one run within the entries of each group that has MIN_GROUP_DF: two
-    kinds, and their df.
-    """
+def _estimate_error(values: Numbers, runs: Runs) -> Error:
+    plain, yuen = estimate_errors(values, runs)
+    return Error(plain, yuen, runs.n - 1, runs.n - runs.low - runs.high - 1)
+
+
+def _join_errors(own: Error, pools: Sequence[Pool], n: Integers) -> Error:
+    """Return the errors of convergence with what comparable entries say of them."""
+    variance, yuen_variance, df, yuen_df = np.array(pools).reshape(-1, 4).T
+    is_pooled = df > 0
+    weight = np.where(is_pooled, GROUP_WEIGHT, 0)
+    return Error(
+        plain=np.sqrt((own.plain**2 + weight * (variance / n)) / (1 + weight)),
+        yuen=np.where(is_pooled, np.sqrt(yuen_variance / n), own.yuen),
+        df=own.df + np.minimum(weight * own.df, df.astype(np.int64)),
+        yuen_df=np.where(is_pooled, yuen_df.astype(np.int64), own.yuen_df),
+    )
+
+
+def _choose_pools(own: Error, runs: Runs, groups: Groups, has_counts: Flags) -> list[Pool]:
+    """Return, for each entry, the pool of its first group that has MIN_GROUP_DF."""
     members: dict[Hashable, list[int]] = {}
     for row, names in enumerate(groups):
-        if has_counts[row] and own_df[row] > 0:
+        if has_counts[row] and own.df[row] > 0:
             for name in names:
                 members.setdefault(name, []).append(row)
+    variance = own.plain**2 * runs.n
+    yuen_variance = own.yuen**2 * runs.n
     pools = {}
     for name, rows in members.items():
-        df = int(own_df[rows].sum())
-        yuen_df = int(kept_df[rows].sum())
-        if df >= MIN_GROUP_DF:
-            yuen_variance = float(yuen[rows] @ kept_df[rows]) / max(yuen_df, 1)
-            pools[name] = (float(plain[rows] @ own_df[rows]) / df, yuen_variance, df, yuen_df)
-    return pools
+        df = own.df[rows]
+        yuen_df = own.yuen_df[rows]
+        if df.sum() >= MIN_GROUP_DF:
+            pools[name] = Pool(
+                variance=(variance[rows] @ df) / df.sum(),
+                yuen_variance=(yuen_variance[rows] @ yuen_df) / max(yuen_df.sum(), 1),
+                df=df.sum(),
+                yuen_df=yuen_df.sum(),
+            )
+    chosen = []
+    for row, names in enumerate(groups):
+        of_entry = [pools[name] for name in names if name in pools and has_counts[row]]
+        chosen.append(of_entry[0] if of_entry else NO_POOL)
+    return chosen
 
 
 def expect_scores(reference: Numbers, arm: Numbers, error: Numbers) -> Numbers:
@@ -257,11 +279,10 @@ def expect_scores(reference: Numbers, arm: Numbers, error: Numbers) -> Numbers:
 def _expect_normalised(mean: Numbers, reference: Numbers, error: Numbers) -> Numbers:
     """Return the mean of max(X, reference) for a normal X with this mean and standard error."""
     z = (mean - reference) / np.maximum(error, TINY)
-    near = np.clip(z, -40, 40)
-    overshoot = np.exp(-near * near / 2) / math.sqrt(2 * math.pi) + near * compute_normal_share(
-        near
-    )
-    return np.where(z > 40, mean, reference + error * overshoot)
+    near = np.clip(z, -MAX_Z, MAX_Z)
+    density = np.exp(-near * near / 2) / math.sqrt(2 * math.pi)
+    overshoot = density + near * compute_normal_share(near)
+    return np.where(z > MAX_Z, mean, reference + error * overshoot)
 
 
 def compute_normal_share(z: Numbers) -> Numbers:
@@ -272,10 +293,11 @@ def compute_normal_share(z: Numbers) -> Numbers:
 def list_quantiles(df: Integers) -> Numbers:
     """Return the quantile for each number of degrees of freedom, 0 for none."""
     unique, inverse = np.unique(df, return_inverse=True)
-    quantiles = [
-        compute_t_quantile(COVERAGE, value) if value > 0 else 0.0 for value in unique.tolist()
-    ]
-    return np.array(quantiles)[inverse]
+    quantiles = np.zeros(len(unique))
+    for place, value in enumerate(unique.tolist()):
+        if value > 0:
+            quantiles[place] = compute_t_quantile(COVERAGE, value)
+    return quantiles[inverse]
 
 
 @cache
@@ -284,13 +306,12 @@ def compute_t_quantile(coverage: float, df: int) -> float:
     this probability.
     """
     tail = 1 - coverage
-    df = min(df, MAX_DF)
+    df = min(df, MAX_DF)  # the series is as long as they are many
     t = NormalDist().inv_cdf(1 - tail / 2)
     # Newton from below: the distribution function is concave for t > 0, so no overshoot
     for _ in range(MAX_STEPS):
-        step = (float(compute_two_sided_p(np.float64(t), df)) - tail) / (
-            2 * _compute_density(t, df)
-        )
+        excess = float(compute_two_sided_p(np.float64(t), df)) - tail
+        step = excess / (2 * _compute_density(t, df))
         t += step
         if abs(step) <= 1e-12 * t:
             break
@@ -306,15 +327,19 @@ def compute_two_sided_p(t: Any, df: int) -> Any:
     sine = np.sin(angle)
     cosine = np.cos(angle)
     is_odd = df % 2
-    term = cosine if is_odd else np.ones_like(cosine)
-    total = np.zeros_like(cosine) if df == 1 else term
+    # a series in powers of the cosine: odd ones for odd degrees of freedom, none for one
+    term = cosine**is_odd
+    total = term * (df > 1)
     for n in range(2 + is_odd, df - 1, 2):
         term = term * cosine**2 * ((n - 1) / n)
         total = total + term
-    within = 2 / math.pi * (angle + sine * total) if is_odd else sine * total
+    within = sine * total
+    if is_odd:
+        within = 2 / math.pi * (angle + within)
     return np.maximum(1 - within, 0)
 
 
 def _compute_density(t: float, df: int) -> float:
-    log_scale = math.lgamma((df + 1) / 2) - math.lgamma(df / 2) - math.log(df * math.pi) / 2
+    log_ratio = math.lgamma((df + 1) / 2) - math.lgamma(df / 2)
+    log_scale = log_ratio - math.log(df * math.pi) / 2
     return math.exp(log_scale - (df + 1) / 2 * math.log1p(t * t / df))

@@ -14,6 +14,7 @@ from collections import Counter, deque
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, replace
+from operator import itemgetter
 from typing import Any, TypeGuard
 
 import msgspec
@@ -27,7 +28,8 @@ OLD_SYNTAX = {b":::MLPv0.5.0 ": "0.5", b":::MLL ": "0.6"}
 # v0.5 begins with the benchmark and has a place in the code before the key
 OLD_LINE = re.compile(rb"([a-z]\w* )?([\d.]+) (?:\(.*?\) )?(\w+)(?:: (.*))?")
 CHUNK = 4 * 2**20  # bytes read at once: most logs are smaller
-MS_PER_S, MS_PER_MINUTE = 1_000, 60_000
+MS_PER_S = 1_000
+MS_PER_MINUTE = 60_000
 MAX_NUMBER = 2**63  # batch sizes and sample counts are below; what is larger is an error of the log
 MAX_NAMED = 3  # broken lines that a problem names
 PROGRESS = {
@@ -58,7 +60,8 @@ TIME_KEYS = ("run_start", "run_stop", "init_start", "init_stop")
 # the others are not read
 KEYS = {*TIME_KEYS, *EVALUATION_KEYS, *NUMBERS, *TEXTS, "global_batch_size", "seed"}
 # 2001 to 5138 in seconds; in milliseconds the first three years of the clock
-SECONDS_FROM, SECONDS_TO = 1e9, 1e11
+SECONDS_FROM = 1e9
+SECONDS_TO = 1e11
 
 
 class LineTooLongError(ValueError):
@@ -174,8 +177,10 @@ def split_blocks(chunks: Iterable[bytes]) -> Iterator[tuple[int, bytes]]:
         rest = data[cut:]
         if len(rest) > MAX_LOG_LINE:
             # Of a line only what follows its last mark matters, or else its end, where one begins.
-            at = rest.rfind(ANY_MARK)
-            rest = rest[at if at >= 0 else -len(MARK) :]
+            mark = rest.rfind(ANY_MARK)
+            if mark < 0:
+                mark = len(rest) - len(MARK)
+            rest = rest[mark:]
         if len(rest) > MAX_LOG_LINE:
             raise LineTooLongError(f"a line is longer than {MAX_LOG_LINE:,} bytes")
         if cut:
@@ -190,27 +195,39 @@ def extract_marked(block: bytes, mark: bytes = MARK) -> list[bytes]:
     """Return the JSON texts of a block of whole lines, one per marked line."""
     if b"\r" in block:
         block = block.replace(b"\r", b"\n")
-    pieces = block.split(mark)
-    return [piece[:end] for piece in pieces[1:] if (end := piece.find(b"\n")) >= 0]
+    texts = []
+    for piece in block.split(mark)[1:]:
+        text, end, _ = piece.partition(b"\n")
+        # without an end, another mark follows on the line
+        if end:
+            texts.append(text)
+    return texts
 
 
 def rewrite_old(text: bytes) -> bytes:
-    """Return what follows the mark of v0.5 or v0.6 as the JSON of later rounds. Raises ValueError."""
+    """Return what follows the mark of v0.5 or v0.6 as the JSON of later rounds.
+
+    Raises ValueError.
+    """
     match = OLD_LINE.fullmatch(text.strip())
     if match is None:
         raise ValueError("is not of the form of v0.5 or v0.6")
     benchmark, seconds, key, printed = match.groups()
     printed = printed or b"null"
-    fields = parse_object(printed if benchmark is None else b'{"value": %b}' % printed)
-    value = fields.get("value")
-    if benchmark is not None and isinstance(value, dict):
-        is_success = str(value.get("success")).lower() == "true"
-        status = "success" if is_success else "aborted"
-        fields["metadata"] = {"epoch_num": value.get("epoch"), "status": status}
-    elif benchmark is not None and key == b"run_stop":
-        fields["metadata"] = {"status": "success"}  # v0.5 says so, or says nothing
-    time = {"key": key.decode(), "time_ms": float(seconds) * MS_PER_S}
-    return msgspec.json.encode({**fields, **time})
+    if benchmark is None:
+        fields = parse_object(printed)
+    else:
+        fields = parse_object(b'{"value": %b}' % printed)
+        value = fields["value"]
+        if isinstance(value, dict):
+            is_success = str(value.get("success")).lower() == "true"
+            status = "success" if is_success else "aborted"
+            fields["metadata"] = {"epoch_num": value.get("epoch"), "status": status}
+        elif key == b"run_stop":
+            fields["metadata"] = {"status": "success"}  # v0.5 says so, or says nothing
+    fields["key"] = key.decode()
+    fields["time_ms"] = float(seconds) * MS_PER_S
+    return msgspec.json.encode(fields)
 
 
 def number_marked(block: bytes, first_line: int, mark: bytes = MARK) -> list[int]:
@@ -233,9 +250,10 @@ def parse_object(text: bytes) -> dict[str, Any]:
         decoded = decoded.encode("latin-1").decode()
     try:
         fields = json.loads(decoded)
-    except (RecursionError, ValueError) as error:
-        reason = "nested too deeply" if isinstance(error, RecursionError) else error
-        raise ValueError(f"is not JSON: {reason}") from error
+    except RecursionError as error:
+        raise ValueError("is not JSON: nested too deeply") from error
+    except ValueError as error:
+        raise ValueError(f"is not JSON: {error}") from error
     if not isinstance(fields, dict):
         raise ValueError("is not a JSON object")
     return fields
@@ -248,7 +266,8 @@ def _parse_line(text: bytes) -> LogLine:
     if not isinstance(key, str):
         raise ValueError("has no key")
     with suppress(KeyError, TypeError, ValueError, OverflowError):
-        if math.isfinite(time_ms := float(fields["time_ms"])):
+        time_ms = float(fields["time_ms"])
+        if math.isfinite(time_ms):
             return LogLine(key, time_ms)
     raise ValueError("has no time_ms")
 
@@ -261,7 +280,8 @@ class _Reader:
     """What the lines read so far amount to."""
 
     def __init__(self) -> None:
-        self.lines = self.broken = 0
+        self.lines = 0
+        self.broken = 0
         self.named: list[str] = []
         self.syntax: str | None = None
         self.status: str | None = None
@@ -273,57 +293,80 @@ class _Reader:
         self.evaluations: deque[tuple[bool, float, bytes]] = deque(maxlen=MAX_EVALUATIONS)
 
     def read_block(self, number: int, block: bytes) -> None:
-        mark = MARK if MARK in block else next((old for old in OLD_SYNTAX if old in block), MARK)
-        self.syntax = OLD_SYNTAX.get(mark, self.syntax)
+        """Read whole lines, the first of which has a number."""
+        mark = MARK
+        if MARK not in block:
+            for old, syntax in OLD_SYNTAX.items():
+                if old in block:
+                    mark = old
+                    self.syntax = syntax
+                    break
         texts = extract_marked(block, mark)
-        for index, written in enumerate(texts):
+        for index, text in enumerate(texts):
             try:
-                text = written if mark == MARK else rewrite_old(written)
-                try:
-                    line = decode_line(text)
-                except DECODE_ERRORS:
-                    line = _parse_line(text)
-                if line.key in KEYS:
-                    self._read_line(line.key, line.time_ms, text)
+                self._read_text(text if mark == MARK else rewrite_old(text))
             except (ValueError, RecursionError) as error:
+                # numbering reads the whole block again
                 if self.broken < MAX_NAMED:
                     line_number = number_marked(block, number, mark)[index]
                     self.named.append(f"line {line_number} {error}")
                 self.broken += 1
         self.lines += len(texts)
 
+    def _read_text(self, text: bytes) -> None:
+        try:
+            line = decode_line(text)
+        except DECODE_ERRORS:
+            line = _parse_line(text)
+        # most lines have other keys: they are only checked
+        if line.key in KEYS:
+            self._read_line(line.key, line.time_ms, text)
+
     def _read_line(self, key: str, time_ms: float, text: bytes) -> None:
         if key in EVALUATION_KEYS:
+            # parsed at the end, as only those up to the end of the run are needed
             if len(text) <= MAX_EVALUATION:
                 self.evaluations.append(("run_stop" not in self.times, time_ms, text))
-        elif key in {"init_start", "init_stop"}:
-            choose = min if key == "init_start" else max
-            self.times[key] = choose(time_ms, self.times.get(key, time_ms))
+        elif key == "init_start":
+            self.times[key] = min(time_ms, self.times.get(key, time_ms))
+        elif key == "init_stop":
+            self.times[key] = max(time_ms, self.times.get(key, time_ms))
+        # its value alone: some logs have a line for each of a thousand processes
         elif key == "seed":
             if match := SEED.search(text):
                 self.seeds[match[1]] = None
-        elif key == "global_batch_size":
-            self.batch_sizes.add(_parse_number(parse_object(text).get("value")))
-        elif key in NUMBERS:
-            self.fields[NUMBERS[key]] = _parse_number(parse_object(text).get("value"))
-        elif key in TEXTS:
-            if isinstance(name := parse_object(text).get("value"), str):
-                self.fields[TEXTS[key]] = name
-        else:
+        elif key in {"run_start", "run_stop"}:
             self.marks[key] += 1
             if "run_stop" not in self.times:  # of several ends of a run the first one counts
-                self.status = _parse_status(parse_object(text)) if key == "run_stop" else None
+                if key == "run_stop":
+                    self.status = _parse_status(parse_object(text))
                 self.times[key] = time_ms
+        else:
+            self._read_value(key, parse_object(text).get("value"))
+
+    def _read_value(self, key: str, value: Any) -> None:
+        if key == "global_batch_size":
+            self.batch_sizes.add(_parse_number(value))
+        elif key in NUMBERS:
+            self.fields[NUMBERS[key]] = _parse_number(value)
+        elif isinstance(value, str):
+            self.fields[TEXTS[key]] = value
 
     def log(self) -> Log:
+        batch_size = None
+        if len(self.batch_sizes) == 1:
+            batch_size = _to_count(*self.batch_sizes)
+        seed = None
+        if self.seeds:
+            seed = next(iter(self.seeds)).decode("ascii", "backslashreplace")
         return Log(
             lines=self.lines - self.broken,
             status=self.status,
             minutes=self._measure_minutes("run_start", "run_stop"),
             init_minutes=self._measure_minutes("init_start", "init_stop"),
-            global_batch_size=_to_count(*self.batch_sizes) if len(self.batch_sizes) == 1 else None,
+            global_batch_size=batch_size,
             evaluations=self._select_evaluations(),
-            seed=next((seed.decode("ascii", "backslashreplace") for seed in self.seeds), None),
+            seed=seed,
             seeds=len(self.seeds),
             start_ms=self.times.get("run_start"),
             stop_ms=self.times.get("run_stop"),
@@ -336,7 +379,8 @@ class _Reader:
     def _list_findings(self) -> Iterator[str]:
         if len(self.batch_sizes) > 1:
             yield "logs several global batch sizes; none is used"
-        if (starts := self.marks["run_start"]) > 1:
+        starts = self.marks["run_start"]
+        if starts > 1:
             yield f"has {starts} run_start lines; the last one before the run_stop counts"
         start = self.times.get("run_start", 0.0)
         if SECONDS_FROM <= start < SECONDS_TO:
@@ -349,25 +393,28 @@ class _Reader:
         Some logs write the last one behind the line that ends the run. Others evaluate stored
         models afterwards, and write the results before that line with later times.
         """
-        if (stop := self.times.get("run_stop")) is None:
+        stop_ms = self.times.get("run_stop")
+        if stop_ms is None:
             return ()
-        within = (
-            each
-            for each in sorted(self.evaluations, key=lambda each: each[1])
-            if each[0] or each[1] <= stop
-        )
-        return tuple(
-            parsed for _, time_ms, text in within if (parsed := _parse_evaluation(text, time_ms))
-        )
+        selected = []
+        for is_before, time_ms, text in sorted(self.evaluations, key=itemgetter(1)):
+            if is_before or time_ms <= stop_ms:
+                evaluation = _parse_evaluation(text, time_ms)
+                if evaluation:
+                    selected.append(evaluation)
+        return tuple(selected)
 
     def _describe_problem(self) -> str | None:
         if not self.lines:
             return "holds no :::MLLOG line"
+        if self.broken > MAX_NAMED:
+            return f"{'; '.join(self.named)} and {self.broken - MAX_NAMED} more"
         if self.broken:
-            more = f" and {self.broken - MAX_NAMED} more" if self.broken > MAX_NAMED else ""
-            return f"{'; '.join(self.named)}{more}"
+            return "; ".join(self.named)
         stops = self.marks["run_stop"]
-        return f"has {stops} run_stop lines: more than one run" if stops > 1 else None
+        if stops > 1:
+            return f"has {stops} run_stop lines: more than one run"
+        return None
 
     def _measure_minutes(self, start: str, stop: str) -> float | None:
         if start not in self.times or stop not in self.times:
@@ -378,8 +425,12 @@ class _Reader:
 
 def _parse_status(fields: Mapping[str, Any]) -> str | None:
     metadata = fields.get("metadata")
-    status = metadata.get("status") if isinstance(metadata, dict) else None
-    return status if status is None or isinstance(status, str) else json.dumps(status)
+    if not isinstance(metadata, dict):
+        return None
+    status = metadata.get("status")
+    if status is None or isinstance(status, str):
+        return status
+    return json.dumps(status)
 
 
 def is_number(value: Any) -> TypeGuard[float]:
@@ -392,7 +443,9 @@ def _parse_number(value: Any) -> float | None:
 
 
 def _to_count(value: float | None) -> int | None:
-    return int(value) if value is not None and 0 < value == int(value) else None
+    if value is None or not 0 < value == int(value):
+        return None
+    return int(value)
 
 
 def _parse_evaluation(text: bytes, time_ms: float) -> Evaluation | None:
@@ -404,8 +457,11 @@ def _parse_evaluation(text: bytes, time_ms: float) -> Evaluation | None:
     if not isinstance(metadata, dict):
         return None
     metric = metadata.get("metric")
-    for name, unit in (PROGRESS if metric is None else STEPS_FIRST).items():
-        if (count := _parse_number(metadata.get(name))) is not None:
-            given = metric if isinstance(metric, str) else None
-            return Evaluation(given, fields.get("value"), unit, float(count), time_ms)
+    units = PROGRESS if metric is None else STEPS_FIRST
+    if not isinstance(metric, str):
+        metric = None
+    for name, unit in units.items():
+        count = _parse_number(metadata.get(name))
+        if count is not None:
+            return Evaluation(metric, fields.get("value"), unit, float(count), time_ms)
     return None

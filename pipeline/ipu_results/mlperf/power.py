@@ -8,7 +8,8 @@ stop, times the conversion efficiency.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
+from operator import itemgetter
 from typing import Any
 
 from ipu_results.mlperf.log import (
@@ -20,18 +21,24 @@ from ipu_results.mlperf.log import (
     split_blocks,
 )
 
-NODE, SWITCH = "node_", "sw_"
-START, STOP, READING = "power_measurement_start", "power_measurement_stop", "power_reading"
-EFFICIENCY, ESTIMATE = "conversion_eff", "interconnect_power_est"
+# how the names of files begin
+NODE = "node_"
+SWITCH = "sw_"
+# keys of the lines
+START = "power_measurement_start"
+STOP = "power_measurement_stop"
+READING = "power_reading"
+EFFICIENCY = "conversion_eff"
+ESTIMATE = "interconnect_power_est"
 
 
-def read_power(files: Iterable[tuple[str, Iterable[bytes]]]) -> RunPower:
+def read_power(files: Mapping[str, Iterable[bytes]]) -> RunPower:
     """Add up the files of one run, given by name; a file that cannot be read leaves the power
     unknown.
     """
     total = 0.0
     nodes = 0
-    for name, chunks in files:
+    for name, chunks in files.items():
         try:
             if name.startswith(NODE):
                 nodes += 1
@@ -40,7 +47,9 @@ def read_power(files: Iterable[tuple[str, Iterable[bytes]]]) -> RunPower:
                 total += estimate_switch(chunks)
         except (OSError, ValueError) as error:
             return RunPower(problem=f"{name}: {describe_error(error)}")
-    return RunPower(total) if nodes else RunPower(problem="has no power log of a node")
+    if not nodes:
+        return RunPower(problem="has no power log of a node")
+    return RunPower(total)
 
 
 def measure_node(chunks: Iterable[bytes]) -> float:
@@ -48,27 +57,33 @@ def measure_node(chunks: Iterable[bytes]) -> float:
 
     Raises ValueError where the log does not give it, OSError.
     """
-    start = stop = previous = last = None
-    joules_ms = 0.0
-    efficiency = 1.0
-    for time_ms, key, value in sorted(_read_lines(chunks), key=lambda line: line[0]):
+    start: float | None = None
+    stop: float | None = None
+    last: float | None = None
+    previous = 0.0
+    energy = 0.0  # in watts times milliseconds
+    efficiency = 1.0  # where the log names none, as in the official rule
+    for time_ms, key, value in sorted(_read_lines(chunks), key=itemgetter(0)):
         if key == START:
-            start = previous = time_ms
-        elif key == READING and stop is None and previous is not None:
-            joules_ms += _to_number(value, key) * (time_ms - previous)
-            previous = last = time_ms
+            start = time_ms
+            previous = time_ms
+        # a reading is of the time since the one before
+        elif key == READING and stop is None and start is not None:
+            energy += _to_number(value, key) * (time_ms - previous)
+            previous = time_ms
+            last = time_ms
         elif key == STOP:
             stop = time_ms
         elif key == EFFICIENCY:
             efficiency = _to_number(value, key)
     if start is None:
         raise ValueError(f"has no {START}")
+    if stop is not None and stop <= start:
+        raise ValueError(f"its {STOP} is not after its {START}")
     end = last if stop is None else stop
     if end is None or end <= start:
-        raise ValueError(
-            f"its {STOP} is not after its {START}" if stop is not None else f"has no {READING}"
-        )
-    return efficiency * joules_ms / (end - start)
+        raise ValueError(f"has no {READING}")
+    return efficiency * energy / (end - start)
 
 
 def estimate_switch(chunks: Iterable[bytes]) -> float:
@@ -89,11 +104,8 @@ def _read_lines(chunks: Iterable[bytes]) -> Iterator[tuple[float, str, Any]]:
     for _, block in split_blocks(chunks):
         for text in extract_marked(block):
             fields = parse_object(text)
-            yield (
-                _to_number(fields.get("time_ms"), "time_ms"),
-                str(fields.get("key")),
-                fields.get("value"),
-            )
+            time_ms = _to_number(fields.get("time_ms"), "time_ms")
+            yield time_ms, str(fields.get("key")), fields.get("value")
 
 
 def _to_number(value: Any, name: str) -> float:

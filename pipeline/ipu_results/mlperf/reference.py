@@ -17,7 +17,10 @@ from typing import NamedTuple
 from ipu_results.kit.files import find_folder
 
 FILE = find_folder("_reference", "raw/mlperf") / "rcp.csv"
-EXACT, INTERPOLATED, SMALLEST = ("exact", "interpolated", "smallest")
+# how a reference was had at a batch size
+EXACT = "exact"
+INTERPOLATED = "interpolated"
+SMALLEST = "smallest"
 
 
 class ReferencePoint(NamedTuple):
@@ -36,6 +39,7 @@ def load_references() -> Mapping[tuple[str, str], tuple[str, Sequence[ReferenceP
         for row in csv.DictReader(file):
             key = row["round"], row["benchmark"]
             units[key] = row["rcp_unit"]
+            # points that were added later were no reference when the round was scored
             if row["at_round"] == "True":
                 point = ReferencePoint(int(row["global_batch_size"]), float(row["rcp_mean"]))
                 points[key].append(point)
@@ -53,7 +57,8 @@ def prune_points(points: Sequence[ReferencePoint]) -> list[ReferencePoint]:
     kept = [point for point in ordered if point.batch >= fastest.batch]
     index = 1
     while index < len(kept) - 1:
-        if kept[index].mean > interpolate(kept[index].batch, kept[index - 1], kept[index + 1]):
+        before, point, after = kept[index - 1 : index + 2]
+        if point.mean > interpolate(point.batch, before, after):
             del kept[index]
         else:
             index += 1
@@ -62,7 +67,8 @@ def prune_points(points: Sequence[ReferencePoint]) -> list[ReferencePoint]:
 
 def interpolate(batch: int, low: ReferencePoint, high: ReferencePoint) -> float:
     """Return the mean at a batch size on the line between two points."""
-    return low.mean + (high.mean - low.mean) / (high.batch - low.batch) * (batch - low.batch)
+    slope = (high.mean - low.mean) / (high.batch - low.batch)
+    return low.mean + slope * (batch - low.batch)
 
 
 def find_reference(kept: Sequence[ReferencePoint], batch: int) -> tuple[float, str] | None:
@@ -71,11 +77,13 @@ def find_reference(kept: Sequence[ReferencePoint], batch: int) -> tuple[float, s
 
     Below the smallest batch its mean is the reference.
     """
-    above = next((index for index, point in enumerate(kept) if point.batch >= batch), None)
-    if above is None:
-        return None
-    if kept[above].batch == batch:
-        return kept[above].mean, EXACT
-    if above == 0:
-        return kept[0].mean, SMALLEST
-    return interpolate(batch, kept[above - 1], kept[above]), INTERPOLATED
+    below = None
+    for point in kept:
+        if point.batch == batch:
+            return point.mean, EXACT
+        if point.batch > batch:
+            if below is None:
+                return point.mean, SMALLEST
+            return interpolate(batch, below, point), INTERPOLATED
+        below = point
+    return None

@@ -14,7 +14,8 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date
 from functools import cache, cached_property
-from math import fsum, nan
+from itertools import chain
+from math import fsum
 from typing import Any
 
 import msgspec
@@ -27,7 +28,10 @@ CLOSED = "closed"
 BETWEEN_FINDINGS = " | "  # the messages have semicolons
 REPOSITORY = "https://github.com/mlcommons/training_results_v{round}"
 NOT_VERIFIED = "computed from the logs by ipu-results, result not verified by MLCommons Association"
-REACHED, MISSED, NOT_CHECKED = "reached", "missed", "not checked"
+# whether a run reached its quality targets
+REACHED = "reached"
+MISSED = "missed"
+NOT_CHECKED = "not checked"
 # a logged size of the training set that is further off is that of a part, such as one GPU's
 SIZE_TOLERANCE = 0.1
 FACTOR_TOLERANCE = 1e-6  # a submitted factor has all digits or is rounded by hand
@@ -37,9 +41,6 @@ MIN_BERT_SAMPLES = 100_000  # no BERT run ends before; smaller counts are steps 
 VERSION = r"([0-9]{1,3}\.[0-9]{1,3})(?:\.[0-9]{1,3})?(?![\d.]*\d)"
 ROUND = re.compile(rf"(?<![A-Za-z\d.])v{VERSION}", re.I)
 BARE_ROUND = re.compile(rf"(?<![\d.]){VERSION}")
-
-Progress = tuple[str, float]  # unit and count
-Values = tuple[float | None, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,11 +64,9 @@ class QualityTarget:
         return self.bound > self.target
 
     def is_reached(self, value: float) -> bool:
-        return (
-            self.target <= value < self.bound
-            if self.is_higher_better
-            else self.bound < value <= self.target
-        )
+        if self.is_higher_better:
+            return self.target <= value < self.bound
+        return self.bound < value <= self.target
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,7 +90,6 @@ class Benchmark:
     """
 
     name: str
-    model: str | None = None
     runs: int | None = None
     drop: int = DEFAULT_DROP
     counts: str = "epochs"
@@ -111,12 +109,11 @@ class Benchmark:
 
     def targets_in(self, round_: str | None, batch: int | None) -> tuple[QualityTarget, ...]:
         """Return the targets of a round at a batch size, one per metric."""
-        valid = [
-            target
-            for target in self.targets
-            if _has_begun(target.first_round, round_) and (batch or 0) >= target.first_batch
-        ]
-        return tuple({target.metric: target for target in valid}.values())
+        valid = {}
+        for target in self.targets:
+            if _has_begun(target.first_round, round_) and (batch or 0) >= target.first_batch:
+                valid[target.metric] = target
+        return tuple(valid.values())
 
 
 @dataclass(frozen=True)
@@ -127,7 +124,7 @@ class Rules:
     benchmarks: Mapping[str, Benchmark]
     divisions: Mapping[str, str]
     availabilities: Mapping[str, str]
-    other_suites: Mapping[str, frozenset[str]]
+    other_suites: Mapping[str, set[str]]
     ruleset: str | None = None
     """The round whose rules hold for every entry; None for the entry's own."""
 
@@ -143,9 +140,11 @@ class Rules:
     def find_round(self, names: Iterable[str]) -> str | None:
         """Return the first round that a name has: `cloud_v2.8` has none."""
         last = round_key(self.rounds[-1])
-        versions = [version for name in names if (version := parse_round(name))]
-        known = (each for each in versions if each in self.rounds or round_key(each) > last)
-        return next(known, None)
+        for name in names:
+            version = parse_round(name)
+            if version and (version in self.rounds or round_key(version) > last):
+                return version
+        return None
 
     def find_other_suite(self, names: Iterable[str]) -> str | None:
         """Return the MLPerf suite that benchmark folders belong to if it is another one than
@@ -154,22 +153,23 @@ class Rules:
         folders = set(names) - self.shared_names
         if folders & self.benchmarks.keys():
             return None
-        return next((suite for suite, known in self.other_suites.items() if folders & known), None)
+        for suite, benchmarks in self.other_suites.items():
+            if folders & benchmarks:
+                return suite
+        return None
 
     def is_normalised(self, round_: str | None, division: str | None) -> bool:
         """Return whether minutes that come from faster convergence than the reference's are
         multiplied.
         """
-        return (
-            round_ is not None
-            and division == CLOSED
-            and round_key(round_) >= round_key(self.normalised_from)
-        )
+        if round_ is None or division != CLOSED:
+            return False
+        return round_key(round_) >= round_key(self.normalised_from)
 
     @cached_property
-    def shared_names(self) -> frozenset[str]:
+    def shared_names(self) -> set[str]:
         """Names of benchmarks that other suites use too."""
-        return frozenset[str]().union(*self.other_suites.values()) & self.benchmarks.keys()
+        return self.benchmarks.keys() & set().union(*self.other_suites.values())
 
 
 def parse_round(name: str) -> str | None:
@@ -208,25 +208,29 @@ def load_rules(ruleset: str | None = None) -> Rules:
         benchmarks=benchmarks,
         divisions=_map_spellings(data["divisions"]),
         availabilities=_map_spellings(data["availabilities"]),
-        other_suites={suite: frozenset(names) for suite, names in data["other_suites"].items()},
+        other_suites={suite: set(names) for suite, names in data["other_suites"].items()},
         ruleset=ruleset,
     )
 
 
 def _map_spellings(entries: Mapping[str, Iterable[str]]) -> dict[str, str]:
-    return {
-        spelling: name for name, spellings in entries.items() for spelling in [name, *spellings]
-    }
+    names = {name: name for name in entries}
+    for name, spellings in entries.items():
+        names.update(dict.fromkeys(spellings, name))
+    return names
 
 
 @dataclass(frozen=True, slots=True)
 class Convergence:
-    """What one run needed to converge; `unit` is what its log counts, None without an evaluation."""
+    """What one run needed to converge; `unit` is what its log counts, None without evaluations."""
 
     unit: str | None = None
     epochs: float | None = None
     samples: float | None = None
     tokens: float | None = None
+
+
+Values = tuple[float | None, ...]  # of the targets, in their order
 
 
 @dataclass(frozen=True, slots=True)
@@ -235,74 +239,83 @@ class Quality:
 
     targets: tuple[QualityTarget, ...] = ()
     check: str = NOT_CHECKED
-    values: tuple[float | None, ...] = ()
+    values: Values = ()
 
 
 def measure_run(log: Log, benchmark: Benchmark, round_: str | None) -> tuple[Convergence, Quality]:
     """Return what a run needed to converge, and what quality it had then."""
     targets = benchmark.targets_in(round_, log.global_batch_size)
     points = _list_points(log.evaluations, targets)
-    passed = [point for point in points if _is_reached(targets, point[1])]
     if not points:
         return Convergence(), Quality(targets)
-    # Evaluations of stored models go on after the target was reached; the first that reached it
-    # counts.
-    names_metrics = log.evaluations[-1].metric is not None
-    if names_metrics and not passed:
-        return Convergence(), Quality(targets, MISSED, points[-1][1])
-    progress, values = passed[0] if names_metrics else points[-1]
-    if not targets or all(value is None for value in values):
-        check = NOT_CHECKED
-    else:
-        check = REACHED if passed else MISSED
-        values = values if not passed or _is_reached(targets, values) else passed[-1][1]
-    return _convert(progress, log, benchmark, round_), Quality(targets, check, values)
+    last = points[-1]
+    passed = [point for point in points if _is_reached(targets, point.values)]
+    if log.evaluations[-1].metric is not None:
+        # Evaluations of stored models go on after the target was reached; the first that reached it
+        # counts.
+        if not passed:
+            return Convergence(), Quality(targets, MISSED, last.values)
+        converged = _convert(passed[0], log, benchmark, round_)
+        return converged, Quality(targets, REACHED, passed[0].values)
+    converged = _convert(last, log, benchmark, round_)
+    if not targets or all(value is None for value in last.values):
+        return converged, Quality(targets, NOT_CHECKED, last.values)
+    if not passed:
+        return converged, Quality(targets, MISSED, last.values)
+    # The last evaluation may be worse than one before it.
+    return converged, Quality(targets, REACHED, passed[-1].values)
+
+
+@dataclass(frozen=True, slots=True)
+class _Point:
+    """How far training had come at an evaluation, and the values of the targets then."""
+
+    unit: str
+    count: float
+    values: Values
 
 
 def _list_points(
     evaluations: Sequence[Evaluation], targets: Sequence[QualityTarget]
-) -> list[tuple[Progress, Values]]:
-    """Return progress and the targets' values; evaluations that name metrics are joined on
-    progress.
-    """
-    points: Iterable[tuple[Progress, Any]] = [
-        ((each.unit, each.count), each.value) for each in evaluations
-    ]
-    if evaluations and evaluations[-1].metric is not None:
-        joined: dict[Progress, dict[str, Any]] = {}
-        for each in evaluations:
-            joined.setdefault((each.unit, each.count), {})[each.metric or ""] = each.value
-        points = sorted(joined.items(), key=lambda item: item[0][1])
-    return [
-        (progress, tuple(_pick_value(value, target.key) for target in targets))
-        for progress, value in points
-    ]
+) -> list[_Point]:
+    """Return the points of a run; evaluations that name metrics are joined on progress."""
+    if not evaluations or evaluations[-1].metric is None:
+        return [_make_point(each.unit, each.count, each.value, targets) for each in evaluations]
+    joined: dict[tuple[str, float], dict[str | None, Any]] = {}
+    for each in evaluations:
+        joined.setdefault((each.unit, each.count), {})[each.metric] = each.value
+    points = [_make_point(*progress, values, targets) for progress, values in joined.items()]
+    return sorted(points, key=lambda point: point.count)
 
 
-def _pick_value(value: Any, key: str | None) -> float | None:
-    if key is not None:
-        value = value.get(key) if isinstance(value, Mapping) else None
-    return float(value) if is_number(value) else None
+def _make_point(unit: str, count: float, value: Any, targets: Sequence[QualityTarget]) -> _Point:
+    """Make a point of the value of an evaluation in a log: a number, or several by name."""
+    values: list[float | None] = []
+    for target in targets:
+        number = value
+        if target.key is not None:
+            number = value.get(target.key) if isinstance(value, Mapping) else None
+        values.append(float(number) if is_number(number) else None)
+    return _Point(unit, count, tuple(values))
 
 
-def _is_reached(targets: Sequence[QualityTarget], values: Sequence[float | None]) -> bool:
-    return bool(targets) and all(
-        value is not None and target.is_reached(value)
-        for target, value in zip(targets, values, strict=True)
-    )
+def _is_reached(targets: Sequence[QualityTarget], values: Values) -> bool:
+    for target, value in zip(targets, values, strict=True):
+        if value is None or not target.is_reached(value):
+            return False
+    return bool(targets)
 
 
-def _convert(progress: Progress, log: Log, benchmark: Benchmark, round_: str | None) -> Convergence:
+def _convert(point: _Point, log: Log, benchmark: Benchmark, round_: str | None) -> Convergence:
     """Convert the count of an evaluation; what cannot be converted stays null."""
-    unit, count = progress
-    if unit == "samples":
-        return Convergence(unit, samples=count)
-    if unit == "steps":
-        return Convergence(unit, samples=_multiply(count, log.global_batch_size))
+    count = point.count
+    if point.unit == "samples":
+        return Convergence("samples", samples=count)
+    if point.unit == "steps":
+        return Convergence("steps", samples=_multiply(count, log.global_batch_size))
     if benchmark.counts == "tokens":
-        return Convergence(
-            "tokens", tokens=count, samples=_divide(count, benchmark.sequence_length)
-        )
+        samples = _divide(count, benchmark.sequence_length)
+        return Convergence("tokens", tokens=count, samples=samples)
     if benchmark.counts == "samples":
         return _convert_bert(count, log)
     size = benchmark.epoch_samples_in(round_)
@@ -310,12 +323,10 @@ def _convert(progress: Progress, log: Log, benchmark: Benchmark, round_: str | N
         if benchmark.above_max_epochs == "samples":
             return Convergence("samples", samples=count, epochs=_divide(count, size))
         return Convergence(benchmark.above_max_epochs)
-    per_epoch = (
-        _choose_epoch_size(log.train_samples, size) if benchmark.logs_epoch_samples else size
-    )
-    return Convergence(
-        "epochs", epochs=count, samples=_multiply(count - benchmark.first_epoch, per_epoch)
-    )
+    if benchmark.logs_epoch_samples:
+        size = _choose_epoch_size(log.train_samples, size)
+    samples = _multiply(count - benchmark.first_epoch, size)
+    return Convergence("epochs", epochs=count, samples=samples)
 
 
 def _convert_bert(count: float, log: Log) -> Convergence:
@@ -326,23 +337,24 @@ def _convert_bert(count: float, log: Log) -> Convergence:
         return Convergence("samples", samples=count)
     batch = log.global_batch_size or 1
     trained = log.train_samples or 0.0
-    scheduled = nan if log.planned_steps is None else log.planned_steps * batch
     # What the log calls samples may be the length of the schedule, and not how far this run came.
-    if count > 1 and log.train_samples == scheduled:
-        is_steps = count * batch >= MIN_BERT_SAMPLES
-        return (
-            Convergence("steps", samples=count * batch) if is_steps else Convergence("evaluations")
-        )
-    return Convergence("evaluations", samples=trained if trained > batch else None)
+    is_schedule = log.planned_steps is not None and log.train_samples == log.planned_steps * batch
+    if count > 1 and is_schedule:
+        if count * batch >= MIN_BERT_SAMPLES:
+            return Convergence("steps", samples=count * batch)
+        return Convergence("evaluations")
+    if trained > batch:
+        return Convergence("evaluations", samples=trained)
+    return Convergence("evaluations")
 
 
 def _choose_epoch_size(logged: float | None, size: float | None) -> float | None:
     """Return the logged size of the training set, but its known size where the logged one is that
     of a part.
     """
-    if logged is None or size is None:
+    if logged is None or size is None or abs(logged - size) <= SIZE_TOLERANCE * size:
         return logged
-    return logged if abs(logged - size) <= SIZE_TOLERANCE * size else size
+    return size
 
 
 def _multiply(count: float, factor: float | None) -> float | None:
@@ -367,11 +379,9 @@ def olympic_mean(values: Sequence[float], missing: int, drop: int) -> float | No
 
 def explain_factor(factor: float | None) -> str | None:
     """Describe what is odd about a scaling factor."""
-    return (
-        f"scaling_factor is {factor:g}: the rules have none below 1"
-        if factor is not None and factor < 1
-        else None
-    )
+    if factor is None or factor >= 1:
+        return None
+    return f"scaling_factor is {factor:g}: the rules have none below 1"
 
 
 def summarise_findings(
@@ -385,16 +395,14 @@ def summarise_findings(
     one, the findings and seeds of its runs, and the minutes of those that count.
     """
     messages = [explain_factor(factor)]
-    counts = Counter(message for findings in runs for message in findings)
-    messages += [
-        f"{message} ({count} runs)" if count > 1 else message for message, count in counts.items()
-    ]
+    for message, count in Counter(chain.from_iterable(runs)).items():
+        messages.append(f"{message} ({count} runs)" if count > 1 else message)
     messages += explain_likeness(seeds, minutes)
     if factor and expected and abs(factor / expected - 1) > FACTOR_TOLERANCE:
         messages.append(
             f"scaling_factor is {factor:.6g}; its logs and the reference give {expected:.6g}"
         )
-    return BETWEEN_FINDINGS.join(message for message in messages if message) or None
+    return BETWEEN_FINDINGS.join(filter(None, messages)) or None
 
 
 def explain_likeness(seeds: Sequence[str | None], minutes: Sequence[float | None]) -> Iterator[str]:
@@ -404,7 +412,8 @@ def explain_likeness(seeds: Sequence[str | None], minutes: Sequence[float | None
     if len(seeds) > 1 and len(set(seeds)) == 1 and seeds[0] not in NO_SEED:
         yield f"all {len(seeds)} runs have the seed {seeds[0]}"
     known = [each for each in minutes if each is not None]
-    if repeated := len(known) - len(set(known)):
+    repeated = len(known) - len(set(known))
+    if repeated:
         yield f"{repeated} of {len(known)} counted runs took the minutes of another one"
 
 
@@ -417,11 +426,14 @@ def format_attribution(
     (printed)`.
     """
     round_ = entry["round"]
-    where = REPOSITORY.format(round=round_) if round_ else "the official results"
-    what = (
+    where = "the official results"
+    if round_:
+        where = REPOSITORY.format(round=round_)
+    day = "day of retrieval not known"
+    if retrieved:
+        day = f"retrieved {retrieved}"
+    return (
         f"MLPerf Training v{round_ or ' unknown'} {entry['division'] or 'division unknown'}"
-        f" {entry['benchmark']}"
+        f" {entry['benchmark']}, {entry['submitter']}, {where}, {entry['path']};"
+        f" MLPerf ID {mlperf_id or 'not known'}; {day}; {NOT_VERIFIED}"
     )
-    day = f"retrieved {retrieved}" if retrieved else "day of retrieval not known"
-    id_ = f"MLPerf ID {mlperf_id or 'not known'}"
-    return f"{what}, {entry['submitter']}, {where}, {entry['path']}; {id_}; {day}; {NOT_VERIFIED}"

@@ -102,6 +102,7 @@ def score_entry(
     `logs` are by their file names, `scaling` is the content of a scaling.json.
     """
     benchmark = _find_benchmark(entry.folder, logs.values(), rules)
+    # v0.5 and v0.6 have rules of their own, which the syntax of a log tells better than a folder
     syntaxes = [log.syntax for log in logs.values() if log.syntax]
     round_ = rules.ruleset or rules.find_round([*syntaxes, entry.round or ""])
     judge = partial(_judge_run, round_, benchmark, system.division, rules)
@@ -110,12 +111,19 @@ def score_entry(
     minutes = [run.log.minutes for run in counted if run.log.minutes is not None]
     factor, scaling_finding = read_scaling_factor(scaling)
     missing = len(runs) - len(counted)
-    mean = olympic_mean(minutes, missing, benchmark.drop)
+    average = partial(_average_runs, missing=missing, drop=benchmark.drop)
+    mean = average(minutes)
     reason = _explain_no_score(entry, runs, missing, mean, factor, benchmark)
-    sizes = sorted({size for run in runs if (size := run.log.global_batch_size) is not None})
+    score = None
+    if reason is None and mean is not None and factor is not None:
+        score = mean * factor
+    cv = None
+    if len(minutes) > 1 and fmean(minutes):
+        cv = stdev(minutes) / fmean(minutes)
+    logged_sizes = {run.log.global_batch_size for run in runs}
+    sizes = sorted(size for size in logged_sizes if size is not None)
     size = sizes[0] if len(sizes) == 1 else None
     progress = [run.convergence for run in counted]
-    average = partial(_average_runs, missing=missing, drop=benchmark.drop)
     units = {convergence.unit for convergence in progress}
     return ScoredEntry(
         entry=entry,
@@ -124,13 +132,11 @@ def score_entry(
         runs=runs,
         scaling_factor=factor,
         scaling_sha256=None if scaling is None else hashlib.sha256(scaling).hexdigest(),
-        minutes=None if reason is not None or mean is None or factor is None else mean * factor,
+        minutes=score,
         reason=reason,
         run_minutes_min=min(minutes, default=None),
         run_minutes_max=max(minutes, default=None),
-        run_minutes_cv=(
-            stdev(minutes) / fmean(minutes) if len(minutes) > 1 and fmean(minutes) else None
-        ),
+        run_minutes_cv=cv,
         global_batch_size=size,
         convergence=Convergence(
             unit=units.pop() if len(units) == 1 else None,
@@ -149,15 +155,17 @@ def score_entry(
 
 def _find_benchmark(folder: str, logs: Iterable[Log], rules: Rules) -> Benchmark:
     """Return the benchmark of a folder; where its name is none, the one that all its logs name."""
-    named = {log.benchmark for log in logs}
-    if folder in rules.benchmarks or len(named) != 1:
-        return rules.benchmark(folder)
-    known = rules.benchmarks.get(named.pop() or "")
-    return known or rules.benchmark(folder)
+    names = {log.benchmark or "" for log in logs}
+    if folder not in rules.benchmarks and len(names) == 1:
+        named = rules.benchmarks.get(names.pop())
+        if named:
+            return named
+    return rules.benchmark(folder)
 
 
 def select_used(runs: Iterable[TrainingRun]) -> list[TrainingRun]:
     """Return the counted runs in order of their files, each log once."""
+    # a log that was not read to its end has no hash, and may be any
     last = {run.log.sha256 or run.file: run for run in runs if run.counted}
     return sorted(last.values(), key=lambda run: run.file)
 
@@ -167,14 +175,25 @@ def _find_worst_quality(
 ) -> Quality:
     """Return the worst value of each target over the counted runs, and the worst verdict."""
     checks = {run.quality.check for run in counted}
-    check = next((each for each in (MISSED, NOT_CHECKED, REACHED) if each in checks), NOT_CHECKED)
-    values = []
+    # a run that missed outweighs one that was not checked, and this one those that reached
+    check = NOT_CHECKED
+    if MISSED in checks:
+        check = MISSED
+    elif checks == {REACHED}:
+        check = REACHED
+    all_values = [run.quality.values for run in counted]
+    worst: list[float | None] = []
     for index, target in enumerate(targets):
-        reached = [run.quality.values[index : index + 1] for run in counted]
-        known = [value for of_run in reached for value in of_run if value is not None]
-        worst = (min if target.is_higher_better else max)(known, default=None)
-        values.append(worst if len(known) == len(counted) else None)
-    return Quality(targets, check, tuple(values))
+        # a run of another batch size may have fewer targets
+        reached = [values[index] for values in all_values if index < len(values)]
+        known = [value for value in reached if value is not None]
+        if not known or len(known) < len(counted):
+            worst.append(None)
+        elif target.is_higher_better:
+            worst.append(min(known))
+        else:
+            worst.append(max(known))
+    return Quality(targets, check, tuple(worst))
 
 
 def _average_energy(
@@ -184,11 +203,13 @@ def _average_energy(
     scaled as these.
     """
     ordered = sorted(counted, key=lambda run: run.log.minutes or 0)
+    # runs that do not count stand in for slowest ones, so as many fewer of these are left out
     kept = ordered[drop : len(ordered) - (drop - missing)]
-    energies = [energy for run in kept if (energy := run.log.energy_j) is not None]
-    if missing > drop or not factor or not kept or len(energies) < len(kept):
+    energies = [run.log.energy_j for run in kept]
+    known = [energy for energy in energies if energy is not None]
+    if missing > drop or not factor or not kept or len(known) < len(kept):
         return None
-    return fsum(energies) / len(kept) * factor
+    return fsum(known) / len(kept) * factor
 
 
 def find_shared_logs(entries: Iterable[ScoredEntry]) -> Iterable[FileFinding]:
@@ -210,9 +231,8 @@ def find_shared_logs(entries: Iterable[ScoredEntry]) -> Iterable[FileFinding]:
     for entry, names in repeated.items():
         yield FileFinding(entry.full_path, f"has {len(names)} logs twice: {', '.join(names)}")
     for (entry, first), count in shared.items():
-        yield FileFinding(
-            entry.full_path, f"{count} of its logs are also those of {first.full_path}"
-        )
+        message = f"{count} of its logs are also those of {first.full_path}"
+        yield FileFinding(entry.full_path, message)
 
 
 def read_scaling_factor(data: bytes | None) -> tuple[float | None, str | None]:
@@ -241,16 +261,16 @@ def _judge_run(
 ) -> TrainingRun:
     convergence, quality = measure_run(log, benchmark, round_)
     reason = explain_not_counted(log, rules.init_limit(division, round_))
-    if division == CLOSED:
-        reason = reason or _explain_missed(quality)
+    if division == CLOSED and reason is None and quality.check == MISSED:
+        reason = _explain_missed(quality)
     speed = measure_speed(log, convergence, benchmark.first_epoch)
     findings = list(log.findings)
     if log.benchmark is not None and rules.benchmark(log.benchmark).name != benchmark.name:
         findings.append(f"is a log of {log.benchmark} by its submission_benchmark")
     is_checked = quality.check != NOT_CHECKED or not quality.targets
     if reason is None and division == CLOSED and not is_checked:
-        what = "readable accuracy" if log.evaluations else "readable evaluation"
-        findings.append(f"holds no {what}; its quality is not checked")
+        lacking = "accuracy" if log.evaluations else "evaluation"
+        findings.append(f"holds no readable {lacking}; its quality is not checked")
     if log.division is not None and division is not None and log.division != division:
         findings.append(f"is a log of the {log.division} division by its submission_division")
     # The evaluations have served: a whole record of them does not fit in little memory.
@@ -268,14 +288,18 @@ def explain_not_counted(log: Log, limit: float) -> str | None:
     if log.minutes is None and log.status in (None, SUCCESS):
         if log.stop_ms is not None:
             return "has no run_start before its run_stop"
-        return f"has {'no run_start' if log.start_ms is None else 'run_start'} and no run_stop"
+        if log.start_ms is not None:
+            return "has run_start and no run_stop"
+        return "has no run_start and no run_stop"
     if log.status is None:
         return "its run_stop has no status"
     if log.status != SUCCESS:
         return f"its status is {log.status}"
     minutes = log.minutes or 0.0
-    if minutes <= 0:
-        return f"its run_stop is {'before' if minutes else 'at the time of'} its run_start"
+    if minutes < 0:
+        return "its run_stop is before its run_start"
+    if minutes == 0:
+        return "its run_stop is at the time of its run_start"
     if log.init_minutes is None and isfinite(limit):
         return "has no init_start and init_stop"
     if log.init_minutes is not None and log.init_minutes >= limit:
@@ -283,22 +307,21 @@ def explain_not_counted(log: Log, limit: float) -> str | None:
     return None
 
 
-def _explain_missed(quality: Quality) -> str | None:
-    """Return how a run missed the quality target, None where it did not or is not checked."""
-    if quality.check != MISSED:
-        return None
-    shown = [
-        f"{target.metric} {'none' if value is None else f'{value:g}'}, the target is"
-        f" {target.target:g}"
-        for target, value in zip(quality.targets, quality.values, strict=True)
-    ]
+def _explain_missed(quality: Quality) -> str:
+    """Return how a run missed the quality target."""
+    shown = []
+    for target, value in zip(quality.targets, quality.values, strict=True):
+        reached = "none" if value is None else f"{value:g}"
+        shown.append(f"{target.metric} {reached}, the target is {target.target:g}")
     return f"did not reach the quality target: {'; '.join(shown)}"
 
 
 def _average_runs(values: Sequence[float | None], missing: int, drop: int) -> float | None:
     """Average as the minutes are; None where a run has no value."""
     known = [value for value in values if value is not None]
-    return olympic_mean(known, missing, drop) if len(known) == len(values) else None
+    if len(known) < len(values):
+        return None
+    return olympic_mean(known, missing, drop)
 
 
 def _explain_no_score(
@@ -317,19 +340,22 @@ def _explain_no_score(
         return f"{missing} of {len(runs)} runs do not count, at most {benchmark.drop} may"
     if mean is None:
         return f"{len(runs)} runs are too few for {benchmark.drop} to be left out at each end"
-    return None if factor is not None else "its scaling factor cannot be read"
+    if factor is None:
+        return "its scaling factor cannot be read"
+    return None
 
 
 def _list_run_findings(entry: Entry, runs: Sequence[TrainingRun]) -> Iterable[FileFinding]:
     for run in runs:
         path = f"{entry.full_path}/{run.file}"
-        yield from (FileFinding(path, message) for message in run.findings)
+        for message in run.findings:
+            yield FileFinding(path, message)
         if run.reason:
             yield FileFinding(path, f"does not count: {run.reason}")
     for run in runs:
-        if problem := run.log.power.problem:
-            path = f"{entry.full_path}/{run.file}"
-            yield FileFinding(path, f"its energy is unknown: {problem}")
+        if run.log.power.problem:
+            message = f"its energy is unknown: {run.log.power.problem}"
+            yield FileFinding(f"{entry.full_path}/{run.file}", message)
 
 
 def _list_findings(
@@ -342,7 +368,8 @@ def _list_findings(
     rules: Rules,
 ) -> Iterable[FileFinding]:
     note = partial(FileFinding, entry.full_path)
-    yield from (FileFinding(entry.system_path, message) for message in system.findings)
+    for message in system.findings:
+        yield FileFinding(entry.system_path, message)
     if scaling:
         yield FileFinding(entry.scaling_path, scaling)
     if entry.missing:
@@ -359,6 +386,7 @@ def _list_findings(
     if rules.benchmark(entry.folder) != benchmark:
         yield note(f"is not named like a benchmark; its logs name {benchmark.name}")
     minutes = [run.log.minutes for run in select_used(runs)]
-    yield from map(note, explain_likeness([run.log.seed for run in runs], minutes))
+    for message in explain_likeness([run.log.seed for run in runs], minutes):
+        yield note(message)
     if runs and not any(run.log.global_batch_size for run in runs):
         yield note("none of its logs says its global batch size")

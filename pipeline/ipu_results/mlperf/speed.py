@@ -23,7 +23,8 @@ MAX_LATE_MS = 1_000
 # The slope over the minutes per sample from the start to the last evaluation. In the record it is
 # 0.36 to 1.25, apart from runs that evaluate stored models after training (below 0.1) and runs
 # whose counts begin before (above 8).
-MIN_SHARE, MAX_SHARE = 0.2, 2.0
+MIN_SHARE = 0.2
+MAX_SHARE = 2.0
 
 Point = tuple[float, float]  # samples, and milliseconds since the start
 
@@ -81,10 +82,12 @@ def measure_speed(log: Log, convergence: Convergence, first_epoch: int) -> Speed
         reason = "its evaluations are not spread over its training"
         return no_speed(no_speed_reason=reason)
     error = estimate_error(points)
+    if error is not None:
+        error /= MS_PER_MINUTE
     return Speed(
         len(times),
         minutes_per_sample=slope / MS_PER_MINUTE,
-        minutes_per_sample_error=None if error is None else error / MS_PER_MINUTE,
+        minutes_per_sample_error=error,
         startup_minutes=(began - slope * first) / MS_PER_MINUTE,
         wait_minutes=wait,
     )
@@ -96,7 +99,10 @@ def _list_points(
     """Return the points in samples; None where the count of the last evaluation is not proportional
     to them.
     """
-    before = first_epoch if convergence.unit == "epochs" else 0
+    # the count at which training began
+    before = 0
+    if convergence.unit == "epochs":
+        before = first_epoch
     if convergence.samples is None or convergence.unit == "evaluations" or last.count <= before:
         return None
     scale = convergence.samples / (last.count - before)
@@ -107,12 +113,17 @@ def estimate_error(points: Sequence[Point]) -> float | None:
     """Return the standard error of the slope from the first to the last point; None with fewer than
     three points.
     """
-    steps = [(after[0] - before[0], after[1] - before[1]) for before, after in pairwise(points)]
-    if len(steps) == 1:
+    if len(points) < 3:
         return None
-    samples = math.fsum(samples for samples, _ in steps)
-    slope = math.fsum(time_ms for _, time_ms in steps) / samples
-    variance = math.fsum((time_ms - slope * done) ** 2 / done for done, time_ms in steps) / (
-        len(steps) - 1
-    )
-    return math.sqrt(variance / samples)
+    samples = []
+    times_ms = []
+    for (samples_before, began), (samples_after, ended) in pairwise(points):
+        samples.append(samples_after - samples_before)
+        times_ms.append(ended - began)
+    trained = math.fsum(samples)
+    slope = math.fsum(times_ms) / trained
+    squares = []
+    for count, time_ms in zip(samples, times_ms, strict=True):
+        squares.append((time_ms - slope * count) ** 2 / count)
+    variance = math.fsum(squares) / (len(squares) - 1)
+    return math.sqrt(variance / trained)

@@ -1,17 +1,18 @@
-"""Sum up the runs of scored entries: their speed, the interval of the score, and the factor that the
-official reference gives.
+"""Sum up the runs of scored entries: their speed, the interval of the score, and the factor that
+the official reference gives.
 
-Comparable are entries that were scored together, such as those of a round. `schema/links` has the
-same for the warehouse, over all rounds.
+Comparable are entries that were scored together, such as those of a round. `schema/links` says the
+same in SQL for the warehouse, over all rounds, where entries are rows and not logs that were read;
+`test_a_round_alone_has_the_figures_of_the_warehouse` holds the two equal.
 """
 
 from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from statistics import fmean
-from typing import Any
+from typing import Any, NamedTuple
 
 from ipu_results.mlperf.entries import Entry
 from ipu_results.mlperf.interval import (
@@ -28,20 +29,21 @@ from ipu_results.mlperf.rules import Convergence, Rules, olympic_mean
 from ipu_results.mlperf.score import ScoredEntry, select_used
 
 Record = dict[str, Any]
+"""Columns of a table by name."""
+NO_SUMMARY: Record = {}
 EPOCH_DIGITS = 3  # to which the official checker rounds epochs
 
 
 def summarise_entries(entries: Sequence[ScoredEntry], rules: Rules) -> dict[Entry, Record]:
     """Return the columns of `mlperf_entries` that runs, other entries and the reference give."""
-    digests = [{run.log.sha256 for run in scored.runs} for scored in entries]
-    owners = Counter(digest for of_entry in digests for digest in of_entry if digest)
+    owners: Counter[str] = Counter()
+    for scored in entries:
+        owners.update({run.log.sha256 for run in scored.runs if run.log.sha256})
     summed = [_Entry(scored, rules) for scored in entries]
     records = {each.scored.entry: each.summarise(owners) for each in summed}
     chosen = [each for each in summed if each.has_interval]
     # The order of a sum decides its last bits: this is that of the warehouse.
-    chosen.sort(
-        key=lambda each: (each.minutes, each.scored.entry.round or "", each.scored.entry.path)
-    )
+    chosen.sort(key=_Entry.sort_key)
     runs = make_runs(
         [[run.log.minutes or 0.0 for run in each.used] for each in chosen],
         [each.choose_counts() for each in chosen],
@@ -65,7 +67,7 @@ class _Entry:
 
     def __init__(self, scored: ScoredEntry, rules: Rules) -> None:
         self.scored = scored
-        self.minutes = scored.minutes or 0.0
+        self.minutes = scored.minutes or 0.0  # only used where there is an interval
         self.batch = scored.global_batch_size
         self.drop = rules.benchmark(scored.benchmark).drop
         self.missing = len(scored.runs) - scored.n_success
@@ -75,8 +77,14 @@ class _Entry:
         self.is_normalised = rules.is_normalised(round_, scored.system.division)
         key = round_ or "", scored.benchmark
         self.unit, points = load_references().get(key, ("samples", ()))
-        found = find_reference(points, self.batch) if self.batch else None
-        self.reference, self.method = found or (0.0, "")
+        self.reference: float | None = None
+        self.method: str | None = None
+        found = find_reference(points, self.batch or 0)
+        if self.batch and found:
+            self.reference, self.method = found
+
+    def sort_key(self) -> tuple[float, str, str]:
+        return self.minutes, self.scored.entry.round or "", self.scored.entry.path
 
     def list_groups(self) -> list[tuple[Any, ...]]:
         """Return the groups of entries whose runs converge alike, the closest first."""
@@ -96,56 +104,71 @@ class _Entry:
 
     def count(self, needed: Convergence) -> float:
         """Return what was needed to converge in the unit of the reference, 0 where unknown."""
-        if self.unit != "steps":
-            count: float | None = getattr(needed, self.unit)
-            return count or 0.0
-        return (needed.samples or 0.0) / (self.batch or 1)
+        if self.unit == "steps":
+            return (needed.samples or 0.0) / (self.batch or 1)
+        count: float | None = getattr(needed, self.unit)
+        return count or 0.0
 
     def find_ratio(self) -> float:
         """Return what the reference needs over what the entry needed; 0 where nothing is normalised
         or none is known.
         """
-        scored = self.scored
-        if (factor := scored.scaling_factor or 1.0) > 1:
+        # a submitted factor above 1 is that of the reference, whatever we know of it
+        factor = self.scored.scaling_factor or 1.0
+        if factor > 1:
             return factor
-        needed = self.count(scored.convergence)
-        return min(1.0, self.reference / needed) if self.is_normalised and needed else 0.0
+        needed = self.count(self.scored.convergence)
+        if not self.is_normalised or not needed:
+            return 0.0
+        return min(1.0, (self.reference or 0.0) / needed)
 
     def expect_factor(self) -> float | None:
         """Return the scaling factor that the logs and the reference give."""
         counts = [self.count(run.convergence) for run in self.scored.runs if run.counted]
         if self.unit == "epochs":
             counts = [round(count, EPOCH_DIGITS) for count in counts]
-        own = olympic_mean(counts, self.missing, self.drop)
-        is_known = self.is_normalised and self.reference and 0.0 not in counts
-        return max(1.0, self.reference / own) if is_known and own else None
+        needed = olympic_mean(counts, self.missing, self.drop)
+        if not self.is_normalised or not self.reference or not needed or 0.0 in counts:
+            return None
+        return max(1.0, self.reference / needed)
 
-    def summarise(self, owners: Mapping[str, int]) -> Record:
-        """Return the columns apart from the interval."""
+    def summarise(self, owners: Counter[str]) -> Record:
+        """Return the columns, those of the interval as where there is none."""
         runs = self.scored.runs
-        speeds = [run.speed for run in self.used if run.speed.minutes_per_sample is not None]
-        mean, low, high = describe_mean([speed.minutes_per_sample or 0.0 for speed in speeds])
-        waits = [each.speed.wait_minutes for each in self.used]
-        reasons = Counter(run.speed.no_speed_reason for run in self.used).most_common(1)
-        no_speed = reasons[0][0] if reasons else "it has no counted run"
-        few = f"fewer than {MIN_RUNS} counted runs with different logs"
+        speeds = [run.speed.minutes_per_sample for run in self.used]
+        known = [speed for speed in speeds if speed is not None]
+        mean, low, high = describe_mean(known)
+        no_interval = f"fewer than {MIN_RUNS} counted runs with different logs"
+        if self.scored.minutes is None:
+            no_interval = "it has no score"
         return {
             "distinct_logs": len({run.log.sha256 or run.file for run in runs}),
-            "shared_logs": sum(owners.get(run.log.sha256 or "", 0) > 1 for run in runs),
+            "shared_logs": sum(owners[run.log.sha256 or ""] > 1 for run in runs),
             "distinct_seeds": len({run.log.seed for run in runs} - {None}),
             "normalised": self.is_normalised,
-            "reference_to_converge": self.reference or None,
-            "reference_method": self.method or None,
+            "reference_to_converge": self.reference,
+            "reference_method": self.method,
             "expected_scaling_factor": self.expect_factor(),
             "minutes_per_sample": mean,
             "minutes_per_sample_low": low,
             "minutes_per_sample_high": high,
-            "speed_runs": len(speeds),
-            "startup_minutes": _average([speed.startup_minutes for speed in speeds]),
-            "wait_minutes": _average(waits),
-            "no_speed_reason": None if speeds else no_speed,
-            "no_interval_reason": "it has no score" if self.scored.minutes is None else few,
+            "speed_runs": len(known),
+            "startup_minutes": _average([run.speed.startup_minutes for run in self.used]),
+            "wait_minutes": _average([run.speed.wait_minutes for run in self.used]),
+            "no_speed_reason": None if known else self.explain_no_speed(),
+            "minutes_low": None,
+            "minutes_high": None,
+            "interval_method": None,
+            "interval_runs": None,
+            "no_interval_reason": no_interval,
         }
+
+    def explain_no_speed(self) -> str | None:
+        """Return the reason that most runs have."""
+        if not self.used:
+            return "it has no counted run"
+        reasons = Counter(run.speed.no_speed_reason for run in self.used)
+        return reasons.most_common(1)[0][0]
 
 
 def _average(values: Sequence[float | None]) -> float | None:
@@ -153,15 +176,25 @@ def _average(values: Sequence[float | None]) -> float | None:
     return fmean(known) if known else None
 
 
-def describe_mean(values: Sequence[float]) -> tuple[float | None, float | None, float | None]:
+class MeanInterval(NamedTuple):
+    """A mean, and how far that of other runs of the same system may be off."""
+
+    mean: float | None = None
+    low: float | None = None
+    high: float | None = None
+
+
+def describe_mean(values: Sequence[float]) -> MeanInterval:
     """Return the mean of speeds with its interval, which two values do not give: Student's t for
     the runs, and that sessions differ.
     """
     mean = _average(values)
     n = len(values)
     if mean is None or n < MIN_RUNS:
-        return mean, None, None
+        return MeanInterval(mean)
     # statistics.stdev sums fractions; the digits kept of an end do not need them
-    error = math.sqrt(math.fsum((value - mean) ** 2 for value in values) / (n - 1) / n)
+    squares = math.fsum((value - mean) ** 2 for value in values)
+    error = math.sqrt(squares / (n - 1) / n)
     half = math.hypot(compute_t_quantile(COVERAGE, n - 1) * error / mean, SESSION_ARM)
-    return mean, mean * max(round(1 - half, DIGITS), 0.0), mean * round(1 + half, DIGITS)
+    low = mean * max(round(1 - half, DIGITS), 0.0)
+    return MeanInterval(mean, low, mean * round(1 + half, DIGITS))

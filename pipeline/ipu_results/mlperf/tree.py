@@ -26,7 +26,7 @@ from ipu_results.mlperf.rules import parse_round
 
 # A pipe must not block, and a link is looked at before it is followed.
 OPEN_FLAGS = os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK | os.O_NOFOLLOW
-LOG_SUFFIXES = (".txt", ".log")
+LOG_SUFFIXES = (".txt", ".log")  # of a log that is passed alone, whatever its name
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,16 +53,20 @@ class LocalTree:
     def name(self) -> str:
         """The folder's own name; for a link that names no round, the name of its target."""
         name = Path(self.root).name
-        return name if parse_round(name) else Path(self.root).resolve().name
+        if parse_round(name):
+            return name
+        return Path(self.root).resolve().name
 
     def listing(self) -> Listing:
         if not os.path.isdir(self.root):
             raise UnrecognisedDocumentError(_explain_no_folder(self.root), document=self.root)
         walk = _Walk(self.root)
-        walk.descend("", [self.part.split("/")[0]] if self.part else walk.list_folders(""))
-        asked = f"{self.part}/" if self.part else ""
-        listed = [path for path in walk.paths if f"{path}/".startswith(asked)]
-        return Listing(tuple(listed), tuple(walk.findings))
+        if self.part:
+            walk.descend("", [self.part.split("/")[0]])
+            walk.paths = [path for path in walk.paths if f"{path}/".startswith(f"{self.part}/")]
+        else:
+            walk.descend("", walk.list_folders(""))
+        return Listing(tuple(walk.paths), tuple(walk.findings))
 
     def check_visible(self, folder: str) -> None:
         """Raise WorkerError on a machine that does not see a folder that was listed."""
@@ -99,32 +103,34 @@ def find_tree(path: str) -> LocalTree:
     """Return the checkout that a path is or is in: that of a submitter, a system, a benchmark or a
     log; or logs outside the layout of one.
     """
-    if not path:
+    if not path:  # an abspath of nothing is the current folder
         return LocalTree(path)
     asked = Path(os.path.abspath(path))
     if any(asked.glob("*/results")) or any(asked.glob("*/*/results")):
         return LocalTree(str(asked))
+    # a submitter holds it, and a log is three folders below it
     for results in (asked / "results", asked, *asked.parents[:3]):
         if results.name == "results" and results.is_dir():
             root = results.parents[1]
             return LocalTree(str(root), asked.relative_to(root).as_posix())
     if asked.is_file() and asked.suffix in LOG_SUFFIXES:
         return LocalTree(str(asked.parents[1]), asked.parent.name, (asked.name,))
-    names = sorted(os.listdir(asked)) if asked.is_dir() else []
-    if logs := match_names(names, LOG_PATTERN):
-        return LocalTree(str(asked.parent), asked.name, tuple(logs))
+    if asked.is_dir():
+        logs = match_names(sorted(os.listdir(asked)), LOG_PATTERN)
+        if logs:
+            return LocalTree(str(asked.parent), asked.name, tuple(logs))
     return LocalTree(str(asked))
 
 
 def _explain_no_folder(path: str) -> str:
-    if path.endswith((os.sep + "-", ".zip")):
-        what = "standard input" if path.endswith("-") else "a zip archive"
-        return f"{what} cannot be read; pass a folder or a tar archive (.tar, .tar.gz, .tar.xz)"
-    return (
-        "is a file that is not a tar archive; pass a folder"
-        if os.path.exists(path)
-        else "does not exist"
-    )
+    readable = "pass a folder or a tar archive (.tar, .tar.gz, .tar.xz)"
+    if path.endswith(f"{os.sep}-"):
+        return f"standard input cannot be read; {readable}"
+    if path.endswith(".zip"):
+        return f"a zip archive cannot be read; {readable}"
+    if os.path.exists(path):
+        return "is a file that is not a tar archive; pass a folder"
+    return "does not exist"
 
 
 def _open(root: str, path: str) -> FileIO:
@@ -183,6 +189,7 @@ class _Walk:
         """Add what is in a folder of results: its depth is 1 for a system, 2 for a benchmark, 4 for
         the power logs of a run.
         """
+        # a folder without files is an entry, too: one whose logs are missing
         if 0 < depth < 3:
             self.paths.append(f"{folder}/")
         if depth > 0:
@@ -200,7 +207,8 @@ class _Walk:
     def list_folders(self, path: str) -> list[str]:
         names = []
         for entry in self._scan(path):
-            if problem := self._find_problem(entry):
+            problem = self._find_problem(entry)
+            if problem:
                 self.findings.append(FileFinding(join_path(path, entry.name), problem))
             elif os.path.isdir(entry.path):
                 names.append(entry.name)
@@ -218,9 +226,9 @@ class _Walk:
         """Return what is wrong with a link to a folder."""
         if not entry.is_symlink():
             return None
-        if os.path.isdir(entry.path):
-            is_within = _is_within(self.root, entry.path)
-            return None if is_within else "is a link out of the folder; not followed"
+        if os.path.isdir(entry.path) and not _is_within(self.root, entry.path):
+            return "is a link out of the folder; not followed"
         # A link with a suffix was a file, which is listed with the files.
-        is_broken = "." not in entry.name and not os.path.exists(entry.path)
-        return "is a broken link; not read" if is_broken else None
+        if "." not in entry.name and not os.path.exists(entry.path):
+            return "is a broken link; not read"
+        return None

@@ -398,12 +398,8 @@ def mlperf(
     from ipu_results.kit.files import is_inside, write_atomically
     from ipu_results.kit.parallel import choose_workers, open_processes
     from ipu_results.mlperf.archive import is_archive
-    from ipu_results.mlperf.round import (
-        entry_records,
-        format_scores,
-        run_records,
-        score_path,
-    )
+    from ipu_results.mlperf.records import entry_records, format_scores, run_records
+    from ipu_results.mlperf.round import score_path
 
     if output == "parquet" and out is None:
         raise click.UsageError("--format parquet needs --out FILE")
