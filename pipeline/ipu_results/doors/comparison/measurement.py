@@ -117,6 +117,12 @@ class Measurement:
     setup: Mapping[str, Any] = field(default_factory=dict)
     remarks: tuple[str, ...] = ()
 
+    @property
+    def figures(self) -> dict[str, float]:
+        """The figures that are known, by the names of FIGURES."""
+        figures = {name: getattr(self, name) for name in FIGURES}
+        return {name: value for name, value in figures.items() if value is not None}
+
     def to_columns(self, run: int) -> dict[str, Any]:
         """Return the columns that the statements of a comparison read; `run` is the number."""
         columns = {own.name: getattr(self, own.name) for own in fields(self)}

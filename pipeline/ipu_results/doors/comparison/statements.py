@@ -33,6 +33,9 @@ READS = """
 """Names what a comparison reads of the record: the other files need not be opened."""
 CHIPS = "SELECT chip FROM candidates UNION SELECT chip FROM mine"
 
+Row = Mapping[str, Any]
+"""A row by its columns, which users name: a type of each column would not be used."""
+
 
 def read_comparison(name: str) -> str:
     """Return the text of a statement of a comparison, with the values that it shares with views."""
