@@ -30,29 +30,24 @@ def build_lookups(chips: Iterable[str]) -> dict[str, list[dict[str, Any]]]:
     rated = []
     peaks = []
     for chip in sorted(chips):
-        rated.append(
-            {
-                "chip": chip,
-                "rated_power_w": get_rating(chip),
-                "is_accelerator": find_accelerator(chip) is not None,
-            }
-        )
+        is_accelerator = find_accelerator(chip) is not None
+        rating = get_rating(chip)
+        rated.append({"chip": chip, "rated_power_w": rating, "is_accelerator": is_accelerator})
         for position, (name, tflops) in enumerate(list_peaks(chip).items()):
             peaks.append({"chip": chip, "type": name, "tflops": tflops, "position": position})
-    types = [
-        {"word": normalise_name(word), "type": _name_type(column)}
-        for word, column in load_vocabulary().peaks.items()
-    ]
-    reasons = [
-        {"position": position, "unusable": name, "words": words}
-        for position, (name, words) in enumerate(REASONS.items())
-    ]
-    lowest, highest = get_range_of_ratings()
+    types = []
+    for word, column in load_vocabulary().peaks.items():
+        types.append({"word": normalise_name(word), "type": _name_type(column)})
+    reasons = []
+    for position, (name, words) in enumerate(REASONS.items()):
+        reasons.append({"position": position, "unusable": name, "words": words})
+    ratings = list(load_vocabulary().chip_ratings.values())
+    ratings += [found.power_w for found in load_accelerators() if found.power_w]
     return {
         "chips": rated,
         "peaks": peaks,
         "types": types,
-        "ratings": [{"lowest": lowest, "highest": highest}],
+        "ratings": [{"lowest": min(ratings), "highest": max(ratings)}],
         "reasons": reasons,
     }
 
@@ -77,14 +72,6 @@ def get_rating(chip: str) -> float | None:
     if rated and (watts := WATTS.search(chip)):
         return max(rated, float(watts[1]))
     return rated or None
-
-
-@cache
-def get_range_of_ratings() -> tuple[float, float]:
-    """Return the lowest and the highest rated power of one chip that a source states, in W."""
-    ratings = [*load_vocabulary().chip_ratings.values()]
-    ratings += [own.power_w for own in load_accelerators() if own.power_w]
-    return min(ratings), max(ratings)
 
 
 @cache

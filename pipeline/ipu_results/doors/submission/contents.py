@@ -10,7 +10,7 @@ import os
 import stat
 import zipfile
 import zlib
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -25,6 +25,7 @@ from ipu_results.doors.submission.bundle import (
     SIDECAR,
     Bundle,
     Files,
+    Line,
     Submission,
     compute_id,
 )
@@ -152,7 +153,7 @@ def _list_members(path: Path) -> Iterator[tuple[str, Read]]:
         _check_number(len(members) - 1)
         for member in members:
             yield member.filename, partial(_read_member, archive, member)
-        folders = {own.filename.rpartition("/")[0] for own in members if not own.is_dir()}
+        folders = {each.filename.rpartition("/")[0] for each in members if not each.is_dir()}
         if len(folders) > 1:
             raise RefusedError("out-of-place", "the files of the archive are not in one folder")
 
@@ -234,7 +235,7 @@ def _parse_description(text: str, files: Files, faults: list[Fault]) -> Submissi
     return submission
 
 
-def _parse_rows(text: str, faults: list[Fault]) -> list[Mapping[str, Any]]:
+def _parse_rows(text: str, faults: list[Fault]) -> list[Line]:
     """Return the rows of `results.csv` as texts by column."""
     try:
         lines = list(csv.reader(io.StringIO(text, newline=""), strict=True))
@@ -254,7 +255,7 @@ def _parse_rows(text: str, faults: list[Fault]) -> list[Mapping[str, Any]]:
             " bundles"
         )
         raise RefusedError("too-large", message, RESULTS)
-    rows: list[Mapping[str, Any]] = []
+    rows: list[Line] = []
     for number, cells in enumerate(lines, 2):
         place = f"{RESULTS}, line {number}"
         if len(cells) != len(COLUMNS):
