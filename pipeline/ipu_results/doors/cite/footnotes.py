@@ -116,6 +116,7 @@ def _check_sides(sql: str, names: Sequence[str], ids: Sequence[str]) -> None:
     own source.
     """
     is_renamed = re.search(rf'\w_{RESULT_ID}"?\s+(as\s+)?"?{RESULT_ID}\b', sql, re.IGNORECASE)
+    # columns that a view of pairs has of its own: figures of both sides, not of one result
     of_results = {column.name for column in table("results").columns}
     for view in list_read(sql.casefold()):
         columns = [column.name for column in view.columns]

@@ -34,7 +34,8 @@ def remark_on_answer(
     names: Sequence[str],
     rows: Sequence[Sequence[Any]],
 ) -> list[str]:
-    """Say which values of an empty answer no row has, and how many rows of a ranking are not usable.
+    """Say which values of an empty answer no row has, and how many rows of a ranking are not
+    usable.
 
     Nothing is said of a ranking whose statement names the column.
     """
@@ -70,8 +71,8 @@ class ComparedColumn(NamedTuple):
 
 
 def _remark_on_unknown_values(connection: duckdb.DuckDBPyConnection, sql: str) -> list[str]:
-    """Say of each text that a column of a relation is compared with, and that no row of it fits, what
-    the nearest values are.
+    """Say of each text that a column of a relation is compared with, and that no row of it fits,
+    what the nearest values are.
     """
     remarks = []
     for relation, column, operator, text in _list_compared(sql):

@@ -159,6 +159,7 @@ class UsualDeviations:
     def __init__(self, pairs: Sequence[Row]) -> None:
         deviations = np.log([pair["ratio"] for pair in pairs])
         self.middle = float(np.median(deviations))
+        # what is usual multiplies from group to group: its logarithm is a sum
         logs = np.log(np.abs(deviations - self.middle) + FLOOR)
         self._base = float(logs.mean())
         rest = logs - self._base
@@ -168,6 +169,7 @@ class UsualDeviations:
             for pair, value in zip(pairs, rest.tolist(), strict=True):
                 members.setdefault(pair[name], []).append(value)
             effects = {}
+            # the fewer pairs a group has, the nearer it is to the coarser one
             for key, values in members.items():
                 effects[key] = sum(values) / (len(values) + PRIOR_PAIRS)
             rest -= [effects[pair[name]] for pair in pairs]
@@ -203,6 +205,7 @@ class DeviationModel:
         """Return how far from the middle a deviation may be, None where the pairs are too few for
         this coverage.
         """
+        # the score of a new pair is equally likely to be in any place among the known ones
         place = math.ceil((len(self._scores) + 1) * nominal)
         if place > len(self._scores):
             return None
@@ -230,6 +233,7 @@ def measure_coverage(pairs: Sequence[Row], left_out: str) -> Iterator[HeldOut]:
         for pair in pairs:
             if pair[left_out] != value:
                 continue
+            # ratios are judged by their logarithm: half and double are equally far off
             off = abs(math.log(pair["ratio"]) - model.middle)
             for nominal in COVERAGES:
                 if (arm := model.get_arm(pair, nominal)) is not None:
@@ -294,7 +298,7 @@ def _expect_row(row: Row, known: Mapping[Kind, KnownPairs]) -> Expectation | str
         return "its figure has an error flag; see the table flags"
     if figure is None:
         return "it prints neither a throughput nor a time to train"
-    # as `replications` tells a maker's entries
+    # as `replications` tells a maker's entries: by words of the submitter's name
     submitter = (row["submitter"] or "").lower()
     is_of_maker = maker in submitter or (row["brand"] or maker) in submitter
     if row["relationship"] == "official" and not is_of_maker:
@@ -313,6 +317,7 @@ def _expect_row(row: Row, known: Mapping[Kind, KnownPairs]) -> Expectation | str
     model = known[kind].choose_model(row)
     intervals = []
     remarks = [ALIKE[machines]]
+    # a row may have the narrow interval and not the wide one, which needs more pairs
     for nominal in COVERAGES:
         arm = model.get_arm(row, nominal)
         if arm is None:
@@ -325,7 +330,8 @@ def _expect_row(row: Row, known: Mapping[Kind, KnownPairs]) -> Expectation | str
         else:
             intervals.append(ExpectedInterval(nominal, figure * low, figure * high))
     if not intervals:
-        return f"the record has {len(pairs)} pairs for {kind}, too few for an interval at {COVERAGES[0]:.0%}"
+        lowest = f"{COVERAGES[0]:.0%}"
+        return f"the record has {len(pairs)} pairs for {kind}, too few for an interval at {lowest}"
     if row["model"] not in known[kind].list_values("model"):
         remarks.append(f"No pair is of {row['model']}: the interval is that of an unknown work.")
     return Expectation(
@@ -344,6 +350,7 @@ def _expect_row(row: Row, known: Mapping[Kind, KnownPairs]) -> Expectation | str
 def _list_nearest(row: Row, pairs: Sequence[Row]) -> list[Row]:
     """Return the pairs of the same figure, work, chip and number of chips first."""
     by = ("first_result_id", "model", "chip", "chip_count")
+    # False is before True: what is alike comes first
     nearest = sorted(pairs, key=lambda pair: [pair[name] != row[name] for name in by])
     return [{name: pair[name] for name in SHOWN} for pair in nearest[:MAX_NEAREST]]
 

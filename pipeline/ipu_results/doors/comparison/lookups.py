@@ -24,8 +24,8 @@ LOOKUPS = {
 
 
 def build_lookups(chips: Iterable[str]) -> dict[str, list[dict[str, Any]]]:
-    """Return the relations `chips` and `peaks` of these chips, `types` of precisions, `ratings`, the
-    lowest and the highest rated power of one chip, and `reasons` why a row is not usable.
+    """Return the relations `chips` and `peaks` of these chips, `types` of precisions, `ratings`,
+    the lowest and the highest rated power of one chip, and `reasons` why a row is not usable.
     """
     rated = []
     peaks = []
@@ -53,12 +53,13 @@ def build_lookups(chips: Iterable[str]) -> dict[str, list[dict[str, Any]]]:
 
 
 def list_peaks(chip: str) -> dict[str, float]:
-    """Return the dense peaks of one chip by type, in 10¹² operations per second: those that a source
-    states of it, then those of its accelerator.
+    """Return the dense peaks of one chip by type, in 10¹² operations per second: those that a
+    source states of it, then those of its accelerator.
     """
     accelerator = find_accelerator(chip)
     peaks = dict(accelerator.peaks) if accelerator else {}
     facts = _load_chips().get(chip, {})
+    # several words, such as half and fp16, lead to one column
     for column in sorted(set(load_vocabulary().peaks.values())):
         if facts.get(column):
             peaks[_name_type(column)] = facts[column]
@@ -69,6 +70,7 @@ def get_rating(chip: str) -> float | None:
     """Return the rated power of one chip in W, None where no source gives it."""
     accelerator = find_accelerator(chip)
     rated = load_vocabulary().chip_ratings.get(chip) or (accelerator and accelerator.power_w)
+    # a name may state a card that is set to more than the rating of its kind
     if rated and (watts := WATTS.search(chip)):
         return max(rated, float(watts[1]))
     return rated or None

@@ -52,11 +52,12 @@ WORDS = (
 )
 TEXTS = ("variant", "dataset", "sdk_version", "chip", "suspect", "run_id")
 LOCAL = ("model", "platform", "framework", "precision")  # may have names of a run folder's own
+# as files write them
 FLAGS = {"true": True, "yes": True, "1": True, "false": False, "no": False, "0": False}
 NUMBERS = frozenset({*COUNTS, *FIGURES, *OTHER_NUMBERS, SPARSITY})
 FIELDS = NUMBERS.union(WORDS, TEXTS, {"packed"})
 MAX_COUNT = 2**53  # up to which a double holds each whole number
-MAX_FIGURE = 1e15
+MAX_FIGURE = 1e15  # a figure beyond it is a slip
 
 
 def parse_sequence_length(variant: str | None) -> int | None:
@@ -166,6 +167,7 @@ def build_measurement(
         problems.append(
             "minutes are a time to train, and the task is inference; state latency_ms instead"
         )
+    # a variant and a column may both state it
     length = parse_sequence_length(fields.get("variant"))
     if length and fields.setdefault("sequence_length", length) != length:
         stated = fields["sequence_length"]
@@ -176,6 +178,7 @@ def build_measurement(
     if problems:
         raise ComparisonError("; ".join(problems), place=label)
     _check_interval(fields, label)
+    # a printed name, such as ResNeXt101, may stand for several models
     stated_model = fields["model"]
     models = words.models.get(stated_model, (stated_model,))
     if stated_model not in models:
@@ -241,8 +244,8 @@ def _parse(name: str, value: object, words: KnownWords, local: bool, problems: l
 
 
 def is_unicode(text: str) -> bool:
-    """Report whether a text can be written as UTF-8; half a surrogate pair, as Python has for a byte
-    of another encoding, cannot.
+    """Report whether a text can be written as UTF-8; half a surrogate pair, as Python has for a
+    byte of another encoding, cannot.
     """
     return text == text.encode(errors="replace").decode()
 
@@ -250,6 +253,7 @@ def is_unicode(text: str) -> bool:
 def _parse_number(name: str, value: Any, problems: list[str]) -> float | int | None:
     """Return a finite number above zero; a figure that is not known is left out, not zero."""
     try:
+        # float(True) is 1, which nobody means
         number = math.nan if isinstance(value, bool) else float(value)
     except (TypeError, ValueError):
         number = math.nan
@@ -305,8 +309,8 @@ SIDECAR = f"{POINTS}.toml"
 RECORD = "record.json"
 # of a run folder, in schema/vocabulary/table_headers.toml
 READER, TABLE = "sweep-points", "sweep_points"
-MAX_BYTES = 10_000_000
-MAX_ROWS = 1000
+MAX_BYTES = 10_000_000  # a thousand rows have far less: what is larger is another file
+MAX_ROWS = 1000  # which are compared in one session, in memory
 # of a point, under the names of `results`
 COLUMN_OF_POINT = {
     point: column for column, point in load_schema_file("forms.toml")["sweep"]["columns"].items()
@@ -318,7 +322,8 @@ Cells = dict[str, str]
 
 
 def read_source(path: Path, words: KnownWords) -> list[Measurement]:
-    """Read the measurements of a run folder, a CSV file with a run a row, or a TOML file of one run.
+    """Read the measurements of a run folder, a CSV file with a run a row, or a TOML file of one
+    run.
 
     Raises ComparisonError for what cannot be read, and DamagedRunError for a folder whose points
     are not those of its sidecar.
@@ -354,6 +359,7 @@ def read_run(folder: Path) -> tuple[dict[str, Cells], dict[str, Any]]:
     known = FIELDS.union(load_vocabulary().header_of(READER, TABLE).names)
     points = _read_rows(path, data, known)
     environment = _read_environment(folder / RECORD)
+    # a processor stands for the machine of the run, which has a name in the record
     machine = parse_machine(environment) if environment else None
     if machine is not None:
         for cells in points.values():
@@ -364,6 +370,7 @@ def read_run(folder: Path) -> tuple[dict[str, Cells], dict[str, Any]]:
 
 def _read_run(folder: Path, words: KnownWords) -> list[Measurement]:
     points, _ = read_run(folder)
+    # the name of a folder may have bytes that are not UTF-8
     run_id = folder.resolve().name.encode(errors="replace").decode()
     measurements = []
     for label, cells in points.items():
@@ -429,6 +436,7 @@ def _read_rows(path: Path, data: bytes, known: Collection[str]) -> dict[str, Cel
     """
     place = str(path)
     try:
+        # a spreadsheet writes a byte order mark
         rows = list(csv.reader(io.StringIO(data.decode("utf-8-sig"), newline=""), strict=True))
     except (UnicodeDecodeError, csv.Error) as error:
         raise ComparisonError(f"is not CSV in UTF-8: {error}", place=place) from error
@@ -438,6 +446,7 @@ def _read_rows(path: Path, data: bytes, known: Collection[str]) -> dict[str, Cel
         raise ComparisonError(message, place=f"{place}, line 1")
     if repeated := [name for name in names if names.count(name) > 1]:
         raise ComparisonError(f"column {min(repeated)!r} occurs twice", place=f"{place}, line 1")
+    # a spreadsheet also writes the blank rows below a table
     lines = [line for line in rows[1:] if any(map(str.strip, line))]
     if not lines:
         raise ComparisonError("has no row", place=place)

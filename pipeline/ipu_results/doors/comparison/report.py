@@ -60,6 +60,7 @@ def _build_cells(match: Match, ratio: Ratio) -> dict[str, str]:
         "figure": ratio.figure,
         "theirs": f"{ratio.theirs:.8g}",
         "unit": ratio.unit,
+        # of figures that add up over chips
         "per chip": _format_bound(match.ratio_per_chip if ratio.figure == "throughput" else None),
         "machine": _format_condition(row["platform"]),
         "batch": _format_condition(row["batch_size"]),
@@ -96,6 +97,7 @@ def _list_sections(comparison: Comparison) -> Iterator[tuple[str, list[str]]]:
         yield (f"{title})" if lines else f"{title}): nothing known"), lines
     if any(ratio.low is not None for match in matches for ratio in match.ratios):
         yield INTERVAL_NOTE, []
+    # one-line sections have a title alone
     for line in _list_peers(comparison):
         yield line, []
     checks = [f"{check.name}: {check.outcome}: {check.message}" for check in comparison.checks]

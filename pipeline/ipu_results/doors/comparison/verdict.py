@@ -192,6 +192,7 @@ class Comparison:
     def to_record(self) -> dict[str, Any]:
         """Return everything as values that JSON has."""
         record = asdict(self)
+        # programs get the parts of a sentence, and of a row what says what and where it is
         del record["description"]
         for match in record["matches"]:
             del match["description"]
@@ -273,6 +274,7 @@ def judge(
     session: duckdb.DuckDBPyConnection, measurements: Sequence[Measurement]
 ) -> list[Comparison]:
     """Compare measurements with the rows of a session, each measurement of the record once."""
+    # a number of its own tells the runs of a session apart
     load_runs(session, [ours.to_columns(run) for run, ours in enumerate(measurements, 1)])
     run_statements(session)
     answers = run_text(session, "comparison/answer.sql", "FROM answer ORDER BY run").to_pylist()
@@ -314,6 +316,7 @@ def _remark_on_variant(session: duckdb.DuckDBPyConnection, ours: Measurement) ->
     known = [variant for (variant,) in rows]
     if not known or normalise_name(ours.variant) in map(normalise_name, known):
         return ours
+    # where none is similar, some show what a variant looks like
     near = find_nearest_words(ours.variant, known) or known[:MAX_VARIANTS]
     remark = (
         f"variant {ours.variant!r}: no row of {ours.model} has it; the nearest: {', '.join(near)}"
@@ -326,6 +329,7 @@ def _add_expectations(
     connection: duckdb.DuckDBPyConnection, comparisons: Sequence[Comparison]
 ) -> list[Comparison]:
     """Add what a third party will measure of each matched figure of a maker, or why nobody knows."""
+    # all at once: the pairs of the record are read, and its models made, once
     matches = [match for comparison in comparisons for match in comparison.matches]
     ids = sorted({match.row["result_id"] for match in matches})
     answers = {}

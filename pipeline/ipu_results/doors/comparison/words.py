@@ -63,7 +63,7 @@ class KnownWords:
 
     def describe_unknown(self, field: str, word: str) -> str:
         """Describe an unknown word and the known ones that are nearest to it."""
-        near = find_nearest_words(word, self.fields[field])
+        near = find_nearest_words(word, self.fields[field])  # also by other spellings
         if near:
             return f"{field} {word!r} is unknown; the nearest: {', '.join(near)}"
         names = sorted(set(self.fields[field].values()))
@@ -79,7 +79,7 @@ def load_known_words(connection: duckdb.DuckDBPyConnection) -> KnownWords:
     columns = "model_printed, model, precision, item, framework, platform"
     rows = run_query(connection, f"SELECT DISTINCT {columns} FROM results ORDER BY ALL").to_pylist()
     models: dict[str, set[str]] = {}
-    items = {}
+    items = {}  # of printed names, and then of the models that they stand for
     for entry in vocabulary.list_entries("model"):
         if entry.get("item"):
             items[entry["model"]] = entry["item"]
@@ -95,10 +95,10 @@ def load_known_words(connection: duckdb.DuckDBPyConnection) -> KnownWords:
 
     results = table("results")
     fields = {name: _spell(results.column(name).choices or ()) for name in CHOICES}
-    fields["power_scope"] |= POWER_SCOPES
+    fields["power_scope"] |= POWER_SCOPES  # how sources write them
     fields["mlperf_round"] = {}
     for row in run_query(connection, ROUNDS).to_pylist():
-        mlperf_round = row["mlperf_round"]
+        mlperf_round = row["mlperf_round"]  # MLCommons writes v2.0 as well as 2.0
         fields["mlperf_round"] |= {mlperf_round: mlperf_round, f"v{mlperf_round}": mlperf_round}
     platforms = [machine["platform"] for machine in machines]
     precisions = [*vocabulary.precision_bits, *printed["precision"]]

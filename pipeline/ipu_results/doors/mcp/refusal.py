@@ -1,4 +1,6 @@
-"""Refuse a question that may not be answered: a code for programs, a reason and a next step for people."""
+"""Refuse a question that may not be answered: a code for programs, a reason and a next step for
+people.
+"""
 
 from __future__ import annotations
 

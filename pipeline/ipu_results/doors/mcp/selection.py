@@ -96,6 +96,7 @@ def select_rows(record: Record, arguments: Row, shown: Collection[str] = ()) -> 
         if not unusable:
             raise RefusalError("no-match", "all rows that fit are usable", "leave out usable")
         return Selection(unusable, [])
+    # a question that names a kind of row asks for it
     accepted = {None, *shown, stated.get("origin"), stated.get("relationship")}
     kept = [row for row in rows if row["unusable"] in accepted]
     hidden = [row for row in rows if row["unusable"] not in accepted]

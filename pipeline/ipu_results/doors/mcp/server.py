@@ -149,6 +149,7 @@ def _limit(record: Record, stated: int | None) -> int:
 
 def provenance(record: Record, result_id: str) -> Answer:
     """Say where each figure of a result or microbenchmark was printed."""
+    # get_row refuses a microbenchmark, which has a provenance
     row = record.sources.get(result_id) or record.get_row(result_id)
     results, citation = record.load([result_id], ())
     cells = record.query("serve/printed.sql", result_id=result_id)
@@ -310,6 +311,7 @@ def build_output_schema(name: str) -> Answer:
 
 
 def _build_server(opener: RecordOpener, worker: SqlWorker) -> Server[Any]:
+    # a client may call such tools without asking its user
     hints = types.ToolAnnotations(
         read_only_hint=True, destructive_hint=False, open_world_hint=False
     )
@@ -336,6 +338,7 @@ def _build_server(opener: RecordOpener, worker: SqlWorker) -> Server[Any]:
         except anyio.get_cancelled_exc_class():
             worker.cancel(cancelled)
             raise
+        # as text, too: not every client reads structured content
         text = json.dumps(result, ensure_ascii=False, separators=(",", ":"))
         return types.CallToolResult(
             content=[types.TextContent(type="text", text=text)],

@@ -40,7 +40,8 @@ printed.
 """
 MEASURED = "measured"
 CLAUSE_END = re.compile(r"[;=]|[.!?:](?=\s)")
-# of a condition's value: room for no sentence, as the pattern of schema/submission/lines.toml has it
+# of a condition's value: room for no sentence, as the pattern of schema/submission/lines.toml has
+# it
 MAX_VALUE_WORDS = 6
 MAX_VALUE_CHARACTERS = 60
 MAX_SLUG = 60  # characters of a folder's name
@@ -121,6 +122,7 @@ def compute_id(description: Mapping[str, Any], results: bytes, environment: byte
     """Return the id of a bundle: a digest of all that it holds except the id itself."""
     stated = {key: value for key, value in description.items() if key != "id"}
     text = json.dumps(stated, sort_keys=True, ensure_ascii=True, default=str)
+    # the digest of each part: bytes cannot move from one part to the next
     digest = hashlib.sha256()
     for part in (text.encode(), results, environment or b""):
         digest.update(hashlib.sha256(part).digest())

@@ -145,6 +145,7 @@ def check_files(
             problems += list_faults(session)
             flags = [doubt["text"] for doubt in fetch_rows(session, "doubts")]
             rows = fetch_rows(session, "answers")
+    # what would be published: the columns that a source fills, and those that are derived
     filled = {row["result_id"]: row for row in read.results.to_pylist()}
     for row in rows:
         published = filled[row["row"]["result_id"]]
@@ -156,7 +157,7 @@ def check_files(
     return CheckedBundle(name, list(dict.fromkeys(problems)), flags, rows, bundle)
 
 
-MAX_LINES = 50  # of each kind in text; JSON has all
+MAX_LINES = 50  # of each kind in text, since a bundle can have thousands; JSON has all
 MAX_LINE = 600  # characters
 
 

@@ -197,6 +197,7 @@ def check_description(submission: Submission) -> Iterator[Fault]:
 def check_schema(name: str, rows: Sequence[Line], place: str) -> Iterator[Fault]:
     """Yield a fault for each column with cells that `schema/submission/<name>.toml` refuses."""
     definition = load_table(name, "submission")
+    # a cell of blanks is a blank cell
     frame = build_frame(definition, rows).replace(r"^\s*$", None, regex=True)
     failures: dict[tuple[str, str], list[GateFailure]] = {}
     for failure in find_failures(definition, frame):
