@@ -23,7 +23,6 @@ from ipu_results.doors.submission.bundle import (
     format_rows,
     make_slug,
 )
-from ipu_results.doors.submission.check import format_checks
 from ipu_results.doors.submission.contents import parse_bundle
 from ipu_results.doors.submission.prepare import SubmissionRequest, prepare_bundle
 from ipu_results.errors import SubmissionError
@@ -119,14 +118,6 @@ def test_wrong_unit_and_scope_are_reported_once_with_what_fits(
     assert text.count("unknown unit") == 1
     assert "a unit of latency_ms" in text
     assert "which is not one of device, board, package, machine, wall, declared" in text
-
-
-def test_verdict_is_not_repeated_as_the_first_nearest_row(check: Check, tmp_path: Path) -> None:
-    checked = check(put_folder(tmp_path / "own", make_files([throughput("14377.25")])))
-    assert checked.rows[0]["nearest"]
-    lines = format_checks([checked], "text").splitlines()
-    [verdict] = [line for line in lines if "× the nearest row measured by the chip's maker" in line]
-    assert verdict.strip() == checked.rows[0]["verdict"]
 
 
 def test_original_files_and_their_folders_stay_out_of_the_bundle(tmp_path: Path) -> None:

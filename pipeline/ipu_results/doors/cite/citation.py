@@ -222,7 +222,7 @@ def _find_address(results: Sequence[CitedResult]) -> str:
 
 
 def _describe_disclosures(results: Sequence[CitedResult]) -> list[str]:
-    """Return what must be said with results: emulated, suspect, flagged, and MLPerf's attribution."""
+    """Return what must be said with results: emulated, suspect, flagged, MLPerf's attribution."""
     notes = [note for result in results for note in result.notes]
     attributions = [mark_name(result.attribution) for result in results if result.attribution]
     if attributions:

@@ -224,7 +224,7 @@ class HeldOut(NamedTuple):
 
 
 def measure_coverage(pairs: Sequence[Row], left_out: str) -> Iterator[HeldOut]:
-    """Leave each value of a column out in turn, and yield its pairs with an interval of the others."""
+    """Leave each value of a column out in turn; yield its pairs with an interval of the rest."""
     for value in sorted({pair[left_out] for pair in pairs}):
         rest = [pair for pair in pairs if pair[left_out] != value]
         if not rest:

@@ -1,4 +1,4 @@
-"""What the vocabulary knows of chips and precisions, as small relations that the statements read."""
+"""What the vocabulary knows of chips and precisions, as relations that the statements read."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A comparison as text or JSON: the verdict, the nearest rows, what differs, and what is refused."""
+"""A comparison as text or JSON: verdict, nearest rows, what differs, and what is refused."""
 
 from __future__ import annotations
 

@@ -328,7 +328,7 @@ def _remark_on_variant(session: duckdb.DuckDBPyConnection, ours: Measurement) ->
 def _add_expectations(
     connection: duckdb.DuckDBPyConnection, comparisons: Sequence[Comparison]
 ) -> list[Comparison]:
-    """Add what a third party will measure of each matched figure of a maker, or why nobody knows."""
+    """Add what a third party will measure of each matched figure of a maker, if it is known."""
     # all at once: the pairs of the record are read, and its models made, once
     matches = [match for comparison in comparisons for match in comparison.matches]
     ids = sorted({match.row["result_id"] for match in matches})

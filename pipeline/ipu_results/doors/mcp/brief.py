@@ -89,7 +89,7 @@ def shorten_comparison(answer: Answer) -> Answer:
 
 
 def _shorten_match(match: Answer, figures: Answer) -> Answer:
-    """Keep of a match its ratios, with the figures of the row, and the conditions that both state."""
+    """Keep of a match its ratios with the row's figures, and the conditions that both state."""
     ratios = []
     for ratio in match["ratios"]:
         figure = figures[ratio["figure"]]

@@ -120,7 +120,7 @@ def _suggest_step(code: str, figure: str, basis: str) -> str:
 
 
 def _choose_figure(first: Row, second: Row, figure: str | None) -> str:
-    """Return the figure, or the first that both rows have. Raises RefusalError for a missing one."""
+    """Return the figure, or the first that both rows have. Raises RefusalError without one."""
     ours = [name for name in FIGURES if first[name] is not None]
     theirs = [name for name in FIGURES if second[name] is not None]
     shared = [name for name in ours if name in theirs]

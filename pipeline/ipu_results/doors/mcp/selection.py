@@ -131,7 +131,7 @@ def _keep_printing(rows: Sequence[Row], figure: str) -> list[Row]:
 
 
 def _suggest_figures(record: Record, rows: Sequence[Row], figure: str) -> str:
-    """Name the figures that the rows print, and the view that computes the missing one from them."""
+    """Name the figures that the rows print, and the view that computes the missing one."""
     printed = [name for name in FIGURES if _keep_printing(rows, name)]
     step = f"these rows print {', '.join(printed)}"
     view = VIEWS_OF.get(figure)

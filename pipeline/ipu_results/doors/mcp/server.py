@@ -9,7 +9,6 @@ import os
 import signal
 import sys
 import threading
-from collections import Counter
 from collections.abc import Callable, Mapping
 from functools import partial
 from pathlib import Path
@@ -43,6 +42,7 @@ from ipu_results.doors.mcp.selection import require_figure, select_rows
 from ipu_results.doors.mcp.sql import SqlWorker, is_damage, run_sql
 from ipu_results.errors import IpuResultsError
 from ipu_results.kit.files import read_version
+from ipu_results.kit.sql import run_query
 from ipu_results.kit.text import to_json_value
 from ipu_results.record.store.query import read_build_id
 from ipu_results.schema import TABLES, VIEWS, quote
@@ -50,6 +50,12 @@ from ipu_results.schema.usable import describe_unusable
 
 NAME = "ipu-results"
 DEFAULT_RESULTS = 10
+COUNTS = """
+    SELECT relationship, interest, origin, task, count(*) AS results
+    FROM results
+    GROUP BY ALL
+    ORDER BY ALL
+"""
 SQL_PARTS = {"tables": "tables_for_sql", "views": "views_for_sql"}
 MAX_NAME = 200  # characters of a tool that there is not
 MAX_PROBLEM = 300
@@ -70,7 +76,8 @@ def overview(record: Record, part: str = "summary") -> Answer:
     }
     answer: Answer = {"dataset": cited}
     if part in ("summary", "all"):
-        answer["results"] = _count_results(record)
+        with record.connection.cursor() as cursor:
+            answer["results"] = run_query(cursor, COUNTS).to_pylist()
         answer["origins"] = ORIGINS
         answer["figures"] = {name: get_unit(name) for name in FIGURES}
         answer["parts"] = {name: len(value) for name, value in parts.items() if name != "rules"}
@@ -85,15 +92,6 @@ def overview(record: Record, part: str = "summary") -> Answer:
             answer[SQL_PARTS.get(name, name)] = value
     answer["citation"] = f"{cited}. Each answer about results cites their sources."
     return answer
-
-
-def _count_results(record: Record) -> list[Answer]:
-    names = ("relationship", "interest", "origin", "task")
-    counts = Counter(tuple(row[name] for name in names) for row in record.rows)
-    counted = []
-    for group, count in sorted(counts.items(), key=str):
-        counted.append({**dict(zip(names, group, strict=True)), "results": count})
-    return counted
 
 
 def find(
@@ -237,7 +235,7 @@ TOOLS: Mapping[str, Callable[..., Answer]] = {
 
 
 class RecordOpener:
-    """Opens the record at the first call of a tool: a client that starts all its servers calls few."""
+    """Opens the record at the first call: a client that starts all its servers calls few."""
 
     def __init__(self, warehouse: Path) -> None:
         self._warehouse = warehouse

@@ -60,7 +60,7 @@ REMARKS = (
 
 
 class SqlWorker:
-    """A process that runs one statement at a time, started for the first, and again after its end."""
+    """A process that runs one statement at a time; it is started where none runs."""
 
     def __init__(self, warehouse: Path) -> None:
         self._warehouse = warehouse

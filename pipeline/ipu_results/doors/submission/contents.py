@@ -1,4 +1,4 @@
-"""Read a bundle, a folder or a ZIP archive, in memory: nothing is unpacked, followed or executed."""
+"""Read a bundle, a folder or a ZIP archive, in memory: nothing is unpacked, followed or run."""
 
 from __future__ import annotations
 
