@@ -60,19 +60,20 @@ class Palette:
         return [color for color in colors if color]
 
     def _find_machine(self, name: str) -> str | None:
-        matches = (
-            color
-            for word, color in self.machines.items()
-            if re.search(rf"\b{word}", name, re.IGNORECASE)
-        )
-        return next(matches, None)
+        for word, color in self.machines.items():
+            if re.search(rf"\b{word}", name, re.IGNORECASE):
+                return color
+        return None
 
 
 def mix_color(color: str, share: float) -> str:
     """Mix a colour `#RRGGBB` with white by a share of 0 to 1, with black by one of -1 to 0."""
     target = 255 if share > 0 else 0
-    parts = (int(color[start : start + 2], 16) for start in (1, 3, 5))
-    return "#" + "".join(f"{round(part + (target - part) * abs(share)):02X}" for part in parts)
+    mixed = "#"
+    for start in (1, 3, 5):  # red, green and blue
+        part = int(color[start : start + 2], 16)
+        mixed += f"{round(part + (target - part) * abs(share)):02X}"
+    return mixed
 
 
 def _load_palette() -> Palette:
@@ -91,28 +92,29 @@ class Mark:
     channels: frozenset[str]
 
 
-def _make_mark(channels: str, kind: str, **definition: Any) -> Mark:
-    return Mark({"type": kind, **definition}, frozenset(channels.split()))
+def _make_mark(channels: tuple[str, ...], kind: str, **definition: Any) -> Mark:
+    return Mark({"type": kind, **definition}, frozenset(channels))
 
 
-LINE = "x y color strokeDash detail"
-POINT = "x y color shape tooltip"
+LINE = ("x", "y", "color", "strokeDash", "detail")
+POINT = ("x", "y", "color", "shape", "tooltip")
+COLORED = ("x", "y", "color", "tooltip")
 OVER = {"size": 140, "stroke": PALETTE.ink["mark"], "strokeWidth": 1.6, "opacity": 1}
 MARKS = {
     "line": _make_mark(LINE, "line", strokeWidth=1.4, opacity=0.8),
     "steps": _make_mark(LINE, "line", strokeWidth=1.4, interpolate="step-after"),
     "points": _make_mark(POINT, "point", filled=True, size=55, opacity=0.9),
     "rings": _make_mark(POINT, "point", size=55, opacity=0.8),
-    "crosses": _make_mark("x y", "point", shape=CROSS, **OVER),
-    "pluses": _make_mark("x y", "point", shape=PLUS, **OVER),
-    "small crosses": _make_mark("x y color tooltip", "point", shape=CROSS, size=30, opacity=0.6),
-    "limits": _make_mark("x y strokeDash detail", "line", color=PALETTE.ink["rule"]),
-    "intervals": _make_mark("x y color", "rule", strokeWidth=2, opacity=0.6),
-    "ticks": _make_mark("x y color tooltip", "tick", thickness=3, size=13),
-    "rule": _make_mark("", "rule", color=PALETTE.ink["rule"], strokeDash=[4, 3]),
-    "band": _make_mark("", "rule", color=PALETTE.ink["muted"], strokeWidth=3, opacity=0.5),
-    "cells": _make_mark("x y color tooltip", "rect", stroke=PALETTE.ink["frame"]),
-    "text": _make_mark("x y text", "text"),
+    "crosses": _make_mark(("x", "y"), "point", shape=CROSS, **OVER),
+    "pluses": _make_mark(("x", "y"), "point", shape=PLUS, **OVER),
+    "small crosses": _make_mark(COLORED, "point", shape=CROSS, size=30, opacity=0.6),
+    "limits": _make_mark(("x", "y", "strokeDash", "detail"), "line", color=PALETTE.ink["rule"]),
+    "intervals": _make_mark(("x", "y", "color"), "rule", strokeWidth=2, opacity=0.6),
+    "ticks": _make_mark(COLORED, "tick", thickness=3, size=13),
+    "rule": _make_mark((), "rule", color=PALETTE.ink["rule"], strokeDash=[4, 3]),
+    "band": _make_mark((), "rule", color=PALETTE.ink["muted"], strokeWidth=3, opacity=0.5),
+    "cells": _make_mark(COLORED, "rect", stroke=PALETTE.ink["frame"]),
+    "text": _make_mark(("x", "y", "text"), "text"),
 }
 CHANNELS = ("x", "y", "x2", "y2", "color", "shape", "strokeDash", "detail", "text")
 RANGES: Mapping[str, Callable[[list[str]], list[Any]]] = {
@@ -133,10 +135,10 @@ def build_chart(
     A chart has `panels`, and a panel `marks`, by the names of MARKS; what panels share is written
     in the chart. `rows` names what `select` returns: one panel for each value of a column `panel`.
     Channels such as `x` are those of Vega-Lite, or the name of a column alone; `series` is color
-    and shape. A mark may have rows, channels and a style of its own, and draws the rows
-    `where` an expression of Vega is true. The names of a scale are in the order of the rows unless it has a
-    domain. That is a list or the name of one of `values`, as is the datum of a rule. Columns that do
-    not begin with a small letter are shown at a point. Titles are filled with `values`.
+    and shape. A mark may have rows, channels and a style of its own, and draws the rows `where` an
+    expression of Vega is true. The names of a scale are in the order of the rows unless it has a
+    domain. That is a list or the name of one of `values`, as is the datum of a rule. Columns that
+    do not begin with a small letter are shown at a point. Titles are filled with `values`.
     """
     select = cache(select)
     panels: list[dict[str, Any]] = []
@@ -162,12 +164,12 @@ def build_chart(
     }
 
 
-def _merge(shared: Record, own: Record) -> dict[str, Any]:
+def _merge(shared: Record, panel: Record) -> dict[str, Any]:
     """Add to a panel what all panels share, also to a channel."""
-    merged = {**shared, **own}
-    for name in shared.keys() & own.keys():
+    merged = {**shared, **panel}
+    for name in shared.keys() & panel.keys():
         if isinstance(shared[name], Mapping):
-            merged[name] = {**shared[name], **own[name]}
+            merged[name] = {**shared[name], **panel[name]}
     return merged
 
 

@@ -4,6 +4,7 @@ some changed.
 
 from __future__ import annotations
 
+import tomllib
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
@@ -28,22 +29,6 @@ PLATFORMS = (
     {"platform": "Bow Pod16", "family": "Bow", "chip_count": 16, "clock_ghz": 1.85},
     {"platform": "IPU-POD16", "family": "Classic", "chip_count": 16, "clock_ghz": 1.33},
 )
-PUBLISHED = {
-    "origin": "published",
-    "relationship": "vendor",
-    "interest": "maker",
-    "publisher": "Graphcore",
-    "model_printed": "Net",
-    "item": "image",
-}
-TRAINED = {
-    **PUBLISHED,
-    "task": "training",
-    "platform": "Bow Pod16",
-    "precision_printed": "16.16",
-    "batch_size": 64,
-}
-
 # What else may not differ between two rows that an analysis compares.
 OTHER_TEST = [
     {"task": "inference"},
@@ -56,6 +41,16 @@ OTHER_TEST = [
     {"benchmark": "mlperf-training"},
     {"origin": "measured"},
 ]
+
+
+def read_toml(name: str) -> dict[str, Any]:
+    """Return the content of a file of this folder."""
+    return tomllib.loads(Path(__file__).with_name(name).read_text(encoding="utf-8"))
+
+
+BASES = read_toml("cases.toml")["bases"]
+TRAINED = BASES["trained"]
+CHANGES = read_toml("changes.toml")
 
 
 class Database:
@@ -88,21 +83,14 @@ def make_warehouse(
     All databases are one, whose views take ten times as long as a few rows: each has its rows in a
     transaction of its own, which is never committed.
     """
-    defaults = (
-        {"result_id": str(at), "document_id": "page-2", "row_number": at + 1}
-        for at in range(len(results))
-    )
-    numbered = [{**default, **row} for default, row in zip(defaults, results, strict=True)]
-    doubts = [
-        {
-            "result_id": row["result_id"],
-            "rule": "R47",
-            "severity": "warn",
-            "message": row["suspect"],
-        }
-        for row in numbered
-        if "suspect" in row
-    ]
+    numbered = []
+    doubts = []
+    for at, result in enumerate(results):
+        row = {"result_id": str(at), "document_id": "page-2", "row_number": at + 1, **result}
+        numbered.append(row)
+        if "suspect" in row:
+            flag = {"rule": "R47", "severity": "warn", "message": row["suspect"]}
+            doubts.append({"result_id": row["result_id"], **flag})
     others = {"flags": [*flags, *doubts], "platforms": PLATFORMS, **tables}
     connection = _open_empty().cursor()
     connection.begin()
@@ -193,8 +181,13 @@ def copy_result(where: str, **values: str) -> str:
     return f"INSERT INTO results SELECT * REPLACE ({replaced}) FROM results WHERE {where}"
 
 
-def flag_result(where: str) -> str:
-    """Return SQL that flags results with an error, and counts it as the build does."""
+def read_change(case: Mapping[str, str]) -> str:
+    """Return the SQL of a change: a statement, or one that flags results with an error, and counts
+    it as the build does.
+    """
+    if "statement" in case:
+        return case["statement"]
+    where = case["flagged"]
     return (
         "INSERT INTO flags BY NAME SELECT 'R01' AS rule, 'error' AS severity, result_id FROM"
         f" results WHERE {where}; UPDATE results SET errors = errors + 1, usable = FALSE WHERE {where}"

@@ -15,7 +15,8 @@ from ipu_results.kit.files import SCHEMA
 from ipu_results.mlperf.interval import compute_t_quantile
 
 from tests.conftest import Query
-from tests.doors.analyses.analysis_support import Row, make_warehouse
+from tests.doors.analyses.analysis_support import BASES, Row, make_warehouse
+from tests.doors.analyses.test_views import DOCUMENTS
 
 COUNTS = tomllib.loads(
     (SCHEMA / "vocabulary" / "operation_counts.toml").read_text(encoding="utf-8")
@@ -61,27 +62,8 @@ def test_operation_counts_are_those_of_the_built_network(entry: dict[str, Any]) 
 
 # throughput of the vendor and of a lab
 
-VENDOR: Row = {
-    "origin": "published",
-    "interest": "maker",
-    "publisher": "Graphcore",
-    "model_printed": "Net",
-    "item": "image",
-    "task": "training",
-    "platform": "IPU-POD16",
-    "chip": "GC200",
-    "chip_count": 16,
-    "framework": "PyTorch",
-    "sdk_version": "2.4",
-    "precision_printed": "16.16",
-    "batch_size": 64,
-    "dataset_printed": "ImageNet",
-    "throughput": 100.0,
-    "document_id": "page",
-}
-LAB = {**VENDOR, "publisher": "Lab", "document_id": "paper", "throughput": 90.0}
-LAB["interest"] = "neither"
-DOCUMENTS = [{"document_id": name, "kind": "transcription"} for name in ("page", "paper")]
+VENDOR = BASES["vendor"]
+LAB = BASES["lab"]
 
 
 @pytest.mark.parametrize(
@@ -94,15 +76,10 @@ DOCUMENTS = [{"document_id": name, "kind": "transcription"} for name in ("page",
     ],
 )
 def test_part_of_the_vendor_follows_from_facts(facts: list[tuple[str, str]], part: str) -> None:
-    known = [
-        {
-            "fact_id": str(at),
-            "subject": subject,
-            "property": "part of the vendor",
-            "text_value": text,
-        }
-        for at, (subject, text) in enumerate(facts)
-    ]
+    known = []
+    for at, (subject, text) in enumerate(facts):
+        fact = {"fact_id": str(at), "subject": subject, "text_value": text}
+        known.append({**fact, "property": "part of the vendor"})
     machines = [{"platform": "IPU-POD16", "chip": "GC200", "family": "Classic"}]
     database = make_warehouse([VENDOR, LAB], documents=DOCUMENTS, facts=known, platforms=machines)
     assert database.query("SELECT vendor_part FROM replications") == [(part,)]
@@ -134,53 +111,47 @@ SEVERAL = "a party lists several frameworks and not which of them ran"
 
 
 @pytest.mark.parametrize(
-    ("others", "expected"),
+    ("change", "expected"),
     [
-        (
-            [OTHER, {**OTHER, "submitter": "Other lab", "minutes": 20.0}],
-            [COUNTED, (0.5, True, None, None)],
-        ),
-        ([{**OTHER, "framework": "TensorFlow"}], [(1.25, False, "framework", WHY)]),
-        ([{**OTHER, "nodes": 2}], [(1.25, False, "number of hosts", WHY)]),
-        ([{**OTHER, "global_batch_size": 129}], [(1.25, False, "batch", WHY)]),
-        ([{**OTHER, "host_processor": "other"}], [(1.25, True, "host processor", None)]),
-        ([{**OTHER, "framework": "MXNet, PyTorch"}], [(1.25, False, None, SEVERAL)]),
-        ([{**OTHER, "sha256": "0"}], [(1.25, False, None, "both entries have a log in common")]),
-        ([{**OTHER, "submitter": "Maker"}], []),
-        *(
-            ([{**OTHER, **change}], [])
-            for change in ({"chip_count": 16}, {"benchmark": "ssd"}, {"round": "3.1"})
-        ),
-        ([{**OTHER, "division": "open"}], []),
+        ({"framework": "TensorFlow"}, [(1.25, False, "framework", WHY)]),
+        ({"nodes": 2}, [(1.25, False, "number of hosts", WHY)]),
+        ({"global_batch_size": 129}, [(1.25, False, "batch", WHY)]),
+        ({"host_processor": "other"}, [(1.25, True, "host processor", None)]),
+        ({"framework": "MXNet, PyTorch"}, [(1.25, False, None, SEVERAL)]),
+        ({"sha256": "0"}, [(1.25, False, None, "both entries have a log in common")]),
+        ({"submitter": "Maker"}, []),
+        ({"chip_count": 16}, []),
+        ({"benchmark": "ssd"}, []),
+        ({"round": "3.1"}, []),
+        ({"division": "open"}, []),
     ],
 )
-def test_pairs_of_official_entries(others: list[Row], expected: list[tuple[object, ...]]) -> None:
-    entries = [
-        {**entry, "result_id": str(at), "path": f"{at}/net"}
-        for at, entry in enumerate([MAKER, *others])
-    ]
-    results = [{**OFFICIAL, "chip_count": entry["chip_count"]} for entry in entries]
-    for result, entry in zip(results, entries, strict=True):
-        result["framework"] = entry["framework"]
+def test_pair_of_official_entries(change: Row, expected: list[tuple[object, ...]]) -> None:
+    assert pair_entries(MAKER, {**OTHER, **change}) == expected
+
+
+def test_a_maker_is_paired_with_every_other_party() -> None:
+    third = {**OTHER, "submitter": "Other lab", "minutes": 20.0}
+    assert pair_entries(MAKER, OTHER, third) == [COUNTED, (0.5, True, None, None)]
+
+
+def pair_entries(*entries: Row) -> list[tuple[Any, ...]]:
+    """Return the pairs of official entries: ratio, whether it counts, what differs, and why not."""
+    results = []
+    filled = []
+    runs = []
+    for at, entry in enumerate(entries):
+        path = f"{at}/net"
+        filled.append({**entry, "result_id": str(at), "path": path})
+        result = {**OFFICIAL, "chip_count": entry["chip_count"], "framework": entry["framework"]}
         result["interest"] = "maker" if entry["submitter"] == "Maker" else "neither"
-    runs = [
-        {
-            "round": "3.0",
-            "path": entry["path"],
-            "file": "f",
-            "sha256": entry.get("sha256", str(at)),
-            "copies": 2,
-        }
-        for at, entry in enumerate(entries)
-    ]
-    database = make_warehouse(
-        results,
-        platforms=[{"platform": "S", "chip": "X H9", "family": "Maker"}],
-        mlperf_entries=entries,
-        mlperf_runs=runs,
-    )
+        results.append(result)
+        run = {"round": "3.0", "path": path, "file": "f", "copies": 2}
+        runs.append({**run, "sha256": entry.get("sha256", str(at))})
+    platforms = [{"platform": "S", "chip": "X H9", "family": "Maker"}]
+    database = make_warehouse(results, platforms=platforms, mlperf_entries=filled, mlperf_runs=runs)
     columns = "SELECT ratio, counts, differs, reason FROM replications ORDER BY second_result_id"
-    assert database.query(columns) == expected
+    return database.query(columns)
 
 
 # energy

@@ -10,93 +10,23 @@ from typing import Any
 import pytest
 
 from tests.doors.analyses.analysis_support import (
-    PUBLISHED,
-    TRAINED,
+    BASES,
+    CHANGES,
     changed,
-    flag_result,
     make_warehouse,
+    read_change,
 )
-
-SCALED = "model = 'ResNet-50 v1.5' AND framework = 'TensorFlow1'"
-RESNEXT = "task = 'inference' AND model_printed LIKE 'ResNeXt101%'"
-GPU_ROW = "platform = '8x A100-80GB (DGX A100)' AND model = 'ResNet-50 v1.5' AND throughput = 16621"
+from tests.doors.analyses.test_views import POPART, PYTORCH
 
 
-@pytest.mark.parametrize(
-    ("name", "statement", "before", "after"),
-    [
-        (
-            "scaling",
-            flag_result(f"{SCALED} AND platform = 'IPU-POD16' AND throughput = 30690"),
-            "65 % on 256 (from 63 % to 74 %, 3 tests of 1 network)",
-            "on 256 (from 63 % to 65 %, 2 tests of 1 network)",
-        ),
-        (
-            "scaling",
-            f"UPDATE results SET batch_size = NULL WHERE {SCALED} AND platform = 'IPU-POD256'",
-            "(ResNet-50 v1.5 alone, 3 tests)",
-            "(ResNet-50 v1.5 alone, 2 tests)",
-        ),
-        ("per_dollar", flag_result(GPU_ROW), "on 3 priced pairs", "on 1 priced pairs"),
-        (
-            "per_dollar",
-            "UPDATE platforms SET list_price_usd = NULL WHERE platform = 'IPU-POD16'",
-            "At list prices of June 2021, a dollar buys",
-            "16 IPUs tie with 8 A100 in MLPerf training per dollar at $188,693",
-        ),
-        (
-            "resnext101",
-            "UPDATE results SET model = model_printed",
-            "47 rows of ResNeXt101-32x4d",
-            "15 rows of a model that no source states",
-        ),
-        (
-            "resnext101",
-            flag_result(f"{RESNEXT} AND throughput = 17176"),
-            "Left out as not usable: 20 rows.",
-            "Left out as not usable: 21 rows.",
-        ),
-        (
-            "resnext101",
-            f"DELETE FROM results WHERE {RESNEXT} AND origin = 'measured'",
-            "Measured here are 10 points",
-            "This warehouse has no run of this project's own.",
-        ),
-        (
-            "resnext101",
-            f"DELETE FROM results WHERE {RESNEXT} AND origin = 'emulated'",
-            "This is not evidence",
-            "This warehouse has no emulated points.",
-        ),
-        (  # whatever the other batches are
-            "resnext101",
-            f"UPDATE results SET latency_ms = 2 * latency_ms WHERE {RESNEXT} AND origin = 'emulated'",
-            "by 2 % in the median and 6 % at most",
-            "by 97 % in the median and 111 % at most",
-        ),
-        (
-            "latency_bounded",
-            "DELETE FROM results WHERE throughput IS NULL AND platform = '1x A100-40GB'",
-            "83 rows print a latency and no throughput (BERT-Base, BERT-Large, EfficientNet-B7,",
-            "3 rows print a latency and no throughput (EfficientNet-B7, EfficientNetB0_small and",
-        ),
-        (
-            "c2_to_m2000",
-            flag_result("throughput = 17176"),
-            "Best against best, the ratio is 3.40",
-            "Best against best, the ratio is 2.71",
-        ),
-    ],
-)
-def test_changed_record_changes_the_sentence(
-    warehouse: Path, name: str, statement: str, before: str, after: str
-) -> None:
+@pytest.mark.parametrize("case", CHANGES["sentence"], ids=lambda case: case["after"])
+def test_changed_record_changes_the_sentence(warehouse: Path, case: dict[str, str]) -> None:
     with changed(warehouse) as database:
-        assert before in database.answer(name).summary
-    with changed(warehouse, statement) as database:
-        summary = database.answer(name).summary
-    assert before not in summary
-    assert after in summary
+        assert case["before"] in database.answer(case["analysis"]).summary
+    with changed(warehouse, read_change(case)) as database:
+        summary = database.answer(case["analysis"]).summary
+    assert case["before"] not in summary
+    assert case["after"] in summary
 
 
 @pytest.mark.parametrize(
@@ -118,8 +48,6 @@ def test_price_of_the_reader_is_not_called_a_list_price(
     assert "(framework, precision, batch, software)" in summary
 
 
-POPART = {**TRAINED, "framework": "PopART", "sdk_version": "3.0", "throughput": 100.0}
-PYTORCH = {**POPART, "framework": "PyTorch", "throughput": 90.0}
 FAST = {**PYTORCH, "variant": "b", "throughput": 500.0}
 SLOW = {**POPART, "task": "inference", "framework": "PyTorch", "latency_ms": 1920.0}
 
@@ -141,11 +69,12 @@ def test_summary_compares_batches_in_flight() -> None:
         latency = depth * 64 * 1000 / 50
         other = {"framework": "TensorFlow1", "throughput": 50.0, "latency_ms": latency}
         rows += [{**SLOW, "variant": variant}, {**SLOW, **other, "variant": variant}]
-    assert (
+    sentence = (
         "TensorFlow1 over PyTorch is 0.50 (2 pairs, 0.50 to 0.50) where PyTorch keeps fewer batches"
         " in flight (3.0 against 5.0) and 0.50 (one pair) where PyTorch keeps more batches in"
-        " flight (3.0 against 2.0)." in make_warehouse(rows).answer("framework_effect").summary
+        " flight (3.0 against 2.0)."
     )
+    assert sentence in make_warehouse(rows).answer("framework_effect").summary
 
 
 # charts
@@ -157,12 +86,11 @@ def test_summary_compares_batches_in_flight() -> None:
 def test_panel_has_three_rows_or_more_and_at_most_eight_variants(
     rows: int, works: int, drawn: bool
 ) -> None:
-    row = {**PUBLISHED, "task": "inference", "platform": "IPU-M2000", "batch_size": 8}
-    row |= {"throughput": 100.0, "latency_ms": 1.0}
-    points = [{**row, "variant": f"SL{1 + at % works}"} for at in range(rows)]
-    points += [{**row, "model_printed": "Other"}] * 3
+    point = BASES["point"]
+    points = [{**point, "variant": f"SL{1 + at % works}"} for at in range(rows)]
+    points += [{**point, "model_printed": "Other"}] * 3
     panels = make_warehouse(points).draw("latency_bounded")["concat"]
-    assert [panel["title"] for panel in panels] == [*(["Net"] if drawn else []), "Other"]
+    assert [panel["title"] for panel in panels] == (["Net", "Other"] if drawn else ["Other"])
 
 
 def test_emulated_points_are_hollow_dashed_and_labelled(warehouse: Path) -> None:

@@ -26,7 +26,7 @@ UNESCAPED = re.compile(r"(?<!\\)[&%$#_^~]")
 
 
 def find_id(query: Query, where: str) -> str:
-    ((name,),) = query(f"SELECT min(result_id) FROM results WHERE {where}")
+    [(name,)] = query(f"SELECT min(result_id) FROM results WHERE {where}")
     return str(name)
 
 
@@ -55,32 +55,6 @@ def hostile(tmp_path: Path, warehouse: Path, printed: str) -> Path:
     return folder
 
 
-@pytest.mark.parametrize("output", FORMATS)
-def test_citation_has_figures_as_printed_source_place_and_build(
-    output: str, printed: str, warehouse: Path, query: Query
-) -> None:
-    text = cite(printed, format=output, warehouse=warehouse).replace("\\", "")
-    ((build_id,),) = query("SELECT DISTINCT build_id FROM build")
-    expected = ("7,152 items/sec", "1.66 ms", "row 12", "Graphcore", "Performance Results", printed)
-    for part in (
-        *expected,
-        "www.graphcore.ai/performance-results",
-        f"unreleased, build {build_id}",
-    ):
-        assert part in text
-    assert "MLPerf" not in text
-    assert "not measured" not in text
-    if output == "csl-json":
-        dataset, page = json.loads(text)
-        assert (dataset["version"], page["issued"], page["accessed"]) == (
-            "unreleased",
-            {"date-parts": [[2023, 7, 4]]},
-            {"date-parts": [[2026, 11, 21]]},
-        )
-    else:
-        assert "2026-11-21" in text
-
-
 @pytest.mark.slow
 def test_release_is_cited_with_version_and_digest(small_release: Path) -> None:
     release = json.loads((small_release / "release.json").read_text(encoding="utf-8"))
@@ -97,7 +71,7 @@ def test_release_is_cited_with_version_and_digest(small_release: Path) -> None:
 def test_dataset_is_cited_with_year_and_address(
     warehouse: Path, printed: str, query: Query
 ) -> None:
-    ((newest,),) = query("SELECT max(retrieved_on) FROM documents")
+    [(newest,)] = query("SELECT max(retrieved_on) FROM documents")
     dataset, *_ = cite(printed, format="bibtex", warehouse=warehouse).split("\n\n")
     assert f"  year = {{{newest.year}}},\n  url = {{{REPOSITORY}}}," in dataset
     assert f'url: "{REPOSITORY}"' in (ROOT / "CITATION.cff").read_text(encoding="utf-8")
@@ -127,12 +101,13 @@ def test_mlperf_figure_has_the_required_attribution(
 ) -> None:
     text = cite(official, format=output, warehouse=warehouse)
     plain = text.replace(r"\textregistered{}", "®").replace("\\", "")
-    parts = (
+    for part in (
         "19.6351556 min (unverified)",
         "MLPerf® Training v2.0 closed resnet, Graphcore",
         "2.0-2047",
-    )
-    for part in (*parts, "retrieved 2026-11-21", LEGEND):
+        "retrieved 2026-11-21",
+        LEGEND,
+    ):
         assert part in plain
     assert plain.count("Result not verified by MLCommons Association.") == 1
     assert set(re.findall(r"MLPerf(.)", plain.replace(LEGEND, ""))) == {"®"}
@@ -171,20 +146,12 @@ def test_unknown_id_and_format_are_one_line(warehouse: Path, printed: str) -> No
         cite([], warehouse=warehouse)
 
 
-def test_results_of_one_source_share_a_footnote_and_an_entry(query: Query, warehouse: Path) -> None:
-    names = [name for (name,) in query("SELECT result_id FROM results WHERE publisher = 'Qwant'")]
-    assert re.findall(r"\[\^\d+\]:", cite(names, warehouse=warehouse)) == ["[^1]:"]
-    assert cite(names, format="bibtex", warehouse=warehouse).count("@misc{") == 2
-    assert len(json.loads(cite(names, format="csl-json", warehouse=warehouse))) == 2
-
-
 @pytest.mark.slow
 def test_hostile_text_ends_no_row_command_or_entry(hostile: Path, printed: str) -> None:
     sql = f"SELECT result_id, variant, throughput FROM results WHERE result_id = '{printed}'"
     table = query_cited(hostile, sql).stdout
-    bibtex, markdown = (
-        cite(printed, format=name, warehouse=hostile) for name in ("bibtex", "markdown")
-    )
+    markdown = cite(printed, warehouse=hostile)
+    bibtex = cite(printed, format="bibtex", warehouse=hostile)
     assert "textbackslash{}input" in bibtex
     assert bibtex.count("{") == bibtex.count("}")
     assert r"\input" not in bibtex
@@ -207,9 +174,8 @@ def test_escaped_text_is_inert(text: str) -> None:
     assert not tex.startswith(("[", "*"))
     assert "\n" not in tex
     assert escape_url(text) == "" or re.fullmatch(r"https?://[!-~]*", escape_url(text))
-    assert {
-        escape_url(url) for url in ("javascript:alert(1)", "file:///etc/passwd", " https://x")
-    } == {""}
+    for url in ("javascript:alert(1)", "file:///etc/passwd", " https://x"):
+        assert escape_url(url) == ""
     assert escape_url('https://x/a b{c}\\"<') == "https://x/a%20b%7Bc%7D%5C%22%3C"
 
 
@@ -238,16 +204,6 @@ def test_cited_rows_have_a_footnote_per_source(warehouse: Path) -> None:
     assert "https://arxiv.org/abs/2002.11670, retrieved 2026-11-21" in notes[1]
     assert "Emulated by ipu-results, not measured, calibration c2-" in notes[2]
     assert "Values are those of the query" in notes[3]
-
-
-def test_cited_csv_and_json_have_the_footnote_in_each_row(warehouse: Path) -> None:
-    sql = "SELECT result_id, throughput FROM results WHERE publisher = 'Qwant' ORDER BY 2"
-    plain = json.loads(run_cli("query", sql, "--format", "json", "--warehouse", warehouse).stdout)
-    cited = json.loads(query_cited(warehouse, sql, "json").stdout)
-    assert [{**row, "source": None} for row in plain] == [{**row, "source": None} for row in cited]
-    [source] = {row["source"] for row in cited}
-    assert source.startswith("Qwant, ")
-    assert query_cited(warehouse, sql, "csv").stdout.count(source) == 6
 
 
 def test_pair_is_cited_by_the_sources_of_both_sides(warehouse: Path) -> None:

@@ -14,25 +14,41 @@ from ipu_results import compare
 from ipu_results.errors import ComparisonError, DamagedRunError
 
 from tests.conftest import run_cli
-from tests.doors.comparison.comparison_support import RESNET
-from tests.doors.comparison.test_comparison import EMULATED_RUN, set_columns
+from tests.doors.comparison.comparison_support import RESNET, compare_one
+from tests.doors.comparison.test_comparison import EMULATED_RUN
 
 CLEAR = "\x1b[2J"
 
 
+def set_columns(**columns: Any) -> list[str]:
+    """Return the options of `compare` that state these columns."""
+    options = []
+    for name, value in columns.items():
+        options += ["--set", f"{name}={value}"]
+    return options
+
+
 def test_a_slip_of_the_unit_is_doubtful(warehouse: Path) -> None:
-    [comparison] = compare(warehouse=warehouse, **RESNET, throughput=7.8)
-    assert comparison.status == "doubtful"
-    done = run_cli(
-        "compare", "--strict", *set_columns(**RESNET, throughput=7.8), "--warehouse", warehouse
-    )
+    stated = set_columns(**RESNET, throughput=7.8)
+    done = run_cli("compare", "--strict", *stated, "--warehouse", warehouse)
     assert (done.returncode, done.stderr) == (1, "")
+    assert "\ndoubtful: " in done.stdout
+
+
+def check_refused(file: Path, content: bytes, message: str, warehouse: Path) -> None:
+    """Check that a file is refused in one line."""
+    file.write_bytes(content)
+    done = run_cli("compare", file, "--warehouse", warehouse)
+    assert (done.returncode, done.stdout) == (1, "")
+    assert message in done.stderr
+    assert done.stderr.count("\n") == 1
 
 
 def test_csv_is_read_row_by_row_and_blank_is_not_zero(tmp_path: Path, warehouse: Path) -> None:
     file = tmp_path / "runs.csv"
-    text = "model,platform,batch_size,throughput,latency_ms\nresnet50,IPU-M2000,4,7800,\nresnet50,C2,4,,0.5\n"
-    file.write_text(text, encoding="utf-8-sig")
+    header = "model,platform,batch_size,throughput,latency_ms\n"
+    rows = "resnet50,IPU-M2000,4,7800,\nresnet50,C2,4,,0.5\n"
+    file.write_text(header + rows, encoding="utf-8-sig")
     first, second = compare(file, warehouse=warehouse)
     assert (first.measurement.label, first.measurement.latency_ms) == ("runs.csv, row 1", None)
     assert (second.measurement.throughput, second.measurement.latency_ms) == (None, 0.5)
@@ -55,12 +71,7 @@ def test_csv_is_read_row_by_row_and_blank_is_not_zero(tmp_path: Path, warehouse:
     ],
 )
 def test_bad_csv_is_one_line(content: bytes, message: str, tmp_path: Path, warehouse: Path) -> None:
-    file = tmp_path / "runs.csv"
-    file.write_bytes(content)
-    done = run_cli("compare", file, "--warehouse", warehouse)
-    assert (done.returncode, done.stdout) == (1, "")
-    assert message in done.stderr
-    assert done.stderr.count("\n") == 1
+    check_refused(tmp_path / "runs.csv", content, message, warehouse)
 
 
 def test_folder_that_is_not_a_run_or_was_edited_is_refused(tmp_path: Path, warehouse: Path) -> None:
@@ -74,19 +85,14 @@ def test_folder_that_is_not_a_run_or_was_edited_is_refused(tmp_path: Path, wareh
 
 
 def test_formats_hold_hostile_text(tmp_path: Path, warehouse: Path) -> None:
-    file = tmp_path / f"<script>alert(1)</script>{CLEAR}.csv".replace("/", "_")
-    file.write_text(
-        'model,platform,batch_size,throughput,variant\nresnet50,IPU-M2000,4,7800,"<img'
-        f' src=x>{CLEAR}"\n',
-        "utf-8",
-    )
-    text = run_cli("compare", file, "--warehouse", warehouse).stdout
-    assert CLEAR not in text
-    (record,) = json.loads(
-        run_cli("compare", file, "--format", "json", "--warehouse", warehouse).stdout
-    )
-    assert record["measurement"]["variant"] == f"<img src=x>{CLEAR}"
-    assert record["matches"][0]["row"]["result_id"]
+    file = tmp_path / f"<script>alert(1)<_script>{CLEAR}.csv"
+    hostile = f"<img src=x>{CLEAR}"
+    header = "model,platform,batch_size,throughput,variant\n"
+    file.write_text(f'{header}resnet50,IPU-M2000,4,7800,"{hostile}"\n', "utf-8")
+    assert CLEAR not in run_cli("compare", file, "--warehouse", warehouse).stdout
+    done = run_cli("compare", file, "--format", "json", "--warehouse", warehouse)
+    [record] = json.loads(done.stdout)
+    assert record["measurement"]["variant"] == hostile
     assert record["matches"][0]["ratios"][0]["ratio"] == 7800 / 7152
 
 
@@ -110,32 +116,20 @@ def test_wrong_usage_exits_with_2(arguments: list[Any], message: str) -> None:
 def test_set_states_any_column_and_names_the_nearest_to_an_unknown_one(warehouse: Path) -> None:
     stated = {**RESNET, "throughput": 7800, "latency_ms": 1.66, "latency_basis": "per-batch"}
     expected = [own.to_record() for own in compare(warehouse=warehouse, **stated)]
-    done = run_cli(
-        "compare",
-        "--model",
-        "resnet50",
-        "--platform",
-        "ipu-m2000",
-        "--batch-size",
-        4,
-        "--throughput",
-        7800,
-        "--latency-ms",
-        1.66,
-        "--set",
-        "latency_basis=per-batch",
-        "--format",
-        "json",
-        "--warehouse",
-        warehouse,
-    )
+    options = ["--model", "resnet50", "--platform", "ipu-m2000", "--batch-size", 4]
+    options += ["--throughput", 7800, "--latency-ms", 1.66, "--set", "latency_basis=per-batch"]
+    done = run_cli("compare", *options, "--format", "json", "--warehouse", warehouse)
     assert json.loads(done.stdout) == expected
-    for name in ("latency_bases", "warehouse", "source"):  # the last two are names of parameters
+    # two are names of parameters
+    for name, hint in (
+        ("latency_bases", "(nearest: latency_basis)"),
+        ("warehouse", ""),
+        ("source", ""),
+    ):
         done = run_cli("compare", *set_columns(**RESNET, throughput=7800, **{name: "x"}))
         assert (done.returncode, done.stdout, done.stderr.count("\n")) == (1, "", 1)
         assert f"unknown columns: '{name}'" in done.stderr
-    done = run_cli("compare", *set_columns(**RESNET, throughput=7800, latency_bases="x"))
-    assert "(nearest: latency_basis)" in done.stderr
+        assert hint in done.stderr
 
 
 RUN = """
@@ -177,45 +171,17 @@ def test_run_of_a_toml_file_is_that_of_its_columns(tmp_path: Path, warehouse: Pa
 def test_wrong_key_of_a_toml_file_is_one_line(
     added: str, message: str, tmp_path: Path, warehouse: Path
 ) -> None:
-    file = tmp_path / "run.toml"
-    file.write_text(f"{RUN}{added}\n", encoding="utf-8")
-    done = run_cli("compare", file, "--warehouse", warehouse)
-    assert (done.returncode, done.stdout) == (1, "")
-    assert message in done.stderr
-    assert done.stderr.count("\n") == 1
-
-
-def test_unknown_round_is_refused_and_not_called_incomparable(warehouse: Path) -> None:
-    stated = {
-        "model": "resnet50",
-        "platform": "Bow Pod16",
-        "minutes": 18,
-        "benchmark": "mlperf-training",
-    }
-    columns = set_columns(**stated, division="closed", mlperf_round="banana")
-    done = run_cli("compare", *columns, "--warehouse", warehouse)
-    assert done.returncode == 1
-    assert "mlperf_round 'banana' is unknown" in done.stderr
+    check_refused(tmp_path / "run.toml", f"{RUN}{added}\n".encode(), message, warehouse)
 
 
 def test_variant_states_the_sequence_length(warehouse: Path) -> None:
-    stated: dict[str, Any] = {
-        "model": "bert-large",
-        "platform": "bow-2000",
-        "batch_size": 4,
-        "throughput": 2000,
-        "warehouse": warehouse,
-    }
-    [named], [counted] = (
-        compare(variant="SL128", **stated),
-        compare(sequence_length=128, packed=False, **stated),
-    )
+    run = {"model": "bert-large", "platform": "bow-2000", "batch_size": 4, "throughput": 2000}
+    named = compare_one(warehouse, variant="SL128", **run)
+    counted = compare_one(warehouse, sequence_length=128, packed=False, **run)
     assert named.measurement.sequence_length == 128
-    assert [match.row["result_id"] for match in named.matches] == [
-        match.row["result_id"] for match in counted.matches
-    ]
     assert named.matches
+    assert [match.row for match in named.matches] == [match.row for match in counted.matches]
     with pytest.raises(
         ComparisonError, match="variant SL128 and sequence length 384 contradict each other"
     ):
-        compare(variant="SL128", sequence_length=384, **stated)
+        compare_one(warehouse, variant="SL128", sequence_length=384, **run)

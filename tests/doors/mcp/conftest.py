@@ -26,7 +26,7 @@ def record(warehouse: Path) -> Record:
 
 @pytest.fixture(scope="session")
 def worker(record: Record) -> Iterator[SqlWorker]:
-    worker = SqlWorker(record)
+    worker = SqlWorker(record.folder)
     yield worker
     worker.stop()
 

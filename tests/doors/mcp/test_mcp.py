@@ -25,11 +25,13 @@ pytest.importorskip("mcp", reason="the extra mcp is not installed")
 from mcp import Client
 from mcp.client.stdio import StdioServerParameters
 
+Entry = dict[str, Any]
+"""A call of a tool with what it answers."""
 
-def load_calls(name: str, key: str) -> list[dict[str, Any]]:
-    calls: list[dict[str, Any]] = tomllib.loads(
-        (ROOT / f"tests/data/{name}.toml").read_text(encoding="utf-8")
-    )[key]
+
+def load_calls(name: str, key: str) -> list[Entry]:
+    text = (ROOT / f"tests/data/{name}.toml").read_text(encoding="utf-8")
+    calls: list[Entry] = tomllib.loads(text)[key]
     return calls
 
 
@@ -38,21 +40,27 @@ TRAPS = load_calls("mcp_questions", "trap")
 REFUSED = load_calls("mcp_refusals", "refused")
 VISITORS = load_calls("mcp_visitors", "question")
 PRINTED = [entry for entry in QUESTIONS if "printed" in entry]
-CITED = ("find", "provenance", "compare", "compare_run", "check_claimed_figure")
+OTHERS = [entry for entry in QUESTIONS if "printed" not in entry]
+TOOLS = ("find", "provenance", "compare", "compare_run", "check_claimed_figure")
+CITED = [entry for entry in QUESTIONS if entry["tool"] in TOOLS]
 MAX_SUMMARY = 5000  # bytes
 
 
-def describe(entry: Mapping[str, Any]) -> str:
+def describe(entry: Entry) -> str:
     return str(entry.get("ask") or f"{entry['tool']}-{entry['code']}")
 
 
-def ask_entry(ask: Ask, entry: Mapping[str, Any]) -> Answer:
+def count_bytes(answer: Answer) -> int:
+    return len(json.dumps(answer, ensure_ascii=False).encode())
+
+
+def ask_entry(ask: Ask, entry: Entry) -> Answer:
     return ask(entry["tool"], **entry["arguments"])
 
 
 @pytest.mark.slow
 def test_server_answers_over_its_stdin_and_stdout(warehouse: Path, ask: Ask) -> None:
-    async def call(entries: list[dict[str, Any]]) -> None:
+    async def call(entries: list[Entry]) -> None:
         args = ["-m", "ipu_results", "mcp", "--warehouse", str(warehouse)]
         command = StdioServerParameters(
             command=sys.executable, args=args, env={**os.environ}, cwd=ROOT
@@ -72,16 +80,11 @@ def parse(text: str) -> float:
     return float(text.replace(",", ""))
 
 
-def get_figure(entry: Mapping[str, Any]) -> str:
-    return str(entry.get("figure") or entry["arguments"]["figure"])
-
-
-def compute_value(entry: Mapping[str, Any]) -> float:
+def compute_value(entry: Entry) -> float:
     """Compute the answer from what the sources print."""
     numbers = [parse(text) for text in entry["printed"]]
-    if "divide_by" in entry:
-        divisors = entry["divide_by"]
-        numbers = [number / chips for number, chips in zip(numbers, divisors, strict=True)]
+    for place, chips in enumerate(entry.get("divide_by", ())):
+        numbers[place] /= chips
     if "stated" in entry:
         return float(entry["stated"] / numbers[0])
     if len(numbers) == 2:
@@ -89,10 +92,9 @@ def compute_value(entry: Mapping[str, Any]) -> float:
     return float(numbers[0] * entry.get("factor", 1.0))
 
 
-def get_value(entry: Mapping[str, Any], actual: Answer) -> tuple[float, str]:
+def get_value(tool: str, figure: str, actual: Answer) -> tuple[float, str]:
     """Return the figure and its unit from where an answer of the tool has it."""
-    figure = get_figure(entry)
-    match entry["tool"]:
+    match tool:
         case "compare":
             return actual["ratio"], actual["unit"]
         case "compare_run":
@@ -110,14 +112,15 @@ def get_value(entry: Mapping[str, Any], actual: Answer) -> tuple[float, str]:
 
 @pytest.mark.parametrize("entry", PRINTED, ids=describe)
 def test_a_figure_is_answered_exactly_as_cells_print_it(
-    entry: Mapping[str, Any], ask: Ask, query: Query
+    entry: Entry, ask: Ask, query: Query
 ) -> None:
-    column = {"minutes": "time_to_train_s"}.get(get_figure(entry), get_figure(entry))
+    figure = entry.get("figure") or entry["arguments"]["figure"]
+    column = "time_to_train_s" if figure == "minutes" else figure
     for result_id, printed in zip(entry["result_ids"], entry["printed"], strict=True):
         where = f"result_id = '{result_id}' AND column_name = '{column}'"
         assert query(f"SELECT DISTINCT trim(raw_text) FROM cells WHERE {where}") == [(printed,)]
     actual = ask_entry(ask, entry)
-    value, unit = get_value(entry, actual)
+    value, unit = get_value(entry["tool"], figure, actual)
     assert value == pytest.approx(compute_value(entry), rel=1e-11)
     assert unit == entry["unit"]
     rows = actual["nearest" if entry["tool"] == "compare_run" else "results"]
@@ -130,12 +133,8 @@ def test_a_figure_is_answered_exactly_as_cells_print_it(
         assert actual["what_differs"] == entry["what_differs"]
 
 
-@pytest.mark.parametrize(
-    "entry", [entry for entry in QUESTIONS if entry["tool"] in CITED], ids=describe
-)
-def test_an_answer_has_relationship_origin_flags_and_citation(
-    entry: Mapping[str, Any], ask: Ask
-) -> None:
+@pytest.mark.parametrize("entry", CITED, ids=describe)
+def test_an_answer_has_relationship_origin_flags_and_citation(entry: Entry, ask: Ask) -> None:
     actual = ask_entry(ask, entry)
     for result in actual["results"]:
         assert result["relationship"] in ("vendor", "independent", "official", "own")
@@ -151,11 +150,9 @@ def test_an_answer_has_relationship_origin_flags_and_citation(
         assert "Result not verified by MLCommons Association." in actual["citation"]
 
 
-@pytest.mark.parametrize(
-    "entry", [entry for entry in QUESTIONS if "printed" not in entry], ids=describe
-)
+@pytest.mark.parametrize("entry", OTHERS, ids=describe)
 def test_a_question_of_claims_or_sql_is_answered_exactly(
-    entry: Mapping[str, Any], ask: Ask, query: Query
+    entry: Entry, ask: Ask, query: Query
 ) -> None:
     actual = ask_entry(ask, entry)
     expected = query(entry["sql"])
@@ -174,15 +171,13 @@ def test_a_question_of_claims_or_sql_is_answered_exactly(
 
 
 @pytest.mark.parametrize("entry", VISITORS, ids=describe)
-def test_a_question_of_a_visitor_is_answered(entry: Mapping[str, Any], ask: Ask) -> None:
+def test_a_question_of_a_visitor_is_answered(entry: Entry, ask: Ask) -> None:
     text = json.dumps(ask_entry(ask, entry), ensure_ascii=False)
     assert [words for words in entry["expect"] if words not in text] == [], text[:500]
 
 
 @pytest.mark.parametrize("entry", [*TRAPS, *REFUSED], ids=describe)
-def test_what_cannot_be_answered_is_refused_for_its_own_reason(
-    entry: Mapping[str, Any], ask: Ask
-) -> None:
+def test_what_cannot_be_answered_is_refused_for_its_own_reason(entry: Entry, ask: Ask) -> None:
     actual = ask_entry(ask, entry)
     assert (actual["status"], actual["code"]) == ("refused", entry["code"]), actual
     assert len(actual["reason"]) > 10
@@ -200,7 +195,7 @@ def test_every_code_is_reached_by_a_test() -> None:
 
 def test_overview_is_short_and_its_parts_are_on_request(ask: Ask) -> None:
     summary = ask("overview")
-    assert len(json.dumps(summary, ensure_ascii=False).encode()) < MAX_SUMMARY
+    assert count_bytes(summary) < MAX_SUMMARY
     assert summary["parts"]["models"] == len(ask("overview", part="models")["models"]) > 0
     assert summary["not_usable"].startswith("383 of 3,726 rows are not usable: ")
 
@@ -286,8 +281,8 @@ def test_an_answer_is_brief_and_the_whole_is_on_request(ask: Ask) -> None:
     whole = ask("find", **ROW, detail="whole")
     [row] = brief["results"]
     [complete] = whole["results"]
-    assert len(json.dumps(brief, ensure_ascii=False).encode()) < MAX_BRIEF
-    assert len(json.dumps(row).encode()) < MAX_ROW
+    assert count_bytes(brief) < MAX_BRIEF
+    assert count_bytes(row) < MAX_ROW
     assert row["conditions"].items() <= complete["conditions"].items()
     assert complete["figures"]["throughput"]["place"] in whole["citation"]
     assert [flag["severity"] for flag in complete["flags"]] == ["info"]
@@ -303,7 +298,7 @@ def test_a_brief_comparison_has_the_nearest_row_and_the_whole_on_request(ask: As
     run = {**RUN, "platform": "ipu-m2000", "throughput": 4051, "precision": "16.16"}
     brief = ask("compare_run", **run)
     whole = ask("compare_run", **run, detail="whole")
-    assert len(json.dumps(brief, ensure_ascii=False).encode()) < MAX_RUN
+    assert count_bytes(brief) < MAX_RUN
     assert (brief["verdict"], brief["assumed"]) == (whole["verdict"], whole["assumed"])
     [nearest] = brief["nearest"]
     first, *others = whole["nearest"]

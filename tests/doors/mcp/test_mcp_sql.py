@@ -112,7 +112,7 @@ def test_sql_that_takes_long_is_stopped_and_the_next_is_answered(
     record: Record, monkeypatch: pytest.MonkeyPatch, statement: str
 ) -> None:
     monkeypatch.setattr("ipu_results.doors.mcp.sql.SECONDS", 0.5)
-    worker = SqlWorker(record)
+    worker = SqlWorker(record.folder)
     assert run(record, worker, statement)["code"] in ("too-long", "too-large")
     assert run(record, worker, SEVEN)["rows"] == [[7]]
     worker.stop()
@@ -120,7 +120,7 @@ def test_sql_that_takes_long_is_stopped_and_the_next_is_answered(
 
 @pytest.mark.slow
 def test_sql_that_is_cancelled_ends_and_does_not_end_another(record: Record) -> None:
-    worker = SqlWorker(record)
+    worker = SqlWorker(record.folder)
     first = threading.Event()
     second = threading.Event()
     with ThreadPoolExecutor() as pool:
@@ -159,7 +159,7 @@ def test_no_answer_names_a_path_of_the_machine_and_damage_is_named(
     if not has_database:
         (copy / "ipu_results.duckdb").unlink()
     record = open_record(copy)
-    worker = SqlWorker(record)
+    worker = SqlWorker(record.folder)
     answers = [run(record, worker, statement) for statement in PATHS]
     worker.stop()
     for path in copy.glob("*.*"):
@@ -185,7 +185,7 @@ def test_no_answer_names_a_path_of_the_machine_and_damage_is_named(
 @pytest.mark.slow
 def test_sql_is_refused_after_the_dataset_was_built_again(record: Record) -> None:
     other = replace(record, version=replace(record.version, build_id="0" * 64))
-    worker = SqlWorker(other)
+    worker = SqlWorker(other.folder)
     assert run(other, worker, SEVEN)["code"] == "rebuilt"
     worker.stop()
 

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import io
-import json
 import stat
 import tomllib
 import zipfile
 from collections.abc import Callable, Iterable, Mapping
 from datetime import date
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 import tomli_w
@@ -35,41 +35,15 @@ M2000 = {
     "precision": "16.16",
     "batch_size": "16",
 }
-POD = {
-    "platform": "Bow Pod16",
-    "chip": "Bow",
-    "chip_count": "16",
-    "task": "training",
-    "batch_size": "20480",
-}
-A100 = {
-    "platform": "1x A100-40GB",
-    "chip": "A100-40GB",
-    "chip_count": "1",
-    "precision": "mixed",
-    "batch_size": "256",
-}
-MY_CPU = {
-    "platform": "Example CPU 9000",
-    "chip": "",
-    "chip_count": "",
-    "framework": "ONNX Runtime",
-    "precision": "fp32",
-}
 Check = Callable[[Path], CheckedBundle]
 ADA = {"name": "Ada Example", "orcid": "0000-0002-1825-0097"}
+BUNDLES = tomllib.loads(Path(__file__).with_name("bundles.toml").read_text(encoding="utf-8"))
 
 
 def figure(metric: str, value: str, unit: str = "", **changes: str) -> dict[str, str]:
     """Return a row of the template, of an IPU-M2000 but for `changes`."""
-    return {
-        **M2000,
-        "metric": metric,
-        "unit": unit,
-        "value": value,
-        "place": f"log.txt, {metric}",
-        **changes,
-    }
+    stated = {"metric": metric, "unit": unit, "value": value, "place": f"log.txt, {metric}"}
+    return M2000 | stated | changes
 
 
 def throughput(value: str, **changes: str) -> dict[str, str]:
@@ -84,24 +58,26 @@ ROWS = (throughput("14377.25"), latency("2.7113"))
 
 
 def make_files(
-    rows: Iterable[Mapping[str, str]] = ROWS,
-    environment: Mapping[str, Any] | None = None,
-    who: Mapping[str, str] = ADA,
-    **changes: Any,
+    rows: Iterable[Mapping[str, str]] = (),
+    environment: str | None = None,
+    description: Mapping[str, Any] = MappingProxyType({}),
 ) -> dict[str, bytes]:
-    """Return the files of a bundle; `changes` are keys of its description, and None leaves one out."""
-    description: dict[str, Any] = {
+    """Return the files of a bundle with these rows, each as `figure` takes it, or with two rows;
+    its description is that of a good one but for `description`.
+    """
+    stated: dict[str, Any] = {
         "origin": "measured",
         "submitted_on": date(2026, 11, 22),
         "licence": "CC-BY-4.0",
         "machine": "IPU-M2000",
         "how": "Mean of 1000 batches after 100.\n- machine idle",
-        "who": dict(who),
-        **changes,
+        "who": ADA,
+        **description,
     }
-    files = {RESULTS: format_rows(rows), DESCRIPTION: tomli_w.dumps(description).encode()}
+    figures = [figure(**row) for row in rows] or ROWS
+    files = {RESULTS: format_rows(figures), DESCRIPTION: tomli_w.dumps(stated).encode()}
     if environment is not None:
-        files[ENVIRONMENT] = json.dumps(environment).encode()
+        files[ENVIRONMENT] = environment.encode()
     return renew(files)
 
 
@@ -130,20 +106,23 @@ def put_zip(
 ) -> Path:
     """Write an archive of the files, and of `more` entries under their own names."""
     with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
-        for name, data in [*((f"bundle/{name}", data) for name, data in files.items()), *more]:
-            archive.writestr(name, data)
+        for name, data in files.items():
+            archive.writestr(f"bundle/{name}", data)
+        for entry, data in more:
+            archive.writestr(entry, data)
     return path
 
 
 def make_link(name: str) -> zipfile.ZipInfo:
     entry = zipfile.ZipInfo(name)
-    entry.create_system, entry.external_attr = 3, (stat.S_IFLNK | 0o777) << 16
+    entry.create_system = 3  # Unix, whose modes are in the upper half
+    entry.external_attr = (stat.S_IFLNK | 0o777) << 16
     return entry
 
 
-def zip_bytes(files: Mapping[str, bytes]) -> bytes:
+def zip_bytes(files: Mapping[str, bytes], method: int = zipfile.ZIP_DEFLATED) -> bytes:
     out = io.BytesIO()
-    with zipfile.ZipFile(out, "w", zipfile.ZIP_DEFLATED) as archive:
+    with zipfile.ZipFile(out, "w", method) as archive:
         for name, data in files.items():
             archive.writestr(name, data)
     return out.getvalue()

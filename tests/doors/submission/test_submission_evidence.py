@@ -18,13 +18,11 @@ from ipu_results.record.store.query import open_warehouse
 
 Session = duckdb.DuckDBPyConnection
 RENAMED = "'TinyNet-9' AS model, 'My box' AS platform, NULL AS chip"
-COPIED, TABLE_COPIED, ORDER, MACHINE_RULE, POWER = (
-    "S11-copied-row",
-    "S12-copied-table",
-    "S06-order-of-figures",
-    "S07-machine",
-    "S08-power",
-)
+COPIED = "S11-copied-row"
+TABLE_COPIED = "S12-copied-table"
+ORDER = "S06-order-of-figures"
+MACHINE_RULE = "S07-machine"
+POWER = "S08-power"
 
 
 @pytest.fixture(scope="module")
@@ -57,7 +55,7 @@ def make_rows(session: Session, *figures: str, **values: Any) -> None:
     """Make `made`: rows with a throughput of these digits, and other values."""
     row = {"task": "inference", "model": "Net", "batch_size": 4, "platform": "Box", "chip_count": 1}
     row |= {"publisher": "P", "document_id": "page", "origin": "published", **values}
-    rows = [{**row, "result_id": own, "throughput": float(own)} for own in figures]
+    rows = [{**row, "result_id": digits, "throughput": float(digits)} for digits in figures]
     session.execute("CREATE OR REPLACE TEMP TABLE made AS FROM rows LIMIT 0")
     session.register("incoming", pa.Table.from_pylist(rows))
     session.execute("INSERT INTO made BY NAME FROM incoming")
@@ -164,15 +162,15 @@ POWERS = ("power_w", "energy_per_item_j", "efficiency", "run_energy_j")
 POWERED = f"coalesce({', '.join(POWERS)}) IS NOT NULL"
 
 
-def list_numbers(session: Session) -> list[int]:
-    return [
-        row for (row,) in session.execute("SELECT row_number FROM mine ORDER BY run").fetchall()
-    ]
+def count_rows(session: Session) -> int:
+    """Count the rows that are handed in."""
+    [(count,)] = session.execute("SELECT count(*) FROM mine").fetchall()
+    return int(count)
 
 
 def test_power_of_the_record_is_refused_only_where_a_rule_finds_an_error(session: Session) -> None:
     hand_in(session, f"FROM rows WHERE {POWERED}")
-    assert len(list_numbers(session)) > 100
+    assert count_rows(session) > 100
     for hidden in ("task AS task", "'My box' AS platform", "'My box' AS platform, NULL AS chip"):
         sound = f"FROM rows WHERE {POWERED} AND errors = 0"
         hand_in(session, f"SELECT * REPLACE ({hidden}) {sound}")
@@ -190,7 +188,7 @@ def test_every_power_of_the_record_off_by_thousands_is_refused(
         implied = f"SELECT run FROM powers WHERE place = {place}"
         session.execute(f"DELETE FROM mine WHERE run NOT IN ({implied})")
         faults = run_rule(session, POWER)
-        assert len(faults) == len(list_numbers(session))
+        assert len(faults) == count_rows(session)
         assert {fault.reason for fault in faults} <= {"unit"}
         checked += len(faults)
     assert checked > 100

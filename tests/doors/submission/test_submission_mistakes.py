@@ -51,7 +51,7 @@ M2000_ROWS: list[Row] = [
 def check_rows(
     check: Check, folder: Path, rows: list[Mapping[str, str]], **changes: Any
 ) -> CheckedBundle:
-    return check(put_folder(folder / "bundle", make_files(rows, **changes)))
+    return check(put_folder(folder / "bundle", make_files(rows, description=changes)))
 
 
 def list_texts(checked: CheckedBundle) -> list[str]:
@@ -59,9 +59,9 @@ def list_texts(checked: CheckedBundle) -> list[str]:
 
 
 def test_mistakes_are_named_at_the_hand_in(check: Check, tmp_path: Path) -> None:
-    figures = [
-        {**own, "conditions": f"case = {name}"} for name, rows, _ in M2000_ROWS for own in rows
-    ]
+    figures = []
+    for name, rows, _ in M2000_ROWS:
+        figures += [{**row, "conditions": f"case = {name}"} for row in rows]
     texts = list_texts(check_rows(check, tmp_path, figures))
     for name, _, sentence in M2000_ROWS:
         assert any(sentence in text for text in texts), name
@@ -72,34 +72,26 @@ def test_chip_of_the_list_of_accelerators_need_not_be_declared(
 ) -> None:
     checked = check_rows(check, tmp_path, [throughput("9017.3", **{**H200, "chip": "H200"})])
     [fault] = checked.faults
-    assert (fault.reason, "platform 'One H200' is unknown" in fault.message) == (
-        "unknown-word",
-        True,
-    )
+    assert fault.reason == "unknown-word"
+    assert "platform 'One H200' is unknown" in fault.message
     assert "declare it as new: --new-word 'One H200'" in fault.message
 
 
 def test_variant_that_no_row_has_is_named_with_the_nearest(check: Check, tmp_path: Path) -> None:
     row = figure("throughput", "917.3", "sequences/s", model="BERT-Large", variant="SL129")
     checked = check_rows(check, tmp_path, [row])
-    assert any(
-        "variant 'SL129': no row of BERT-Large has it; the nearest: SL128" in flag
-        for flag in checked.flags
-    ), list_texts(checked)
+    flags = "\n".join(checked.flags)
+    assert "variant 'SL129': no row of BERT-Large has it; the nearest: SL128" in flags
 
 
 def test_honest_runs_are_accepted(check: Check, tmp_path: Path) -> None:
     rows = [
-        *(
-            throughput("9417.3", **H200, conditions="runtime = TensorRT"),
-            latency("1.733", **H200, conditions="runtime = TensorRT"),
-        ),
+        throughput("9417.3", **H200, conditions="runtime = TensorRT"),
+        latency("1.733", **H200, conditions="runtime = TensorRT"),
         throughput("3117.9", **H200, conditions="mode = eager"),
         figure("power", "611", "W", **H200, conditions="mode = eager", power_scope="device"),
         throughput("13917.3", conditions="run = one"),
     ]
     checked = check_rows(check, tmp_path, rows, new_words=NEW)
-    assert (checked.accepted, [flag for flag in checked.flags if "doubtful" in flag]) == (
-        True,
-        [],
-    ), checked
+    assert checked.accepted, checked
+    assert "doubtful" not in "\n".join(checked.flags)

@@ -18,9 +18,7 @@ from ipu_results.schema import TABLES, VIEWS
 from tests.conftest import copy_raw, query_rows, run_cli, run_ingest
 from tests.doors.site.test_site import decode
 from tests.doors.submission.submission_support import (
-    A100,
     ADA,
-    MY_CPU,
     get_place,
     latency,
     make_files,
@@ -28,12 +26,16 @@ from tests.doors.submission.submission_support import (
     throughput,
 )
 
+CPU = "Example CPU 9000"
+OF_CPU = {"chip": "", "chip_count": "", "framework": "ONNX Runtime", "precision": "fp32"}
+OF_A100 = {"chip": "A100-40GB", "chip_count": "1", "precision": "mixed", "batch_size": "256"}
 ROWS = [
     throughput("17377.25"),  # better than what is published
     latency("1.0113"),
-    throughput("2954.5", **A100),
-    throughput("31.25", **MY_CPU, model="TinyNet-9"),
+    throughput("2954.5", platform="1x A100-40GB", **OF_A100),
+    throughput("31.25", model="TinyNet-9", platform=CPU, **OF_CPU),
 ]
+FILES = make_files(ROWS, '{"cpu": "x"}', {"new_words": [CPU, "TinyNet-9"]})
 SUBMITTED = "relationship = 'submitted'"
 GROWN = {
     "results",
@@ -46,7 +48,6 @@ GROWN = {
     "provenance",
 }
 """The tables that hold the new rows, and the view that leads from each figure to its cell."""
-NEW_WORDS = ["Example CPU 9000", "TinyNet-9"]
 
 
 @pytest.fixture(scope="module")
@@ -54,9 +55,7 @@ def raw(tmp_path_factory: pytest.TempPathFactory, warehouse: Path) -> Path:
     """Return a copy of `raw` in which the command laid a bundle of four figures."""
     folder = tmp_path_factory.mktemp("submitted")
     raw = copy_raw(folder / "raw")
-    bundle = put_folder(
-        folder / "bundle", make_files(ROWS, environment={"cpu": "x"}, new_words=NEW_WORDS)
-    )
+    bundle = put_folder(folder / "bundle", FILES)
     done = run_cli("check-submission", bundle, "--lay", "--raw", raw, "--warehouse", warehouse)
     assert (done.returncode, done.stderr) == (0, "")
     return raw
@@ -75,8 +74,8 @@ def test_submitted_rows_are_results_of_their_own(grown: Path, warehouse: Path) -
     rows = query_rows(grown, f"SELECT {columns} FROM results WHERE {SUBMITTED} ORDER BY throughput")
     shared = ("measured", "submitted", False, ADA["name"])
     assert rows == [
-        (*shared, "TinyNet-9", MY_CPU["platform"], 31.25, None),
-        (*shared, "ResNet-50 v1.5", A100["platform"], 2954.5, None),
+        (*shared, "TinyNet-9", CPU, 31.25, None),
+        (*shared, "ResNet-50 v1.5", "1x A100-40GB", 2954.5, None),
         (*shared, "ResNet-50 v1.5", "IPU-M2000", 17377.25, None),
     ]
     earlier = query_rows(warehouse, "FROM results ORDER BY result_id")
@@ -132,22 +131,12 @@ def test_page_names_who_measured_a_submitted_row_and_changes_nothing_else(
 
 @pytest.mark.slow
 def test_verdict_of_a_comparison_rests_on_no_submitted_row(grown: Path) -> None:
-    tiny = {
-        "platform": "Example CPU 9000",
-        "precision": "fp32",
-        "batch_size": 16,
-        "task": "inference",
-    }
-    [comparison] = compare(model="TinyNet-9", throughput=31.25, warehouse=grown, **tiny)
+    tiny = {"model": "TinyNet-9", "platform": CPU, "precision": "fp32", "batch_size": 16}
+    [comparison] = compare(**tiny, throughput=31.25, warehouse=grown)
     assert comparison.status == "no-comparable-row"
-    own = {
-        "model": "ResNet-50 v1.5",
-        "platform": "IPU-M2000",
-        "precision": "16.16",
-        "batch_size": 16,
-    }
-    matches = compare(**own, throughput=17377.25, warehouse=grown)[0].matches
-    [match] = [match for match in matches if match.group == "submitted"]
+    run = {"model": "ResNet-50 v1.5", "platform": "IPU-M2000", "precision": "16.16"}
+    [comparison] = compare(**run, batch_size=16, throughput=17377.25, warehouse=grown)
+    [match] = [match for match in comparison.matches if match.group == "submitted"]
     assert match.ratio.ratio == 1.0
 
 
@@ -164,11 +153,8 @@ def test_submitted_figure_leads_to_its_line_and_its_place(grown: Path) -> None:
 
 @pytest.mark.slow
 def test_laid_bundle_is_complete_and_sealed(raw: Path) -> None:
-    [document] = [own for own in load_catalogue(raw) if own.kind == "submission"]
-    assert (
-        document.file
-        == f"submissions/{get_place(make_files(ROWS, {'cpu': 'x'}, new_words=NEW_WORDS))}/results.csv"
-    )
+    [document] = [found for found in load_catalogue(raw) if found.kind == "submission"]
+    assert document.file == f"submissions/{get_place(FILES)}/results.csv"
     assert set(document.attachments) == {"submission.toml", "environment.json"}
     assert find_orphans(raw, load_catalogue(raw)) == []
 

@@ -31,8 +31,8 @@ class Analysis(Question):
     """A question, and how the warehouse answers it.
 
     `views` are what it is about, the first one its rows. The sentences are a line each, in
-    paragraphs; a line that names a null is left out. The `finding` is one sentence, and the title of
-    the `chart`. `caveats` say what the rows cannot show.
+    paragraphs; a line that names a null is left out. The `finding` is one sentence, and the title
+    of the `chart`. `caveats` say what the rows cannot show.
     """
 
     folder: ClassVar[str] = "analyses"

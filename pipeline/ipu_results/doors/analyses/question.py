@@ -16,13 +16,16 @@ import duckdb
 from ipu_results.errors import GateError
 from ipu_results.kit.statements import run_text
 
+Values = dict[str, Any]
+"""A row by column."""
 Settings = Mapping[str, float]
 LISTED: Settings = MappingProxyType({})  # every parameter has its default
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Question:
-    """A question, and the statements that answer it by name, each of which may read those before it.
+    """A question, and the statements that answer it by name, each of which may read those before
+    it.
 
     The one row of `answer` fills the sentences.
     """
@@ -48,19 +51,29 @@ def select_rows(
     question: Question,
     name: str,
     settings: Settings = LISTED,
-) -> list[dict[str, Any]]:
+) -> list[Values]:
     """Return the rows of one statement, with integers where a number is one."""
     names = list(question.sql)
     before = [f"{each} AS ({question.sql[each]})" for each in names[: names.index(name)]]
-    sql = f"{'WITH ' if before else ''}{', '.join(before)} {question.sql[name]}"
+    sql = question.sql[name]
+    if before:
+        sql = f"WITH {', '.join(before)} {sql}"
     parameters = {each: settings.get(each) for each in question.parameters}
-    rows = run_text(connection, f"{question.path}, {name}", sql, parameters).to_pylist()
-    return [{column: _to_plain(value) for column, value in row.items()} for row in rows]
+    place = f"{question.path}, {name}"
+    rows: list[Values] = run_text(connection, place, sql, parameters).to_pylist()
+    for row in rows:
+        for column, value in row.items():
+            row[column] = _to_plain(value)
+    return rows
 
 
 def _to_plain(value: Any) -> Any:
-    plain = float(value) if isinstance(value, Decimal) else value
-    return int(plain) if isinstance(plain, float) and plain.is_integer() else plain
+    """Return an integer where a number is one, so that a sentence has no `.0`."""
+    if isinstance(value, Decimal):
+        value = float(value)
+    if isinstance(value, float) and value.is_integer():
+        return int(value)
+    return value
 
 
 def fill_sentences(question: Question, text: str, values: Mapping[str, Any]) -> list[str]:
@@ -83,4 +96,4 @@ def fill_sentences(question: Question, text: str, values: Mapping[str, Any]) -> 
             if None not in used:
                 filled.append(sentence.format_map(values))
         paragraphs.append(" ".join(filled))
-    return list(filter(None, paragraphs))
+    return [paragraph for paragraph in paragraphs if paragraph]

@@ -1,4 +1,6 @@
-"""Which version of the dataset a citation names: a release with its digest, else the build."""
+"""Cite results as Markdown, BibTeX or CSL-JSON, with the version of the dataset: a release with its
+digest, else the build.
+"""
 
 from __future__ import annotations
 
@@ -26,7 +28,15 @@ from ipu_results.record.store.query import (
 
 REPOSITORY = "https://github.com/ipu-results/ipu-results"
 NAME = "ipu-results: the open, verified record of Graphcore IPU performance"
-RELEASE, CHECKSUMS = "release.json", "SHA256SUMS"  # as in release/files.py, which needs an extra
+# as in release/files.py, which needs an extra
+RELEASE = "release.json"
+CHECKSUMS = "SHA256SUMS"
+FORMATS = ("markdown", "bibtex", "csl-json")
+KEY = "ipu-results"
+
+
+Item = dict[str, Any]
+"""An item of CSL-JSON."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,9 +76,8 @@ def read_dataset_version(warehouse: Path, build_id: str) -> DatasetVersion:
     """
     path = warehouse / RELEASE
     if not path.exists():
-        newest = pc.max(
-            read_parquet(warehouse / "documents.parquet", ["retrieved_on"])["retrieved_on"]
-        ).as_py()
+        documents = read_parquet(warehouse / "documents.parquet", ["retrieved_on"])
+        newest = pc.max(documents["retrieved_on"]).as_py()
         return DatasetVersion(build_id, newest_source=newest and str(newest))
     try:
         release = json.loads(path.read_text(encoding="utf-8"))
@@ -77,13 +86,11 @@ def read_dataset_version(warehouse: Path, build_id: str) -> DatasetVersion:
             release["build_id"], release["version"], release["published_on"], checksum
         )
     except (OSError, ValueError, KeyError, TypeError) as error:
-        raise WarehouseError(
-            "is not a release that can be read; check it with: ipu-results verify", place=str(path)
-        ) from error
+        message = "is not a release that can be read; check it with: ipu-results verify"
+        raise WarehouseError(message, place=str(path)) from error
     if stated.build_id != build_id:
-        raise WarehouseError(
-            f"names another build than the tables: {stated.build_id[:12]}", place=str(path)
-        )
+        message = f"names another build than the tables: {stated.build_id[:12]}"
+        raise WarehouseError(message, place=str(path))
     return stated
 
 
@@ -142,10 +149,6 @@ def escape_markdown_line(text: str) -> str:
 def make_key(source: CitedResult) -> str:
     """Return the key of a source in BibTeX and CSL."""
     return f"{KEY}:{re.sub(r'[^A-Za-z0-9.:-]+', '-', source.document_id)}"
-
-
-FORMATS = ("markdown", "bibtex", "csl-json")
-KEY = "ipu-results"
 
 
 def cite(
@@ -219,7 +222,7 @@ def _find_address(results: Sequence[CitedResult]) -> str:
 
 
 def _describe_disclosures(results: Sequence[CitedResult]) -> list[str]:
-    """Return what must be said with results: emulated, suspect, flagged, and MLPerf's attribution."""
+    """Return what must be said with results: emulated, suspect, flagged, MLPerf's attribution."""
     notes = [note for result in results for note in result.notes]
     attributions = [mark_name(result.attribution) for result in results if result.attribution]
     if attributions:
@@ -231,7 +234,7 @@ def _describe_figures(results: Sequence[CitedResult]) -> str:
     """Return the figures with their places, and the ids of the results."""
     described = []
     for result in results:
-        figures = [f"{result.format_figure(own)} ({own.place})" for own in result.figures]
+        figures = [f"{result.format_figure(figure)} ({figure.place})" for figure in result.figures]
         described.append(f"{result.description}: {'; '.join(figures)}; result {result.result_id}.")
     return mark_name(" ".join(described))
 
@@ -240,13 +243,11 @@ def format_footnote(
     results: Sequence[CitedResult], version: DatasetVersion, *, places: bool = True
 ) -> str:
     """Return the footnote for results of one source, as plain text."""
-    parts = [
-        f"{_describe_source(results)}.",
-        *([_describe_figures(results)] if places else []),
-        f"In: {describe_dataset(version)}.",
-        *_describe_disclosures(results),
-    ]
-    return " ".join(parts)
+    parts = [f"{_describe_source(results)}."]
+    if places:
+        parts.append(_describe_figures(results))
+    parts.append(f"In: {describe_dataset(version)}.")
+    return " ".join(parts + _describe_disclosures(results))
 
 
 def format_sources(results: Sequence[CitedResult], version: DatasetVersion) -> str:
@@ -261,9 +262,9 @@ def format_sources(results: Sequence[CitedResult], version: DatasetVersion) -> s
     return escape_markdown_line(" ".join(lines))
 
 
-def _build_dataset_item(version: DatasetVersion) -> dict[str, Any]:
+def _build_dataset_item(version: DatasetVersion) -> Item:
     """Build the CSL item of the dataset."""
-    item: dict[str, Any] = {
+    item: Item = {
         "id": KEY,
         "type": "dataset",
         "title": NAME,
@@ -277,11 +278,11 @@ def _build_dataset_item(version: DatasetVersion) -> dict[str, Any]:
     return item
 
 
-def _build_source_item(results: Sequence[CitedResult], version: DatasetVersion) -> dict[str, Any]:
+def _build_source_item(results: Sequence[CitedResult], version: DatasetVersion) -> Item:
     """Build the CSL item of one source."""
     source = results[0]
     is_data = source.origin in ("measured", "emulated")  # of this project, and no page
-    item: dict[str, Any] = {
+    item: Item = {
         "id": make_key(source),
         "type": "dataset" if is_data else "webpage",
         "title": mark_name(source.title),
@@ -302,20 +303,20 @@ def _describe_note(results: Sequence[CitedResult], version: DatasetVersion) -> s
     return " ".join([_describe_figures(results), *_describe_disclosures(results), checked])
 
 
-def _build_date(day: str) -> dict[str, Any]:
+def _build_date(day: str) -> Item:
     return {"date-parts": [[int(part) for part in day.split("-")]]}
 
 
 def _format_markdown(results: Sequence[CitedResult], version: DatasetVersion) -> str:
     lines = []
-    notes = []
+    notes = [""]  # a blank line ends the list
     for number, cited in enumerate(group_by_source(results).values(), 1):
         for result in cited:
             what = escape_markdown_line(mark_name(result.description))
             figures = "; ".join(map(result.format_figure, result.figures))
             lines.append(f"* {what}: {escape_markdown_line(figures)}[^{number}]")
         notes.append(f"[^{number}]: {escape_markdown_line(format_footnote(cited, version))}")
-    return "\n".join([*lines, "", *notes])
+    return "\n".join(lines + notes)
 
 
 def _format_dataset(version: DatasetVersion) -> str:
@@ -351,5 +352,7 @@ def _format_entry(key: str, author: str, title: str, fields: Mapping[str, str | 
     ]
     for name, value in fields.items():
         if value:
-            lines.append(f"  {name} = {{{value if name == 'url' else escape_latex(value)}}},")
-    return "\n".join([*lines, "}"])
+            text = value if name == "url" else escape_latex(value)
+            lines.append(f"  {name} = {{{text}}},")
+    lines.append("}")
+    return "\n".join(lines)

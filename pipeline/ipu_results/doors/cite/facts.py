@@ -16,11 +16,16 @@ from ipu_results.schema import table
 
 AUTHOR = "The ipu-results authors"
 MAX_IDS = 500
+MAX_NAMED = 5  # unknown ids that an error names
 COMPUTED_DIGITS = 9  # beyond what times in milliseconds resolve; citations.sql has it, too
 RESULTS = table("results")
 COLUMNS = (*RESULTS.columns, *RESULTS.kept)
-FIGURES = (*(column.name for column in COLUMNS if column.figure), "value")
-EMULATED, SUBMITTED = "emulated", "submitted"  # rows that count only where a question asks for them
+UNITS = {column.name: column.unit or "" for column in COLUMNS}
+FIGURES = [column.name for column in COLUMNS if column.figure]
+FIGURES.append("value")  # of a microbenchmark
+# rows that count only where a question asks for them
+EMULATED = "emulated"
+SUBMITTED = "submitted"
 # where the name of a column without its unit makes a poor label
 LABELS = {"quality_value": "quality"}
 # MLCommons also requires an ownership legend, whose wording is its own: "Attribution" in its
@@ -47,10 +52,9 @@ class Figure:
     @property
     def label(self) -> str:
         """The name of the column in words, without the unit that it ends in."""
-        units = {column.name: column.unit or "" for column in COLUMNS}
         words = self.column_name.split("_")
-        if words[-1] == units.get(self.column_name, "").casefold():
-            words = words[:-1]
+        if words[-1] == UNITS.get(self.column_name, "").casefold():
+            words.pop()
         return LABELS.get(self.column_name, " ".join(words))
 
 
@@ -114,10 +118,9 @@ def load_results(connection: duckdb.DuckDBPyConnection, ids: Sequence[str]) -> l
         figures = tuple(Figure(**figure) for figure in row.pop("figures"))
         results.append(CitedResult(**row, figures=figures))
     known = {result.result_id for result in results}
-    if unknown := [name for name in values["ids"] if name not in known]:
-        raise QueryError(
-            f"unknown result {', '.join(map(repr, unknown[:5]))}; a result_id is r and 16 hex digits"
-        )
+    if unknown := [repr(name) for name in values["ids"] if name not in known]:
+        named = ", ".join(unknown[:MAX_NAMED])
+        raise QueryError(f"unknown result {named}; a result_id is r and 16 hex digits")
     return results
 
 

@@ -24,8 +24,6 @@ MIXED = (
     "Rows of MLPerf® results are listed for information: MLCommons does not allow comparing them"
     " with other results."
 )
-
-
 AS_PRINTED = "Values are those of the query; ipu-results cite ID prints figures as the source does."
 
 
@@ -57,8 +55,9 @@ def _cite_rows(folder: Path, sql: str, in_cells: bool) -> CitedRows:
     with open_warehouse(folder) as connection:
         answer = run_query(connection, sql)
         names = _find_ids(sql, answer)
-        named = list(zip(*(answer[name].to_pylist() for name in names), strict=True))
-        ids = [result_id for sides in named for result_id in sides]
+        ids = []
+        for sides in answer.select(names).to_pylist():
+            ids += sides.values()
         if not all(isinstance(result_id, str) for result_id in ids):
             raise QueryError(
                 f"{' and '.join(names)} is null in some row: a row without a result cannot be cited"
@@ -75,13 +74,14 @@ def _cite_rows(folder: Path, sql: str, in_cells: bool) -> CitedRows:
             # The words that must stand at each figure: emulated, or unverified.
             marks[result.result_id] = f"{mark} {result.status}" if result.status else mark
     rows = []
-    for record, sides in zip(answer.to_pylist(), named, strict=True):
-        sources = dict.fromkeys(marks[result_id] for result_id in sides)
-        rows.append([*record.values(), " ".join(sources)])
+    for row in answer.to_pylist():
+        sources = dict.fromkeys(marks[row[name]] for name in names)
+        rows.append([*row.values(), " ".join(sources)])
     below = [] if in_cells else notes
     if len({result.is_score for result in results}) > 1:
         below.append(MIXED)
-    return CitedRows([*answer.column_names, SOURCE], rows, [*below, AS_PRINTED])
+    below.append(AS_PRINTED)
+    return CitedRows([*answer.column_names, SOURCE], rows, below)
 
 
 def _find_ids(sql: str, answer: pa.Table) -> list[str]:
@@ -116,6 +116,7 @@ def _check_sides(sql: str, names: Sequence[str], ids: Sequence[str]) -> None:
     own source.
     """
     is_renamed = re.search(rf'\w_{RESULT_ID}"?\s+(as\s+)?"?{RESULT_ID}\b', sql, re.IGNORECASE)
+    # columns that a view of pairs has of its own: figures of both sides, not of one result
     of_results = {column.name for column in table("results").columns}
     for view in list_read(sql.casefold()):
         columns = [column.name for column in view.columns]
@@ -123,8 +124,8 @@ def _check_sides(sql: str, names: Sequence[str], ids: Sequence[str]) -> None:
         missing = [name for name in sides if name not in ids]
         has_figures = not of_results.issuperset(set(columns) & set(names))
         if len(sides) > 1 and missing and (is_renamed or has_figures):
+            under = "that name" if len(missing) == 1 else "those names"
             raise QueryError(
                 f"{view.name} has figures of {' and '.join(sides)}: select {' and '.join(missing)}"
-                f" under {'that name' if len(missing) == 1 else 'those names'}, so that each figure"
-                " is cited by its own source"
+                f" under {under}, so that each figure is cited by its own source"
             )

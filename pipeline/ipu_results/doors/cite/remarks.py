@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import duckdb
 
@@ -34,7 +34,8 @@ def remark_on_answer(
     names: Sequence[str],
     rows: Sequence[Sequence[Any]],
 ) -> list[str]:
-    """Say which values of an empty answer no row has, and how many rows of a ranking are not usable.
+    """Say which values of an empty answer no row has, and how many rows of a ranking are not
+    usable.
 
     Nothing is said of a ranking whose statement names the column.
     """
@@ -43,10 +44,10 @@ def remark_on_answer(
     remarks = _remark_on_longer_names(connection, sql)
     if not _is_ranking(sql, names) or re.search(rf"\b{USABLE}\b", sql):
         return remarks
-    columns = [position for position, name in enumerate(names) if is_id(name)]
-    if not columns:
+    positions = [position for position, name in enumerate(names) if is_id(name)]
+    if not positions:
         return remarks + _remark_on_relations(connection, sql)
-    ids = [row[position] for row in rows for position in columns]
+    ids = [row[position] for row in rows for position in positions]
     try:
         with open_citable(connection) as session:
             where = "WHERE list_contains($ids, result_id)"
@@ -54,13 +55,24 @@ def remark_on_answer(
     except GateError:  # a statement that reads no results: they were not opened
         return remarks
     by_id = {row["result_id"]: row for row in found.to_pylist()}
-    named = [[by_id[row[at]] for at in columns if row[at] in by_id] for row in rows]
+    named = []
+    for row in rows:
+        named.append([by_id[row[at]] for at in positions if row[at] in by_id])
     return remarks + remark_on_rows(named)
 
 
+class ComparedColumn(NamedTuple):
+    """A column of a relation that a statement compares with a text."""
+
+    relation: Table | View
+    column: str
+    operator: str
+    text: str
+
+
 def _remark_on_unknown_values(connection: duckdb.DuckDBPyConnection, sql: str) -> list[str]:
-    """Say of each text that a column of a relation is compared with, and that no row of it fits, what
-    the nearest values are.
+    """Say of each text that a column of a relation is compared with, and that no row of it fits,
+    what the nearest values are.
     """
     remarks = []
     for relation, column, operator, text in _list_compared(sql):
@@ -91,20 +103,22 @@ def _remark_on_longer_names(connection: duckdb.DuckDBPyConnection, sql: str) -> 
     return remarks
 
 
-def _list_compared(sql: str) -> Iterator[tuple[Table | View, str, str, str]]:
-    """Yield the columns that a statement compares with a text: relation, column, operator, text."""
+def _list_compared(sql: str) -> Iterator[ComparedColumn]:
+    """Yield the columns that a statement compares with a text."""
     for column, operator, text in COMPARED.findall(sql):
         for relation in list_read(sql):
-            if column in (each.name for each in relation.columns):
-                yield relation, column, operator, text
+            if column in [each.name for each in relation.columns]:
+                yield ComparedColumn(relation, column, operator, text)
 
 
 def _is_ranking(sql: str, names: Sequence[str]) -> bool:
     """Return whether a statement orders by a figure, or selects an extreme."""
     for ranked in RANKED.findall(sql):
+        column = ranked
         word = ranked.split()[0]
-        is_number = word.isdigit() and 0 < int(word) <= len(names)
-        if FIGURE.search(names[int(word) - 1] if is_number else ranked):
+        if word.isdigit() and 0 < int(word) <= len(names):
+            column = names[int(word) - 1]
+        if FIGURE.search(column):
             return True
     return False
 
@@ -120,14 +134,15 @@ def _remark_on_relations(connection: duckdb.DuckDBPyConnection, sql: str) -> lis
     """Say how many rows of what a statement reads are not usable: its answer names none of them."""
     remarks = []
     for relation in list_read(sql):
-        if USABLE not in (column.name for column in relation.columns):
+        if USABLE not in [column.name for column in relation.columns]:
             continue
         counts = f"count(*) AS rows, count(*) FILTER (NOT {USABLE}) AS unusable"
         statement = f"SELECT {counts} FROM {relation.source}"
         [count] = run_query(connection, statement).to_pylist()
         if count["unusable"]:
+            rows = format_count(count["rows"], "row")
             remarks.append(
-                f"{count['unusable']:,} of {format_count(count['rows'], 'row')} of {relation.name} are"
-                f" not usable, and the statement does not leave them out: add WHERE {USABLE}"
+                f"{count['unusable']:,} of {rows} of {relation.name} are not usable, and the"
+                f" statement does not leave them out: add WHERE {USABLE}"
             )
     return remarks

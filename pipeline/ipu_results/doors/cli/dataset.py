@@ -127,13 +127,12 @@ def claims(
     if document not in (None, *documents):
         message = f"no claims of {document!r}; choose from: {', '.join(documents)}"
         raise click.BadParameter(message, param_hint="--document")
-    selected = [
-        claim
-        for claim in rows
-        if (not claim_id or claim["claim_id"] in claim_id)
-        and document in (None, claim["document_id"])
-        and verdict in (None, claim["verdict"])
-    ]
+    selected = []
+    for claim in rows:
+        is_named = not claim_id or claim["claim_id"] in claim_id
+        is_of_document = document in (None, claim["document_id"])
+        if is_named and is_of_document and verdict in (None, claim["verdict"]):
+            selected.append(claim)
     if output == "json":
         click.echo(format_json([page.format_record(claim) for claim in selected]))
     elif output == "csv":
@@ -145,12 +144,12 @@ def claims(
     elif claim_id:
         common.echo_text("\n\n".join("\n".join(page.format_claim(claim)) for claim in selected))
     else:
-        printed = ("claim_id", "figure", "verdict")
-        brief = (
-            [*(claim[name] for name in printed), page.format_range(claim), page.format_gap(claim)]
-            for claim in selected
-        )
-        click.echo(format_records(output, (*printed, "recomputed", "gap"), brief))
+        brief = []
+        for claim in selected:
+            printed = [claim["claim_id"], claim["figure"], claim["verdict"]]
+            brief.append([*printed, page.format_range(claim), page.format_gap(claim)])
+        columns = ("claim_id", "figure", "verdict", "recomputed", "gap")
+        click.echo(format_records(output, columns, brief))
         click.echo(f"{len(selected)} claims", err=True)
 
 

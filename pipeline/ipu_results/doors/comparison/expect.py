@@ -11,14 +11,15 @@ for a buyer. `compare` states the interval with each figure of a maker that it n
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
-from functools import cache
-from typing import Any
+from functools import cached_property
+from typing import Any, NamedTuple
 
 import duckdb
 import numpy as np
 
+from ipu_results.doors.comparison.statements import Row
 from ipu_results.kit.sql import run_query
 from ipu_results.schema import fill_placeholders
 
@@ -31,6 +32,19 @@ WIDE = 10  # times the low end, from which an interval tells nothing
 FLOOR = 0.005  # added to each deviation: a pair that agrees to the last digit has a logarithm then
 LEFT_OUT = ("party", "round", "chip", "maker")
 MAX_NEAREST = 5
+SHOWN = (
+    "party",
+    "model",
+    "chip",
+    "chip_count",
+    "round",
+    "first_figure",
+    "second_figure",
+    "ratio",
+    "vendor_part",
+    "second_result_id",
+)
+"""What an answer has of a pair."""
 TIME = "mlperf time to train"
 PAIRS = """
     SELECT
@@ -71,8 +85,17 @@ ALIKE = {
     ),
 }
 
-Row = Mapping[str, Any]
-Kind = tuple[str, str, str]  # machines, measure and task of pairs
+
+class Kind(NamedTuple):
+    """Pairs that say something of each other."""
+
+    machines: str
+    measure: str
+    task: str
+
+    def __str__(self) -> str:
+        machines = "IPUs" if self.machines == "IPU" else "other chips"
+        return f"{self.task} on {machines}, {self.measure}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,11 +136,12 @@ class Expectation:
     @property
     def summary(self) -> str:
         """The intervals in one line, with what they rest on and what limits them."""
+        ends = []
+        for interval in self.intervals:
+            low = _round(interval.low)
+            high = _round(interval.high)
+            ends.append(f"{low} to {high} {self.unit} ({interval.nominal:.0%})")
         narrowest = self.intervals[0]
-        ends = [
-            f"{_round(own.low)} to {_round(own.high)} {self.unit} ({own.nominal:.0%})"
-            for own in self.intervals
-        ]
         use = ", too wide to tell anything" if narrowest.high > WIDE * narrowest.low else ""
         rests_on = f"from {self.pairs} pairs of {self.parties} third parties"
         return f"{', '.join(ends)}, {rests_on}{use}. {' '.join(self.remarks)}"
@@ -135,17 +159,19 @@ class UsualDeviations:
     def __init__(self, pairs: Sequence[Row]) -> None:
         deviations = np.log([pair["ratio"] for pair in pairs])
         self.middle = float(np.median(deviations))
+        # what is usual multiplies from group to group: its logarithm is a sum
         logs = np.log(np.abs(deviations - self.middle) + FLOOR)
         self._base = float(logs.mean())
         rest = logs - self._base
-        self._effects: dict[str, dict[Any, float]] = {}
+        self._effects: dict[str, dict[str, float]] = {}
         for name in GROUPS:
-            members: dict[Any, list[float]] = {}
+            members: dict[str, list[float]] = {}
             for pair, value in zip(pairs, rest.tolist(), strict=True):
                 members.setdefault(pair[name], []).append(value)
-            effects = {
-                key: sum(values) / (len(values) + PRIOR_PAIRS) for key, values in members.items()
-            }
+            effects = {}
+            # the fewer pairs a group has, the nearer it is to the coarser one
+            for key, values in members.items():
+                effects[key] = sum(values) / (len(values) + PRIOR_PAIRS)
             rest -= [effects[pair[name]] for pair in pairs]
             self._effects[name] = effects
 
@@ -155,9 +181,8 @@ class UsualDeviations:
 
     def get_usual(self, row: Row) -> float:
         """Return the usual deviation of a row; a work or figure without a pair changes nothing."""
-        return math.exp(
-            self._base + sum(self._effects[name].get(row[name], 0.0) for name in GROUPS)
-        )
+        effects = sum(self._effects[name].get(row[name], 0.0) for name in GROUPS)
+        return math.exp(self._base + effects)
 
 
 class DeviationModel:
@@ -180,30 +205,71 @@ class DeviationModel:
         """Return how far from the middle a deviation may be, None where the pairs are too few for
         this coverage.
         """
+        # the score of a new pair is equally likely to be in any place among the known ones
         place = math.ceil((len(self._scores) + 1) * nominal)
-        return (
-            None
-            if place > len(self._scores)
-            else self._scores[place - 1] * self._usual.get_usual(row)
-        )
+        if place > len(self._scores):
+            return None
+        return self._scores[place - 1] * self._usual.get_usual(row)
 
 
-def measure_coverage(
-    pairs: Sequence[Row], left_out: str
-) -> Iterator[tuple[float, Row, bool, float]]:
-    """Leave each value of a column out in turn; yield coverage, pair, whether its interval has it,
-    and the width.
+class HeldOut(NamedTuple):
+    """A pair and an interval that was made without it: whether it contains the pair, and the factor
+    between its ends.
     """
+
+    nominal: float
+    pair: Row
+    is_covered: bool
+    width: float
+
+
+def measure_coverage(pairs: Sequence[Row], left_out: str) -> Iterator[HeldOut]:
+    """Leave each value of a column out in turn; yield its pairs with an interval of the rest."""
     for value in sorted({pair[left_out] for pair in pairs}):
         rest = [pair for pair in pairs if pair[left_out] != value]
         if not rest:
             continue
         model = DeviationModel(rest, left_out)
-        for pair in (pair for pair in pairs if pair[left_out] == value):
+        for pair in pairs:
+            if pair[left_out] != value:
+                continue
+            # ratios are judged by their logarithm: half and double are equally far off
+            off = abs(math.log(pair["ratio"]) - model.middle)
             for nominal in COVERAGES:
                 if (arm := model.get_arm(pair, nominal)) is not None:
-                    off = abs(math.log(pair["ratio"]) - model.middle)
-                    yield nominal, pair, off <= arm, math.exp(2 * arm)
+                    yield HeldOut(nominal, pair, off <= arm, math.exp(2 * arm))
+
+
+class KnownPairs:
+    """The pairs of one kind, and what each further one is expected to be by them."""
+
+    def __init__(self) -> None:
+        self.pairs: list[Row] = []
+        self._models: dict[str, DeviationModel] = {}
+
+    @cached_property
+    def coverages(self) -> list[Coverage]:
+        """How often intervals made without a party, or without a round, contained its pairs."""
+        judged: dict[tuple[str, float], list[bool]] = {}
+        for left_out in LEFT_OUT[:2]:
+            for held_out in measure_coverage(self.pairs, left_out):
+                key = (left_out, held_out.nominal)
+                judged.setdefault(key, []).append(held_out.is_covered)
+        coverages = []
+        for (left_out, nominal), covered in sorted(judged.items()):
+            coverages.append(Coverage(left_out, nominal, sum(covered), len(covered)))
+        return coverages
+
+    def list_values(self, column: str) -> set[str]:
+        """Return the values of a column."""
+        return {pair[column] for pair in self.pairs}
+
+    def choose_model(self, row: Row) -> DeviationModel:
+        """Return the model of what is new: of a round that the pairs have, the third party."""
+        new = "party" if row["round"] in self.list_values("round") else "round"
+        if new not in self._models:
+            self._models[new] = DeviationModel(self.pairs, new)
+        return self._models[new]
 
 
 def expect_rows(
@@ -214,20 +280,16 @@ def expect_rows(
     """
     order = "ORDER BY published_on DESC NULLS LAST, result_id"
     rows = run_query(connection, f"SELECT * FROM ({FIGURES}) WHERE {where} {order}").to_pylist()
-    kinds: dict[Kind, list[Row]] = {}
-    for pair in run_query(connection, PAIRS).to_pylist() if rows else ():
-        kinds.setdefault((pair["machines"], pair["measure"], pair["task"]), []).append(pair)
-    get_coverages = cache(lambda kind: _measure_coverages(kinds[kind]))
-    get_model = cache(lambda kind, new: DeviationModel(kinds[kind], new))
-    return {row["result_id"]: _expect_row(row, kinds, get_coverages, get_model) for row in rows}
+    if not rows:
+        return {}
+    known: dict[Kind, KnownPairs] = {}
+    for pair in run_query(connection, PAIRS).to_pylist():
+        kind = Kind(pair["machines"], pair["measure"], pair["task"])
+        known.setdefault(kind, KnownPairs()).pairs.append(pair)
+    return {row["result_id"]: _expect_row(row, known) for row in rows}
 
 
-def _expect_row(
-    row: Row,
-    kinds: Mapping[Kind, Sequence[Row]],
-    get_coverages: Callable[[Kind], Sequence[Coverage]],
-    get_model: Callable[[Kind, str], DeviationModel],
-) -> Expectation | str:
+def _expect_row(row: Row, known: Mapping[Kind, KnownPairs]) -> Expectation | str:
     """Return what is expected of one row, or the reason why nothing can be said."""
     is_time = row["minutes"] is not None
     figure = row["minutes"] if is_time else row["throughput"]
@@ -236,93 +298,61 @@ def _expect_row(
         return "its figure has an error flag; see the table flags"
     if figure is None:
         return "it prints neither a throughput nor a time to train"
-    # as `replications` tells a maker's entries
+    # as `replications` tells a maker's entries: by words of the submitter's name
     submitter = (row["submitter"] or "").lower()
-    if row["relationship"] == "official" and not (
-        maker in submitter or (row["brand"] or maker) in submitter
-    ):
+    is_of_maker = maker in submitter or (row["brand"] or maker) in submitter
+    if row["relationship"] == "official" and not is_of_maker:
         return (
             f"{row['company']} is not the maker of {row['chip']}; the record's pairs start from a"
             " maker's figure"
         )
-    kind = (
-        "IPU" if maker == "graphcore" else "other",
-        TIME if is_time else "throughput",
-        row["task"],
-    )
-    pairs = kinds.get(kind, ())
-    what = f"{row['task']} on {'IPUs' if kind[0] == 'IPU' else 'other chips'}, {kind[1]}"
-    if not pairs:
+    machines = "IPU" if maker == "graphcore" else "other"
+    kind = Kind(machines, TIME if is_time else "throughput", row["task"])
+    if kind not in known:
         return (
-            f"the record has no pair of a maker and a third party for {what}: what others measure"
+            f"the record has no pair of a maker and a third party for {kind}: what others measure"
             " cannot be expected"
         )
-    # Of a round that the record knows, the third party is what is new
-    model = get_model(
-        kind, "party" if row["round"] in {pair["round"] for pair in pairs} else "round"
-    )
-    arms = [(nominal, model.get_arm(row, nominal)) for nominal in COVERAGES]
-    intervals = [
-        ExpectedInterval(nominal, *_apply(figure, model.middle, arm, is_time))
-        for nominal, arm in arms
-        if arm is not None
-    ]
+    pairs = known[kind].pairs
+    model = known[kind].choose_model(row)
+    intervals = []
+    remarks = [ALIKE[machines]]
+    # a row may have the narrow interval and not the wide one, which needs more pairs
+    for nominal in COVERAGES:
+        arm = model.get_arm(row, nominal)
+        if arm is None:
+            remarks.append(f"{len(pairs)} pairs are too few for {nominal:.0%}.")
+            continue
+        low = math.exp(model.middle - arm)
+        high = math.exp(model.middle + arm)
+        if is_time:  # the longer, the lower the rate
+            intervals.append(ExpectedInterval(nominal, figure / high, figure / low))
+        else:
+            intervals.append(ExpectedInterval(nominal, figure * low, figure * high))
     if not intervals:
-        return (
-            f"the record has {len(pairs)} pairs for {what}, too few for an interval at"
-            f" {COVERAGES[0]:.0%}"
-        )
-    remarks = [ALIKE[kind[0]]]
-    remarks += [
-        f"{len(pairs)} pairs are too few for {nominal:.0%}." for nominal, arm in arms if arm is None
-    ]
-    if row["model"] not in {pair["model"] for pair in pairs}:
+        lowest = f"{COVERAGES[0]:.0%}"
+        return f"the record has {len(pairs)} pairs for {kind}, too few for an interval at {lowest}"
+    if row["model"] not in known[kind].list_values("model"):
         remarks.append(f"No pair is of {row['model']}: the interval is that of an unknown work.")
     return Expectation(
-        row["result_id"],
-        figure,
-        "minutes" if is_time else f"{row['item']}s/s",
-        intervals,
-        len(pairs),
-        len({pair["party"] for pair in pairs}),
-        get_coverages(kind),
-        _list_nearest(row, pairs),
-        remarks,
+        result_id=row["result_id"],
+        figure=figure,
+        unit="minutes" if is_time else f"{row['item']}s/s",
+        intervals=intervals,
+        pairs=len(pairs),
+        parties=len(known[kind].list_values("party")),
+        coverage=known[kind].coverages,
+        nearest=_list_nearest(row, pairs),
+        remarks=remarks,
     )
-
-
-def _apply(figure: float, middle: float, arm: float, is_time: bool) -> tuple[float, float]:
-    """Return the interval of a figure; a time is the longer, the lower the rate."""
-    low, high = (math.exp(middle + sign * arm) for sign in (-1, 1))
-    return (figure / high, figure / low) if is_time else (figure * low, figure * high)
-
-
-def _measure_coverages(pairs: Sequence[Row]) -> list[Coverage]:
-    judged: dict[tuple[str, float], list[bool]] = {}
-    for left_out in LEFT_OUT[:2]:
-        for nominal, _, is_covered, _ in measure_coverage(pairs, left_out):
-            judged.setdefault((left_out, nominal), []).append(is_covered)
-    return [Coverage(*key, sum(own), len(own)) for key, own in sorted(judged.items())]
 
 
 def _list_nearest(row: Row, pairs: Sequence[Row]) -> list[Row]:
     """Return the pairs of the same figure, work, chip and number of chips first."""
-    order = ("first_result_id", "model", "chip", "chip_count")
-    names = (
-        "party",
-        "model",
-        "chip",
-        "chip_count",
-        "round",
-        "first_figure",
-        "second_figure",
-        "ratio",
-        "vendor_part",
-    )
-    alike = sorted(pairs, key=lambda pair: [pair[name] != row[name] for name in order])
-    return [
-        {name: pair[name] for name in (*names, "second_result_id")} for pair in alike[:MAX_NEAREST]
-    ]
+    by = ("first_result_id", "model", "chip", "chip_count")
+    # False is before True: what is alike comes first
+    nearest = sorted(pairs, key=lambda pair: [pair[name] != row[name] for name in by])
+    return [{name: pair[name] for name in SHOWN} for pair in nearest[:MAX_NEAREST]]
 
 
 def _round(value: float) -> str:

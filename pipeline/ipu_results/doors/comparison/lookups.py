@@ -1,4 +1,4 @@
-"""What the vocabulary knows of chips and precisions, as small relations that the statements read."""
+"""What the vocabulary knows of chips and precisions, as relations that the statements read."""
 
 from __future__ import annotations
 
@@ -24,46 +24,42 @@ LOOKUPS = {
 
 
 def build_lookups(chips: Iterable[str]) -> dict[str, list[dict[str, Any]]]:
-    """Return the relations `chips` and `peaks` of these chips, `types` of precisions, `ratings`, the
-    lowest and the highest rated power of one chip, and `reasons` why a row is not usable.
+    """Return the relations `chips` and `peaks` of these chips, `types` of precisions, `ratings`,
+    the lowest and the highest rated power of one chip, and `reasons` why a row is not usable.
     """
     rated = []
     peaks = []
     for chip in sorted(chips):
-        rated.append(
-            {
-                "chip": chip,
-                "rated_power_w": get_rating(chip),
-                "is_accelerator": find_accelerator(chip) is not None,
-            }
-        )
+        is_accelerator = find_accelerator(chip) is not None
+        rating = get_rating(chip)
+        rated.append({"chip": chip, "rated_power_w": rating, "is_accelerator": is_accelerator})
         for position, (name, tflops) in enumerate(list_peaks(chip).items()):
             peaks.append({"chip": chip, "type": name, "tflops": tflops, "position": position})
-    types = [
-        {"word": normalise_name(word), "type": _name_type(column)}
-        for word, column in load_vocabulary().peaks.items()
-    ]
-    reasons = [
-        {"position": position, "unusable": name, "words": words}
-        for position, (name, words) in enumerate(REASONS.items())
-    ]
-    lowest, highest = get_range_of_ratings()
+    types = []
+    for word, column in load_vocabulary().peaks.items():
+        types.append({"word": normalise_name(word), "type": _name_type(column)})
+    reasons = []
+    for position, (name, words) in enumerate(REASONS.items()):
+        reasons.append({"position": position, "unusable": name, "words": words})
+    ratings = list(load_vocabulary().chip_ratings.values())
+    ratings += [found.power_w for found in load_accelerators() if found.power_w]
     return {
         "chips": rated,
         "peaks": peaks,
         "types": types,
-        "ratings": [{"lowest": lowest, "highest": highest}],
+        "ratings": [{"lowest": min(ratings), "highest": max(ratings)}],
         "reasons": reasons,
     }
 
 
 def list_peaks(chip: str) -> dict[str, float]:
-    """Return the dense peaks of one chip by type, in 10¹² operations per second: those that a source
-    states of it, then those of its accelerator.
+    """Return the dense peaks of one chip by type, in 10¹² operations per second: those that a
+    source states of it, then those of its accelerator.
     """
     accelerator = find_accelerator(chip)
     peaks = dict(accelerator.peaks) if accelerator else {}
     facts = _load_chips().get(chip, {})
+    # several words, such as half and fp16, lead to one column
     for column in sorted(set(load_vocabulary().peaks.values())):
         if facts.get(column):
             peaks[_name_type(column)] = facts[column]
@@ -74,17 +70,10 @@ def get_rating(chip: str) -> float | None:
     """Return the rated power of one chip in W, None where no source gives it."""
     accelerator = find_accelerator(chip)
     rated = load_vocabulary().chip_ratings.get(chip) or (accelerator and accelerator.power_w)
+    # a name may state a card that is set to more than the rating of its kind
     if rated and (watts := WATTS.search(chip)):
         return max(rated, float(watts[1]))
     return rated or None
-
-
-@cache
-def get_range_of_ratings() -> tuple[float, float]:
-    """Return the lowest and the highest rated power of one chip that a source states, in W."""
-    ratings = [*load_vocabulary().chip_ratings.values()]
-    ratings += [own.power_w for own in load_accelerators() if own.power_w]
-    return min(ratings), max(ratings)
 
 
 @cache

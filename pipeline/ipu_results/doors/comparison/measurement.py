@@ -11,9 +11,10 @@ import json
 import math
 import re
 import tomllib
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field, fields
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 from ipu_results.doors.comparison.words import KnownWords
@@ -26,12 +27,11 @@ from ipu_results.schema.vocabulary import load_vocabulary, normalise_name
 
 COMPARISON = load_schema_file("comparison.toml")
 FIGURES = ("throughput", "latency_ms", "minutes", "efficiency", "power_w")
-INPUT_SIZE, SEQUENCE_LENGTH = (
-    re.compile(COMPARISON["variant"][name]) for name in ("input_size", "sequence_length")
-)
+INPUT_SIZE = re.compile(COMPARISON["variant"]["input_size"])
+SEQUENCE_LENGTH = re.compile(COMPARISON["variant"]["sequence_length"])
 PACKED = re.compile(r"\bpacked\b", re.IGNORECASE)
 COUNTS = ("batch_size", "micro_batch_size", "chip_count", "sequence_length")
-BOUNDS = ("latency_ms_low", "latency_ms_high")
+OTHER_NUMBERS = ("latency_ms_low", "latency_ms_high", "latency_max_ms")
 SPARSITY = "sparsity"  # at most 1; a dense network has none
 WORDS = (
     "model",
@@ -50,13 +50,14 @@ WORDS = (
     "mlperf_round",
     "origin",
 )
-TEXTS, EXTREMES = (
-    ("variant", "dataset", "sdk_version", "chip", "suspect", "run_id"),
-    ("latency_max_ms",),
-)
+TEXTS = ("variant", "dataset", "sdk_version", "chip", "suspect", "run_id")
+LOCAL = ("model", "platform", "framework", "precision")  # may have names of a run folder's own
+# as files write them
 FLAGS = {"true": True, "yes": True, "1": True, "false": False, "no": False, "0": False}
-FIELDS = frozenset({*COUNTS, *FIGURES, *BOUNDS, *EXTREMES, *WORDS, *TEXTS, "packed", SPARSITY})
-MAX_COUNT, MAX_FIGURE = 2**53, 1e15
+NUMBERS = frozenset({*COUNTS, *FIGURES, *OTHER_NUMBERS, SPARSITY})
+FIELDS = NUMBERS.union(WORDS, TEXTS, {"packed"})
+MAX_COUNT = 2**53  # up to which a double holds each whole number
+MAX_FIGURE = 1e15  # a figure beyond it is a slip
 
 
 def parse_sequence_length(variant: str | None) -> int | None:
@@ -117,9 +118,15 @@ class Measurement:
     setup: Mapping[str, Any] = field(default_factory=dict)
     remarks: tuple[str, ...] = ()
 
+    @property
+    def figures(self) -> dict[str, float]:
+        """The figures that are known, by the names of FIGURES."""
+        figures = {name: getattr(self, name) for name in FIGURES}
+        return {name: value for name, value in figures.items() if value is not None}
+
     def to_columns(self, run: int) -> dict[str, Any]:
         """Return the columns that the statements of a comparison read; `run` is the number."""
-        columns = {own.name: getattr(self, own.name) for own in fields(self)}
+        columns = {column.name: getattr(self, column.name) for column in fields(self)}
         for name in ("label", "setup", "remarks"):
             del columns[name]
         input_size = INPUT_SIZE.search(self.variant or "")
@@ -139,7 +146,7 @@ def build_measurement(
     *,
     label: str,
     local: bool = False,
-    setup: Mapping[str, Any] = {},
+    setup: Mapping[str, str] = MappingProxyType({}),
 ) -> Measurement:
     """Check figures and words, and return them with canonical names.
 
@@ -160,6 +167,7 @@ def build_measurement(
         problems.append(
             "minutes are a time to train, and the task is inference; state latency_ms instead"
         )
+    # a variant and a column may both state it
     length = parse_sequence_length(fields.get("variant"))
     if length and fields.setdefault("sequence_length", length) != length:
         stated = fields["sequence_length"]
@@ -170,6 +178,7 @@ def build_measurement(
     if problems:
         raise ComparisonError("; ".join(problems), place=label)
     _check_interval(fields, label)
+    # a printed name, such as ResNeXt101, may stand for several models
     stated_model = fields["model"]
     models = words.models.get(stated_model, (stated_model,))
     if stated_model not in models:
@@ -180,15 +189,12 @@ def build_measurement(
             raise ComparisonError(message, place=label)
         fields["model"] = models[0]
     remarks = _fill(fields, words)
-    if "minutes" in fields and "task" not in fields:
-        fields["task"] = "training"
-        remarks = (*remarks, "task training: minutes are a time to train")
-    return Measurement(
-        label=label,
-        setup=setup,
-        remarks=remarks,
-        **{"task": "inference", **fields},
-    )
+    if "task" not in fields:
+        fields["task"] = "inference"
+        if "minutes" in fields:
+            fields["task"] = "training"
+            remarks.append("task training: minutes are a time to train")
+    return Measurement(label=label, setup=dict(setup), remarks=tuple(remarks), **fields)
 
 
 def _check_interval(fields: Mapping[str, Any], label: str) -> None:
@@ -206,9 +212,10 @@ def _check_interval(fields: Mapping[str, Any], label: str) -> None:
         raise ComparisonError(message, place=label)
 
 
-def _parse(name: str, value: Any, words: KnownWords, local: bool, problems: list[str]) -> Any:
-    if name in (*COUNTS, *FIGURES, *BOUNDS, *EXTREMES, SPARSITY):
-        return _parse_number(name, value, problems, whole=name in COUNTS)
+def _parse(name: str, value: object, words: KnownWords, local: bool, problems: list[str]) -> Any:
+    """Return the value of a column, and add to the problems what is wrong with it."""
+    if name in NUMBERS:
+        return _parse_number(name, value, problems)
     if name == "packed":
         flag = value if isinstance(value, bool) else FLAGS.get(str(value).strip().casefold())
         if flag is None:
@@ -228,7 +235,7 @@ def _parse(name: str, value: Any, words: KnownWords, local: bool, problems: list
     if name not in WORDS:
         return text
     known = words.find(name, text)
-    if known is None and not (local and name in ("model", "platform", "framework", "precision")):
+    if known is None and not (local and name in LOCAL):
         problem = words.describe_unknown(name, text)
         if name == "platform" and find_accelerator(text):
             problem += f"; for another machine with this chip state chip {text!r} and chip_count"
@@ -237,34 +244,38 @@ def _parse(name: str, value: Any, words: KnownWords, local: bool, problems: list
 
 
 def is_unicode(text: str) -> bool:
-    """Report whether a text can be written as UTF-8; half a surrogate pair, as Python has for a byte
-    of another encoding, cannot.
+    """Report whether a text can be written as UTF-8; half a surrogate pair, as Python has for a
+    byte of another encoding, cannot.
     """
     return text == text.encode(errors="replace").decode()
 
 
-def _parse_number(name: str, value: Any, problems: list[str], *, whole: bool) -> float | int | None:
+def _parse_number(name: str, value: Any, problems: list[str]) -> float | int | None:
     """Return a finite number above zero; a figure that is not known is left out, not zero."""
     try:
+        # float(True) is 1, which nobody means
         number = math.nan if isinstance(value, bool) else float(value)
     except (TypeError, ValueError):
         number = math.nan
+    is_count = name in COUNTS
+    limit = MAX_COUNT if is_count else MAX_FIGURE
+    if name == SPARSITY:
+        limit = 1
     if not math.isfinite(number):
         problems.append(
             f"{name} {value!r} is not a number; write 1234.5, without separators or unit"
         )
     elif number <= 0:
         problems.append(f"{name} {value} is not above 0; leave out what was not measured")
-    elif number > (1 if name == SPARSITY else MAX_COUNT if whole else MAX_FIGURE) or (
-        whole and not number.is_integer()
-    ):
-        problems.append(f"{name} {value} is not a {'whole number' if whole else 'number'} in range")
+    elif number > limit or (is_count and not number.is_integer()):
+        kind = "whole number" if is_count else "number"
+        problems.append(f"{name} {value} is not a {kind} in range")
     else:
-        return int(number) if whole else number
+        return int(number) if is_count else number
     return None
 
 
-def _fill(fields: dict[str, Any], words: KnownWords) -> tuple[str, ...]:
+def _fill(fields: dict[str, Any], words: KnownWords) -> list[str]:
     """Fill in what follows from the machine, the model and the variant, and return a remark for
     each.
     """
@@ -273,21 +284,16 @@ def _fill(fields: dict[str, Any], words: KnownWords) -> tuple[str, ...]:
     if fields.get("sequence_length") is None and (length := parse_sequence_length(variant)):
         fields["sequence_length"] = length
         fields.setdefault("packed", PACKED.search(variant or "") is not None)
-        remarks.append(
-            f"sequence_length {length}, {'packed' if fields['packed'] else 'not packed'}: variant"
-            f" {variant}"
-        )
+        packed = "packed" if fields["packed"] else "not packed"
+        remarks.append(f"sequence_length {length}, {packed}: variant {variant}")
     machine = words.machines.get(fields.get("platform") or "", {})
     for name in ("chip", "chip_count"):
         if fields.get(name) is None and machine.get(name) is not None:
             fields[name] = machine[name]
             remarks.append(f"{name} {machine[name]}: all of {fields['platform']}")
     chip = fields.get("chip")
-    if (
-        chip
-        and not find_accelerator(chip)
-        and all(facts["chip"] != chip for facts in words.machines.values())
-    ):
+    chips = {facts["chip"] for facts in words.machines.values()}
+    if chip and chip not in chips and not find_accelerator(chip):
         remarks.append(
             f"chip {chip}: unknown here, so no figure is compared with its peak or its rated power"
         )
@@ -295,23 +301,29 @@ def _fill(fields: dict[str, Any], words: KnownWords) -> tuple[str, ...]:
     if fields.get("item") is None and item:
         fields["item"] = item
         remarks.append(f"item {item}: that of {fields['model']}")
-    return tuple(remarks)
+    return remarks
 
 
-POINTS, SIDECAR, RECORD = "points.csv", "points.csv.toml", "record.json"
+POINTS = "points.csv"
+SIDECAR = f"{POINTS}.toml"
+RECORD = "record.json"
 # of a run folder, in schema/vocabulary/table_headers.toml
 READER, TABLE = "sweep-points", "sweep_points"
-MAX_BYTES = 10_000_000
-MAX_ROWS = 1000
+MAX_BYTES = 10_000_000  # a thousand rows have far less: what is larger is another file
+MAX_ROWS = 1000  # which are compared in one session, in memory
 # of a point, under the names of `results`
 COLUMN_OF_POINT = {
     point: column for column, point in load_schema_file("forms.toml")["sweep"]["columns"].items()
 }
 SETUP = ("sessions", "weights", "preprocessing", "model_precision", "pipeline")
 
+Cells = dict[str, str]
+"""The texts of a row by column."""
+
 
 def read_source(path: Path, words: KnownWords) -> list[Measurement]:
-    """Read the measurements of a run folder, a CSV file with a run a row, or a TOML file of one run.
+    """Read the measurements of a run folder, a CSV file with a run a row, or a TOML file of one
+    run.
 
     Raises ComparisonError for what cannot be read, and DamagedRunError for a folder whose points
     are not those of its sidecar.
@@ -320,62 +332,61 @@ def read_source(path: Path, words: KnownWords) -> list[Measurement]:
         return _read_run(path, words)
     if path.suffix.lower() == ".toml":
         return [build_measurement(_read_toml(path), words, label=path.name)]
-    return [
-        build_measurement(values, words, label=label)
-        for label, values in _read_rows(path, _read(path), FIELDS)
-    ]
+    rows = _read_rows(path, _read(path), FIELDS)
+    return [build_measurement(cells, words, label=label) for label, cells in rows.items()]
 
 
-def read_run(folder: Path) -> tuple[list[tuple[str, dict[str, str]]], dict[str, Any]]:
-    """Return the label and the texts by column of each point of a run folder, and its environment,
-    empty if unknown.
+def read_run(folder: Path) -> tuple[dict[str, Cells], dict[str, Any]]:
+    """Return the points of a run folder by their label, and its environment, empty if unknown.
 
     The machine has the name that the record gives it, in every command. Raises ComparisonError for
     what cannot be read, and DamagedRunError for a folder that contradicts itself.
     """
-    if not (folder / POINTS).exists():
+    path = folder / POINTS
+    if not path.exists():
         raise ComparisonError(
             f"has no {POINTS}; a run folder of `ipu-results sweep` has one", place=str(folder)
         )
-    data = _read(folder / POINTS)
-    if (folder / SIDECAR).exists():
+    data = _read(path)
+    sidecar = folder / SIDECAR
+    if sidecar.exists():
         try:
-            digest = tomllib.loads(_read(folder / SIDECAR).decode()).get("sha256")
+            digest = tomllib.loads(_read(sidecar).decode()).get("sha256")
         except ValueError as error:
-            raise DamagedRunError("is not TOML", place=str(folder / SIDECAR)) from error
+            raise DamagedRunError("is not TOML", place=str(sidecar)) from error
         if digest != hashlib.sha256(data).hexdigest():
-            raise DamagedRunError(
-                f"is not the file that {SIDECAR} describes", place=str(folder / POINTS)
-            )
-    known = {*FIELDS, *load_vocabulary().header_of(READER, TABLE).names}
-    lines = _read_rows(folder / POINTS, data, known)
+            raise DamagedRunError(f"is not the file that {SIDECAR} describes", place=str(path))
+    known = FIELDS.union(load_vocabulary().header_of(READER, TABLE).names)
+    points = _read_rows(path, data, known)
     environment = _read_environment(folder / RECORD)
+    # a processor stands for the machine of the run, which has a name in the record
     machine = parse_machine(environment) if environment else None
     if machine is not None:
-        for _, values in lines:
-            if values.get("platform") == machine.processor:
-                values["platform"] = machine.platform
-    return lines, environment
+        for cells in points.values():
+            if cells.get("platform") == machine.processor:
+                cells["platform"] = machine.platform
+    return points, environment
 
 
 def _read_run(folder: Path, words: KnownWords) -> list[Measurement]:
-    lines, _ = read_run(folder)
+    points, _ = read_run(folder)
+    # the name of a folder may have bytes that are not UTF-8
     run_id = folder.resolve().name.encode(errors="replace").decode()
     measurements = []
-    for label, values in lines:
-        setup = {name: values[name] for name in SETUP if values.get(name)}
-        # A simulated device counts as emulated in every comparison.
-        origin = {"simulated": "emulated"}.get(values.get("origin") or "", values.get("origin"))
-        renamed = {COLUMN_OF_POINT.get(name, name): value for name, value in values.items()}
-        own = {name: value for name, value in renamed.items() if name in FIELDS}
-        own["run_id"] = run_id
-        if length := parse_sequence_length(own.get("variant")):
-            own |= {"sequence_length": str(length), "packed": "false"}  # `sweep` packs nothing
-        measurements.append(
-            build_measurement(
-                {**own, "origin": origin}, words, label=label, local=True, setup=setup
-            )
-        )
+    for label, cells in points.items():
+        setup = {name: cells[name] for name in SETUP if cells.get(name)}
+        stated = {}
+        for name, value in cells.items():
+            column = COLUMN_OF_POINT.get(name, name)
+            if column in FIELDS:
+                stated[column] = value
+        stated["run_id"] = run_id
+        if stated.get("origin") == "simulated":  # counts as emulated in every comparison
+            stated["origin"] = "emulated"
+        if length := parse_sequence_length(stated.get("variant")):
+            stated |= {"sequence_length": str(length), "packed": "false"}  # `sweep` packs nothing
+        measurement = build_measurement(stated, words, label=label, local=True, setup=setup)
+        measurements.append(measurement)
     return measurements
 
 
@@ -419,37 +430,33 @@ def check_columns(names: Iterable[str], place: str | None = None) -> None:
         raise ComparisonError(describe_unknown_columns(unknown, sorted(FIELDS)), place=place)
 
 
-def _read_rows(path: Path, data: bytes, known: Any) -> list[tuple[str, dict[str, str]]]:
-    """Return the label and the cells by column of each row; the first line has the names of columns
-    of `results`.
+def _read_rows(path: Path, data: bytes, known: Collection[str]) -> dict[str, Cells]:
+    """Return the cells by column of each row, by a label that names the row; the first line has the
+    names of columns of `results`.
     """
     place = str(path)
     try:
+        # a spreadsheet writes a byte order mark
         rows = list(csv.reader(io.StringIO(data.decode("utf-8-sig"), newline=""), strict=True))
     except (UnicodeDecodeError, csv.Error) as error:
         raise ComparisonError(f"is not CSV in UTF-8: {error}", place=place) from error
-    header, *lines = rows or [[]]
-    names = [name.strip() for name in header]
+    names = [name.strip() for name in rows[0]] if rows else []
     if unknown := [name for name in names if name not in known]:
-        raise ComparisonError(
-            describe_unknown_columns(unknown, sorted(known)), place=f"{place}, line 1"
-        )
-    if repeated := {name for name in names if names.count(name) > 1}:
+        message = describe_unknown_columns(unknown, sorted(known))
+        raise ComparisonError(message, place=f"{place}, line 1")
+    if repeated := [name for name in names if names.count(name) > 1]:
         raise ComparisonError(f"column {min(repeated)!r} occurs twice", place=f"{place}, line 1")
-    lines = [line for line in lines if any(map(str.strip, line))]
+    # a spreadsheet also writes the blank rows below a table
+    lines = [line for line in rows[1:] if any(map(str.strip, line))]
     if not lines:
         raise ComparisonError("has no row", place=place)
     if len(lines) > MAX_ROWS:
-        raise ComparisonError(
-            f"has {len(lines)} rows, at most {MAX_ROWS} are compared at once", place=place
-        )
-    if wrong := next(
-        (number for number, line in enumerate(lines, 1) if len(line) != len(names)), None
-    ):
-        raise ComparisonError(
-            f"row {wrong} has another number of cells than the header", place=place
-        )
-    return [
-        (f"{path.name}, row {number}", dict(zip(names, line, strict=True)))
-        for number, line in enumerate(lines, 1)
-    ]
+        message = f"has {len(lines)} rows, at most {MAX_ROWS} are compared at once"
+        raise ComparisonError(message, place=place)
+    cells_by_label = {}
+    for number, line in enumerate(lines, 1):
+        if len(line) != len(names):
+            message = f"row {number} has another number of cells than the header"
+            raise ComparisonError(message, place=place)
+        cells_by_label[f"{path.name}, row {number}"] = dict(zip(names, line, strict=True))
+    return cells_by_label

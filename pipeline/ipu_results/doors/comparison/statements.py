@@ -1,7 +1,8 @@
 """Run the statements of `schema/comparison/` over rows of the record and the runs of a user.
 
 They read `candidates`, rows of the record with what a comparison needs, and `mine`, which has the
-same columns and a number, `run`. Both are temporary tables: no value of a user is part of a statement.
+same columns and a number, `run`. Both are temporary tables: no value of a user is part of a
+statement.
 """
 
 from __future__ import annotations
@@ -24,7 +25,8 @@ ORDER = "document_id, table_name, row_number, result_id"  # of the sources
 # What holds for a machine and for the work of an item, under the names that statements use.
 PUBLISHED = """
     CREATE TEMP VIEW machines AS SELECT platform, family, rated_power_w FROM platforms;
-    CREATE TEMP VIEW operations AS SELECT model, variant, macs, training FROM detail.operation_counts
+    CREATE TEMP VIEW operations AS
+        SELECT model, variant, macs, training FROM detail.operation_counts
 """
 READS = """
     SELECT 1
@@ -32,6 +34,9 @@ READS = """
 """
 """Names what a comparison reads of the record: the other files need not be opened."""
 CHIPS = "SELECT chip FROM candidates UNION SELECT chip FROM mine"
+
+Row = Mapping[str, Any]
+"""A row by its columns, which users name: a type of each column would not be used."""
 
 
 def read_comparison(name: str) -> str:
@@ -53,6 +58,7 @@ def open_session(
         session.execute(PUBLISHED)
         sql = f"SELECT * FROM ({read_comparison('candidates')}) WHERE {where}"
         _create_table(session, "candidates", sql, values)
+        # the columns of the record, without its rows
         session.execute(
             "CREATE TEMP TABLE mine AS SELECT NULL::BIGINT AS run, * FROM candidates LIMIT 0"
         )
@@ -89,6 +95,7 @@ def load_results(session: duckdb.DuckDBPyConnection, ids: Sequence[str]) -> None
 
 def run_statements(session: duckdb.DuckDBPyConnection, last: str = STATEMENTS[-1]) -> None:
     """Run the statements in their order up to `last`, each to a table of its name."""
+    # small: what the vocabulary knows of the chips of this session, and not of all
     chips = session.execute(f"SELECT chip FROM ({CHIPS}) WHERE chip IS NOT NULL").fetchall()
     for name, records in build_lookups(chip for (chip,) in chips).items():
         session.execute(f"CREATE OR REPLACE TEMP TABLE {name} ({LOOKUPS[name]})")

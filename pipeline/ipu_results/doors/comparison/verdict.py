@@ -7,11 +7,12 @@ The statements of `schema/comparison/` judge; here their answer gets its public 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, field, fields, replace
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
-from typing import Any, Literal, TypeVar
+from typing import Any, Literal
 
 import duckdb
+import msgspec
 
 from ipu_results.doors.comparison.expect import Expectation, expect_rows
 from ipu_results.doors.comparison.measurement import (
@@ -20,7 +21,13 @@ from ipu_results.doors.comparison.measurement import (
     check_columns,
     read_source,
 )
-from ipu_results.doors.comparison.statements import READS, load_runs, open_session, run_statements
+from ipu_results.doors.comparison.statements import (
+    READS,
+    Row,
+    load_runs,
+    open_session,
+    run_statements,
+)
 from ipu_results.doors.comparison.words import KnownWords, load_known_words
 from ipu_results.errors import ComparisonError
 from ipu_results.kit.files import DATASET
@@ -81,7 +88,6 @@ Status = Literal[
     "only-emulated",
     "no-comparable-row",
 ]
-T = TypeVar("T")
 Outcome = Literal["ok", "impossible", "doubtful", "not checked"]
 
 
@@ -138,7 +144,7 @@ class Match:
     group_name: str
     description: str
     distance: float
-    row: Mapping[str, Any]
+    row: Row
     ratios: tuple[Ratio, ...]
     not_compared: Mapping[str, str]
     differences: tuple[Difference, ...]
@@ -186,6 +192,7 @@ class Comparison:
     def to_record(self) -> dict[str, Any]:
         """Return everything as values that JSON has."""
         record = asdict(self)
+        # programs get the parts of a sentence, and of a row what says what and where it is
         del record["description"]
         for match in record["matches"]:
             del match["description"]
@@ -232,7 +239,7 @@ def compare(
         else:
             measurements = read_source(Path(source), words)
         where = "list_contains($models, model)"
-        values: dict[str, Any] = {"models": sorted({own.model for own in measurements})}
+        values: dict[str, Any] = {"models": sorted({ours.model for ours in measurements})}
         if against is not None:
             where += " AND platform = $machine"
             values["machine"] = words.find("platform", against)
@@ -267,46 +274,36 @@ def judge(
     session: duckdb.DuckDBPyConnection, measurements: Sequence[Measurement]
 ) -> list[Comparison]:
     """Compare measurements with the rows of a session, each measurement of the record once."""
-    load_runs(session, [own.to_columns(run) for run, own in enumerate(measurements, 1)])
+    # a number of its own tells the runs of a session apart
+    load_runs(session, [ours.to_columns(run) for run, ours in enumerate(measurements, 1)])
     run_statements(session)
     answers = run_text(session, "comparison/answer.sql", "FROM answer ORDER BY run").to_pylist()
     comparisons = []
-    for own, answer in zip(measurements, answers, strict=True):
-        comparisons.append(_build_comparison(_remark_on_variant(session, own), answer))
+    for ours, answer in zip(measurements, answers, strict=True):
+        comparisons.append(_build_comparison(_remark_on_variant(session, ours), answer))
     return comparisons
 
 
-def _build_comparison(ours: Measurement, answer: Mapping[str, Any]) -> Comparison:
+def _build_comparison(ours: Measurement, answer: Row) -> Comparison:
     peers = dict(answer["peers"])
     latencies = peers.pop("latency_ms")
     if latencies is not None:
-        peers["latency_ms"] = {own.pop("basis"): own for own in latencies}
+        peers["latency_ms"] = {found.pop("basis"): found for found in latencies}
+    matches = []
+    for match in answer["matches"]:
+        reasons = {refused["figure"]: refused["reason"] for refused in match["not_compared"]}
+        matches.append(msgspec.convert({**match, "not_compared": reasons}, Match))
     return Comparison(
         measurement=ours,
         status=answer["status"],
         verdict=answer["verdict"],
-        matches=tuple(_build_match(own) for own in answer["matches"]),
-        refusals=tuple(_pick(Refusal, own) for own in answer["refusals"]),
-        checks=tuple(_pick(Check, own) for own in answer["checks"]),
+        matches=tuple(matches),
+        refusals=msgspec.convert(answer["refusals"], tuple[Refusal, ...]),
+        checks=msgspec.convert(answer["checks"], tuple[Check, ...]),
         peers=peers,
         unusable=answer["unusable"],
         description=f"{ours.label}: {answer['description']}",
     )
-
-
-def _build_match(match: Mapping[str, Any]) -> Match:
-    return replace(
-        _pick(Match, match),
-        ratios=tuple(_pick(Ratio, own) for own in match["ratios"]),
-        not_compared={own["figure"]: own["reason"] for own in match["not_compared"]},
-        differences=tuple(_pick(Difference, own) for own in match["differences"]),
-    )
-
-
-def _pick(kind: type[T], row: Mapping[str, Any]) -> T:
-    """Return an instance of a dataclass with the columns of a row that it has as fields."""
-    values = {own.name: row[own.name] for own in fields(kind)}  # type: ignore[arg-type]
-    return kind(**values)
 
 
 def _remark_on_variant(session: duckdb.DuckDBPyConnection, ours: Measurement) -> Measurement:
@@ -319,6 +316,7 @@ def _remark_on_variant(session: duckdb.DuckDBPyConnection, ours: Measurement) ->
     known = [variant for (variant,) in rows]
     if not known or normalise_name(ours.variant) in map(normalise_name, known):
         return ours
+    # where none is similar, some show what a variant looks like
     near = find_nearest_words(ours.variant, known) or known[:MAX_VARIANTS]
     remark = (
         f"variant {ours.variant!r}: no row of {ours.model} has it; the nearest: {', '.join(near)}"
@@ -330,14 +328,16 @@ def _remark_on_variant(session: duckdb.DuckDBPyConnection, ours: Measurement) ->
 def _add_expectations(
     connection: duckdb.DuckDBPyConnection, comparisons: Sequence[Comparison]
 ) -> list[Comparison]:
-    """Add what a third party will measure of each matched figure of a maker, or why nobody knows."""
-    ids = sorted({match.row["result_id"] for own in comparisons for match in own.matches})
-    if not ids:
-        return list(comparisons)
-    answers = expect_rows(connection, f"result_id IN ({', '.join(map(quote, ids))})")
+    """Add what a third party will measure of each matched figure of a maker, if it is known."""
+    # all at once: the pairs of the record are read, and its models made, once
+    matches = [match for comparison in comparisons for match in comparison.matches]
+    ids = sorted({match.row["result_id"] for match in matches})
+    answers = {}
+    if ids:
+        answers = expect_rows(connection, f"result_id IN ({', '.join(map(quote, ids))})")
     completed = []
-    for own in comparisons:
-        matched = [match.row["result_id"] for match in own.matches]
-        expected = {key: answers[key] for key in matched if key in answers}
-        completed.append(replace(own, expected=expected))
+    for comparison in comparisons:
+        matched = [match.row["result_id"] for match in comparison.matches]
+        expected = {result_id: answers[result_id] for result_id in matched if result_id in answers}
+        completed.append(replace(comparison, expected=expected))
     return completed

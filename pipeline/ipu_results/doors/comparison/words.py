@@ -4,16 +4,29 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from typing import Any
+from types import MappingProxyType
 
 import duckdb
 
+from ipu_results.doors.comparison.statements import Row
 from ipu_results.kit.sql import run_query
 from ipu_results.kit.text import find_nearest_words
 from ipu_results.schema import table
 from ipu_results.schema.vocabulary import POWER_SCOPES, load_vocabulary, normalise_name
 
-MAX_LISTED, COMMA = 12, ", "
+MAX_LISTED = 12
+CHOICES = (
+    "task",
+    "phase",
+    "latency_kind",
+    "latency_basis",
+    "latency_scope",
+    "power_scope",
+    "benchmark",
+    "division",
+    "origin",
+)
+"""Columns whose words are those that `schema/tables/results.toml` lists."""
 # The rounds of MLPerf Training that the record has, and those that its lists of comparable rounds
 # name.
 ROUNDS = """
@@ -39,7 +52,7 @@ class KnownWords:
     models: Mapping[str, tuple[str, ...]]
     items: Mapping[str, str]
     datasets: Mapping[str, str]
-    machines: Mapping[str, Mapping[str, Any]]
+    machines: Mapping[str, Row]
 
     def find(self, field: str, word: str) -> str | None:
         """Return the canonical form of a word, None if it is unknown; what a row of the record has
@@ -50,78 +63,76 @@ class KnownWords:
 
     def describe_unknown(self, field: str, word: str) -> str:
         """Describe an unknown word and the known ones that are nearest to it."""
+        near = find_nearest_words(word, self.fields[field])  # also by other spellings
+        if near:
+            return f"{field} {word!r} is unknown; the nearest: {', '.join(near)}"
         names = sorted(set(self.fields[field].values()))
-        near = find_nearest_words(word, self.fields[field])
         more = ", …" if len(names) > MAX_LISTED else ""
-        known = f"near to no known one; known are {', '.join(names[:MAX_LISTED])}{more}"
-        return (
-            f"{field} {word!r} is"
-            f" unknown{f'; the nearest: {COMMA.join(near)}' if near else f' and {known}'}"
-        )
+        listed = f"known are {', '.join(names[:MAX_LISTED])}{more}"
+        return f"{field} {word!r} is unknown and near to no known one; {listed}"
 
 
 def load_known_words(connection: duckdb.DuckDBPyConnection) -> KnownWords:
     """Load the known words of an open warehouse."""
     vocabulary = load_vocabulary()
+    machines = run_query(connection, "FROM platforms ORDER BY platform").to_pylist()
     columns = "model_printed, model, precision, item, framework, platform"
     rows = run_query(connection, f"SELECT DISTINCT {columns} FROM results ORDER BY ALL").to_pylist()
-    machines = run_query(connection, "FROM platforms ORDER BY platform").to_pylist()
-    spellings = {key: str(entry["model"]) for key, entry in vocabulary.models.items()}
     models: dict[str, set[str]] = {}
+    items = {}  # of printed names, and then of the models that they stand for
+    for entry in vocabulary.list_entries("model"):
+        if entry.get("item"):
+            items[entry["model"]] = entry["item"]
+    items_of_models = {}
     for row in rows:
         models.setdefault(row["model_printed"], set()).add(row["model"])
         models.setdefault(row["model"], set()).add(row["model"])
-    names = ("precision", "framework", "platform", "item")
-    printed = {name: sorted({row[name] for row in rows if row[name]}) for name in names}
+        if row["model_printed"] in items:
+            items_of_models[row["model"]] = items[row["model_printed"]]
+    printed = {}
+    for name in ("precision", "framework", "platform", "item"):
+        printed[name] = sorted({row[name] for row in rows if row[name]})
+
     results = table("results")
-    choices = {
-        name: _spell(results.column(name).choices or ())
-        for name in "task phase latency_kind latency_basis latency_scope power_scope benchmark division origin".split()
-    }
-    choices["power_scope"] |= POWER_SCOPES
-    rounds = [row["mlperf_round"] for row in run_query(connection, ROUNDS).to_pylist()]
-    choices["mlperf_round"] = {key: name for name in rounds for key in (name, f"v{name}")}
-    platforms = {key: str(entry["platform"]) for key, entry in vocabulary.platforms.items()}
-    items = {
-        entry["model"]: entry["item"]
-        for entry in vocabulary.list_entries("model")
-        if entry.get("item")
-    }
+    fields = {name: _spell(results.column(name).choices or ()) for name in CHOICES}
+    fields["power_scope"] |= POWER_SCOPES  # how sources write them
+    fields["mlperf_round"] = {}
+    for row in run_query(connection, ROUNDS).to_pylist():
+        mlperf_round = row["mlperf_round"]  # MLCommons writes v2.0 as well as 2.0
+        fields["mlperf_round"] |= {mlperf_round: mlperf_round, f"v{mlperf_round}": mlperf_round}
+    platforms = [machine["platform"] for machine in machines]
     precisions = [*vocabulary.precision_bits, *printed["precision"]]
+    models_spelled = {key: str(entry["model"]) for key, entry in vocabulary.models.items()}
+    platforms_spelled = {key: str(entry["platform"]) for key, entry in vocabulary.platforms.items()}
+    fields |= {
+        "model": _spell(models, models_spelled, models),
+        "platform": _spell(platforms, platforms_spelled, printed["platform"]),
+        "framework": _spell(printed["framework"], vocabulary.frameworks, printed["framework"]),
+        "precision": _spell(precisions, vocabulary.precision_names, printed["precision"]),
+        "item": _spell([*items.values(), *printed["item"]]),
+    }
+    datasets = {}
+    for entry in vocabulary.derived["dataset"]:
+        datasets[normalise_name(entry["dataset_printed"])] = entry["dataset"]
     return KnownWords(
-        fields={
-            "model": _spell(models, spellings, models),
-            "platform": _spell(
-                (machine["platform"] for machine in machines), platforms, printed["platform"]
-            ),
-            "framework": _spell(printed["framework"], vocabulary.frameworks, printed["framework"]),
-            "precision": _spell(precisions, vocabulary.precision_names, printed["precision"]),
-            "item": _spell([*items.values(), *printed["item"]]),
-            **choices,
-        },
-        models={printed: tuple(sorted(names)) for printed, names in models.items()},
-        items={
-            row["model"]: items[row["model_printed"]]
-            for row in rows
-            if row["model_printed"] in items
-        }
-        | items,
-        datasets={
-            normalise_name(entry["dataset_printed"]): entry["dataset"]
-            for entry in vocabulary.derived["dataset"]
-        },
+        fields=fields,
+        models={name: tuple(sorted(meant)) for name, meant in models.items()},
+        items=items_of_models | items,
+        datasets=datasets,
         machines={machine["platform"]: machine for machine in machines},
     )
 
 
 def _spell(
-    words: Iterable[str], others: Mapping[str, str] = {}, printed: Iterable[str] = ()
+    words: Iterable[str],
+    others: Mapping[str, str] = MappingProxyType({}),
+    printed: Iterable[str] = (),
 ) -> dict[str, str]:
     """Return words by their normalised spelling, then other spellings, and words of the record as
     they are printed.
     """
-    return (
-        {normalise_name(word): word for word in words}
-        | dict(others)
-        | {word: word for word in printed}
-    )
+    spelled = {normalise_name(word): word for word in words}
+    spelled.update(others)
+    for word in printed:
+        spelled[word] = word
+    return spelled

@@ -7,7 +7,8 @@ import re
 from collections.abc import Collection, Mapping
 from typing import Any
 
-from ipu_results.doors.mcp.refusal import WORDS
+from ipu_results.doors.comparison.statements import Row
+from ipu_results.doors.mcp.refusal import WORDS, Answer
 from ipu_results.kit.text import to_json_value
 
 SHOWN: Mapping[str, list[str]] = WORDS["shown"]
@@ -20,37 +21,43 @@ RATE = re.compile(r"^(\w+)/s")
 def drop_empty(value: Any) -> Any:
     """Leave out what is null or empty, at any depth."""
     if isinstance(value, (list, tuple)):
-        return [drop_empty(each) for each in value]
+        return [drop_empty(item) for item in value]
     if not isinstance(value, Mapping):
         return value
-    short = {name: drop_empty(each) for name, each in value.items()}
-    return {name: each for name, each in short.items() if each not in (None, "", [], {})}
+    short = {name: drop_empty(item) for name, item in value.items()}
+    return {name: item for name, item in short.items() if item not in (None, "", [], {})}
 
 
-def shorten_row(described: Mapping[str, Any], names: Collection[str]) -> dict[str, Any]:
+def shorten_row(described: Answer, names: Collection[str]) -> Answer:
     """Leave out what a row says twice, places and remarks of quality rules; errors and warnings
     stay.
 
     `names` are the figures to keep. Without any, the rest of the answer has figures and conditions.
     """
-    figures = described["figures"].items()
-    conditions = described["conditions"].items() if names else ()
-    return {
-        **{name: value for name, value in described.items() if name not in WHOLE_ONLY},
-        "usable": None if described["usable"] else False,
-        "figures": {name: {**figure, "place": None} for name, figure in figures if name in names},
-        "not_printed": [name for name in described["not_printed"] if name in names],
-        # the citation has the message of an error
-        "flags": [
-            {**flag, "message": None} if flag["severity"] == "error" else flag
-            for flag in described["flags"]
-            if flag["severity"] != "info"
-        ],
-        "conditions": {name: value for name, value in conditions if name not in SHOWN["implied"]},
+    short = {name: value for name, value in described.items() if name not in WHOLE_ONLY}
+    if described["usable"]:
+        short["usable"] = None
+    short["figures"] = {
+        name: {**figure, "place": None}
+        for name, figure in described["figures"].items()
+        if name in names
     }
+    short["not_printed"] = [name for name in described["not_printed"] if name in names]
+    short["flags"] = []
+    for flag in described["flags"]:
+        if flag["severity"] == "error":  # the citation has its message
+            short["flags"].append({**flag, "message": None})
+        elif flag["severity"] != "info":
+            short["flags"].append(flag)
+    short["conditions"] = {}
+    if names:
+        for name, value in described["conditions"].items():
+            if name not in SHOWN["implied"]:
+                short["conditions"][name] = value
+    return short
 
 
-def describe_match(match: Mapping[str, Any]) -> dict[str, Any]:
+def describe_match(match: Answer) -> Answer:
     """Describe a row that is nearest to a run."""
     described = {name: match[name] for name in SHOWN["match"]}
     described["result_id"] = match["row"]["result_id"]
@@ -58,13 +65,12 @@ def describe_match(match: Mapping[str, Any]) -> dict[str, Any]:
     return described
 
 
-def shorten_comparison(answer: Mapping[str, Any]) -> dict[str, Any]:
+def shorten_comparison(answer: Answer) -> Answer:
     """Keep of a comparison the verdict, the nearest row with its ratios, and what the verdict does
     not say: of checks, those that failed.
     """
     nearest = answer["nearest"]
-    short = {**answer, "figures_compared": None, "results": []}
-    short["nearest"] = []
+    short = {**answer, "figures_compared": None, "results": [], "plausibility": []}
     if nearest:
         figures = answer["results"][0]["figures"]
         short["nearest"] = [_shorten_match(nearest[0], figures)]
@@ -74,7 +80,6 @@ def shorten_comparison(answer: Mapping[str, Any]) -> dict[str, Any]:
         for refused in short["not_compared"][:1]
     ]
     short["more_groups"] = [match["group"] for match in nearest[1:]]
-    short["plausibility"] = []
     for check in answer["plausibility"]:
         if check["outcome"] in ("impossible", "doubtful"):
             message = None if check["message"] in answer["verdict"] else check["message"]
@@ -83,8 +88,8 @@ def shorten_comparison(answer: Mapping[str, Any]) -> dict[str, Any]:
     return short
 
 
-def _shorten_match(match: Mapping[str, Any], figures: Mapping[str, Any]) -> dict[str, Any]:
-    """Keep of a match its ratios, with the figures of the row, and the conditions that both state."""
+def _shorten_match(match: Answer, figures: Answer) -> Answer:
+    """Keep of a match its ratios with the row's figures, and the conditions that both state."""
     ratios = []
     for ratio in match["ratios"]:
         figure = figures[ratio["figure"]]
@@ -102,7 +107,7 @@ def _shorten_match(match: Mapping[str, Any], figures: Mapping[str, Any]) -> dict
     }
 
 
-def shorten_cell(cell: Mapping[str, Any]) -> dict[str, Any]:
+def shorten_cell(cell: Answer) -> Answer:
     """Leave out what the citation says, and the place in our file where that in the source is
     known.
     """
@@ -112,7 +117,7 @@ def shorten_cell(cell: Mapping[str, Any]) -> dict[str, Any]:
     return {name: value for name, value in cell.items() if name not in repeated}
 
 
-def describe_claim(row: Mapping[str, Any], *, is_brief: bool) -> dict[str, Any]:
+def describe_claim(row: Row, *, is_brief: bool) -> Answer:
     """Describe a claim with its verdict; a brief one has of many recomputations the ends."""
     names = SHOWN["claim"] if is_brief else SHOWN["claim"] + SHOWN["claim_whole"]
     described = {name: to_json_value(row[name]) for name in names}

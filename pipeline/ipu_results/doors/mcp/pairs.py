@@ -1,49 +1,42 @@
-"""Compare results of the record, figures of a user and claimed figures; what is not comparable is
-refused.
+"""Compare two results of the record, or the figures of a user's run with it; what is not comparable
+is refused.
 """
 
 from __future__ import annotations
 
-import math
-import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
-from decimal import ROUND_HALF_UP, Decimal
-from fractions import Fraction
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import duckdb
 
 from ipu_results.doors.cite.facts import COMPUTED_DIGITS, EMULATED, SUBMITTED
-from ipu_results.doors.comparison.measurement import FIGURES, Measurement
+from ipu_results.doors.comparison.measurement import FIGURES
 from ipu_results.doors.comparison.statements import (
-    list_same_latencies,
+    Row,
     load_results,
     open_session,
     run_one,
     run_statements,
 )
-from ipu_results.doors.comparison.verdict import build_stated, judge
-from ipu_results.doors.mcp.answers import Record, Row, get_unit, require_figure, select_rows
-from ipu_results.doors.mcp.brief import MAX_BRIEF, describe_match, shorten_comparison, write_unit
+from ipu_results.doors.comparison.verdict import Comparison, build_stated, judge
+from ipu_results.doors.mcp.answers import Record, get_unit
+from ipu_results.doors.mcp.brief import describe_match, shorten_comparison, write_unit
 from ipu_results.doors.mcp.ranking import (
     CHIPS,
-    DIVISIBLE,
     NOT_STATED,
     PER_CHIP,
     SAME,
     WHOLE,
-    get_latency_basis,
     get_share,
+    is_divided,
     suggest_chips_basis,
 )
-from ipu_results.doors.mcp.refusal import RefusalError
+from ipu_results.doors.mcp.refusal import Answer, RefusalError
 from ipu_results.errors import ComparisonError
-from ipu_results.kit.physics import convert_unit
 from ipu_results.kit.statements import run_statement
 from ipu_results.kit.text import format_float
-from ipu_results.schema.vocabulary import load_vocabulary
 
 MAX_REASONS = 3
 # of the two rows of a pair, the first as run 1
@@ -70,7 +63,7 @@ def compare_two(
     figure: str | None = None,
     chips_basis: str = SAME,
     emulated: bool = False,
-) -> dict[str, Any]:
+) -> Answer:
     """Compare a figure of two results.
 
     Raises RefusalError with the reason where they may not be compared.
@@ -84,10 +77,9 @@ def compare_two(
         raise RefusalError("same-measurement", "both ids are of one measurement")
     predicted = [row["result_id"] for row in (first, second) if row["origin"] == EMULATED]
     if predicted and not emulated:
+        reason = f"{', '.join(predicted)}: emulated, not measured"
         step = "ask with emulated true to set a prediction against a figure"
-        raise RefusalError(
-            "emulated-not-measured", f"{', '.join(predicted)}: emulated, not measured", step
-        )
+        raise RefusalError("emulated-not-measured", reason, step)
     for column, code in (("task", "different-tasks"), ("model", "different-networks")):
         if first[column] != second[column]:
             raise RefusalError(code, f"{column}: {first[column]} / {second[column]}")
@@ -122,18 +114,19 @@ def _suggest_step(code: str, figure: str, basis: str) -> str:
     """Return what to do after a refusal of a pair, empty for the step of its code."""
     if "chip" not in code:
         return ""
-    bases = dict.fromkeys((suggest_chips_basis(figure), WHOLE))
-    named = " or ".join(own for own in bases if own != basis)
-    return f"ask with chips_basis {named} to compare machines of different size"
+    others = dict.fromkeys((suggest_chips_basis(figure), WHOLE))
+    others.pop(basis, None)
+    return f"ask with chips_basis {' or '.join(others)} to compare machines of different size"
 
 
 def _choose_figure(first: Row, second: Row, figure: str | None) -> str:
-    own, theirs = ([name for name in FIGURES if row[name] is not None] for row in (first, second))
-    shared = [name for name in own if name in theirs]
+    """Return the figure, or the first that both rows have. Raises RefusalError without one."""
+    ours = [name for name in FIGURES if first[name] is not None]
+    theirs = [name for name in FIGURES if second[name] is not None]
+    shared = [name for name in ours if name in theirs]
     if not shared:
-        raise RefusalError(
-            "different-figures", f"no figure in common: {', '.join(own)} / {', '.join(theirs)}"
-        )
+        reason = f"no figure in common: {', '.join(ours)} / {', '.join(theirs)}"
+        raise RefusalError("different-figures", reason)
     if figure is None:
         return shared[0]
     if figure not in shared:
@@ -150,18 +143,19 @@ def find_pair_obstacle(
 ) -> Obstacle | None:
     """Return why a figure of the two rows of `open_pair` may not be compared; None where it may."""
     # each direction looks at the flags of one row only
-    obstacles = [Obstacle(*own) for own in session.execute(FIRST_OBSTACLES).fetchall()]
+    found = session.execute(FIRST_OBSTACLES).fetchall()
+    found += session.execute(FIGURE_OBSTACLE, [second["result_id"], figure]).fetchall()
+    if not found:
+        return _find_chips_obstacle(first[CHIPS], second[CHIPS], figure, basis)
+    obstacles = [Obstacle(*row) for row in found]
+    flagged = [obstacle for obstacle in obstacles if obstacle.code == "flagged"]
+    obstacle = [*flagged, *obstacles][0]
     sizes = [first["batch_size"], second["batch_size"]]
-    if sizes.count(None) == 1:  # in words for two rows, not for a user
-        code = "different-batch-sizes"
-        words = Obstacle(code, f"batch size: {sizes[0] or NOT_STATED} / {sizes[1] or NOT_STATED}")
-        obstacles = [words if own.code == code else own for own in obstacles]
-    flagged = [own for own in obstacles if own.code == "flagged"]
-    of_figure = session.execute(FIGURE_OBSTACLE, [second["result_id"], figure]).fetchall()
-    obstacles += [Obstacle(*own) for own in of_figure]
-    if obstacles:
-        return [*flagged, *obstacles][0]
-    return _find_chips_obstacle(first[CHIPS], second[CHIPS], figure, basis)
+    if obstacle.code == "different-batch-sizes" and sizes.count(None) == 1:
+        # the rule asks a user for the batch size
+        stated = " / ".join(str(size or NOT_STATED) for size in sizes)
+        return Obstacle(obstacle.code, f"batch size: {stated}")
+    return obstacle
 
 
 def _find_chips_obstacle(
@@ -170,14 +164,13 @@ def _find_chips_obstacle(
     if basis == WHOLE:
         return None
     counts = f"{CHIPS}: {ours or NOT_STATED} / {theirs or NOT_STATED}"
-    if basis == PER_CHIP:
-        if not ours or not theirs:
-            return Obstacle("unknown-chip-count", counts)
-        if figure not in DIVISIBLE and ours != theirs:
-            words = f"{counts}, and {figure} cannot be divided by chips"
-            return Obstacle("different-chip-counts", words)
+    if basis == PER_CHIP and not (ours and theirs):
+        return Obstacle("unknown-chip-count", counts)
+    if ours == theirs or is_divided(figure, basis):
         return None
-    return None if ours == theirs else Obstacle("different-chip-counts", counts)
+    if basis == PER_CHIP:
+        counts += f", and {figure} cannot be divided by chips"
+    return Obstacle("different-chip-counts", counts)
 
 
 def _build_ratio(
@@ -187,39 +180,42 @@ def _build_ratio(
     second: Row,
     figure: str,
     basis: str,
-) -> dict[str, Any]:
-    divide = basis == PER_CHIP and figure in DIVISIBLE
-    values = [get_share(row, figure, basis) for row in (first, second)]
-    unit = f"{get_unit(figure, first)}{'/chip' if divide else ''}"
+) -> Answer:
+    unit = get_unit(figure, first["item"])
+    if is_divided(figure, basis):
+        unit = f"{unit}/chip"
+    ours = get_share(first, figure, basis)
+    theirs = get_share(second, figure, basis)
+    stated = [
+        f"{format_figure(row, figure, value)} {write_unit(unit)}"
+        for row, value in ((first, ours), (second, theirs))
+    ]
     results, citation = record.load([first["result_id"], second["result_id"]], ())
     [(low, high)] = session.execute(INTERVAL, [second["result_id"], figure]).fetchall()
     session.execute(NEAREST, [second["result_id"]])
     run_one(session, "differences")
     differing = session.execute("SELECT unnest(differences) FROM differences").fetchall()
-    differences = [
-        f"{own['what']}: {own['ours'] or NOT_STATED} / {own['theirs'] or NOT_STATED}"
-        for (own,) in differing
-    ]
-    both = zip(values, (first, second), strict=True)
-    stated = " / ".join(
-        f"{_format_figure(row, figure, value)} {write_unit(unit)}" for value, row in both
-    )
-    answer: dict[str, Any] = {
+    answer = {
         "figure": figure,
         "unit": unit,
-        **dict(zip(("first", "second"), values, strict=True)),
-        "ratio": values[0] / values[1],
-        "statement": f"{stated} = {values[0] / values[1]:.4g}",
-        "what_differs": differences,
+        "first": ours,
+        "second": theirs,
+        "ratio": ours / theirs,
+        "statement": f"{' / '.join(stated)} = {ours / theirs:.4g}",
+        "what_differs": [
+            f"{found['what']}: {found['ours'] or NOT_STATED} / {found['theirs'] or NOT_STATED}"
+            for (found,) in differing
+        ],
         "results": results,
         "citation": citation,
     }
-    if low is not None and not divide:
+    # the interval is of the whole machines
+    if low is not None and not is_divided(figure, basis):
         answer["ratio_interval"] = [low, high]
     return answer
 
 
-def _format_figure(row: Row, figure: str, value: float) -> str:
+def format_figure(row: Row, figure: str, value: float) -> str:
     """Format a figure or its share for the eye: a printed one with all digits, a computed one as a
     citation has it.
     """
@@ -227,32 +223,30 @@ def _format_figure(row: Row, figure: str, value: float) -> str:
     return format_float(value if is_printed else float(f"{value:.{COMPUTED_DIGITS}g}"))
 
 
-def compare_run(record: Record, **figures: Any) -> dict[str, Any]:
+def compare_run(record: Record, **figures: str | float | bool) -> Answer:
     """Compare figures of a user's run with the nearest rows of the record."""
     try:
-        ours = build_stated(figures, record.words)
+        stated = build_stated(figures, record.words)
     except ComparisonError as error:
         code = "unknown-word" if "unknown" in error.message else "wrong-input"
         raise RefusalError(code, error.message) from error
-    values = {"model": ours.model, "submitted": SUBMITTED}
+    values = {"model": stated.model, "submitted": SUBMITTED}
     where = "model = $model AND relationship IS DISTINCT FROM $submitted"
     with open_session(record.connection, where, values) as session:
-        [comparison] = judge(session, [ours])
+        [comparison] = judge(session, [stated])
         if not comparison.matches and comparison.status == "no-comparable-row":
-            _refuse_comparison(session, comparison.measurement)
-    nearest = tuple(
-        sorted(comparison.matches, key=lambda match: (match.group == EMULATED, match.distance))
+            raise _build_refusal(session, comparison)
+    # predictions last
+    nearest = sorted(
+        comparison.matches, key=lambda match: (match.group == EMULATED, match.distance)
     )
-    results, citation = record.load(
-        [match.row["result_id"] for match in nearest[: 1 if record.is_brief else None]]
-    )
-    answer = replace(comparison, matches=nearest).to_record()
+    shown = nearest[:1] if record.is_brief else nearest
+    results, citation = record.load([match.row["result_id"] for match in shown])
+    answer = replace(comparison, matches=tuple(nearest)).to_record()
     described = {
         "verdict": comparison.verdict,
         "comparison_status": comparison.status,
-        "figures_compared": {
-            name: getattr(ours, name) for name in FIGURES if getattr(ours, name) is not None
-        },
+        "figures_compared": comparison.measurement.figures,
         "assumed": list(comparison.measurement.remarks),
         "nearest": [describe_match(match) for match in answer["matches"]],
         "plausibility": answer["checks"],
@@ -264,202 +258,18 @@ def compare_run(record: Record, **figures: Any) -> dict[str, Any]:
     return shorten_comparison(described) if record.is_brief else described
 
 
-def _refuse_comparison(session: duckdb.DuckDBPyConnection, ours: Measurement) -> None:
+def _build_refusal(session: duckdb.DuckDBPyConnection, comparison: Comparison) -> RefusalError:
     """Refuse for the reason that the most rows have that print a figure which the user states."""
-    path = "comparison/objections.sql"
-    objections = run_statement(session, path).to_pylist()
+    ours = comparison.measurement
+    objections = run_statement(session, "comparison/objections.sql").to_pylist()
     if not objections:
-        stated = [name for name in FIGURES if getattr(ours, name) is not None]
-        raise RefusalError(
-            "different-figures", f"no row of {ours.model} prints {' or '.join(stated)}"
-        )
+        reason = f"no row of {ours.model} prints {' or '.join(ours.figures)}"
+        return RefusalError("different-figures", reason)
     code = objections[0]["code"]
-    shown = [f"{own['rows']} rows: {own['reason']}" for own in objections if own["code"] == code]
+    reasons = [
+        f"{found['rows']} rows: {found['reason']}" for found in objections if found["code"] == code
+    ]
     # one that no row has
     remarks = [remark for remark in ours.remarks if remark.startswith("variant ")]
-    described = "; ".join([*shown[:MAX_REASONS], *remarks])
-    raise RefusalError(code, f"no row may be compared: {described}")
-
-
-MAX_NEAREST = 5
-MAX_VALUES = 10
-VARYING = (
-    "relationship",
-    "interest",
-    "division",
-    "mlperf_round",
-    "phase",
-    "sequence_length",
-    "packed",
-    "batch_size",
-    "framework",
-    "sdk_version",
-    "variant",
-    "chip",
-    CHIPS,
-)
-GENERIC = frozenset({"item", "sample"})  # of any network
-MIN_DIGITS = 2  # of a claimed time that may have another unit: one digit fits some row by chance
-NUMBER = re.compile(r"[0-9]+(?:\.[0-9]+)?")
-VERDICTS = {"exact": 0, "rounds-to": 1, "differs": 2}  # the best first
-
-
-class Judgement(NamedTuple):
-    """What a stated figure is to a row: its verdict, and by how much percent it is above."""
-
-    row: Row
-    verdict: str
-    gap: float
-
-
-def check_claimed_figure(
-    record: Record,
-    figure: str,
-    value: str | float,
-    unit: str,
-    latency_basis: str | None = None,
-    **conditions: Any,
-) -> dict[str, Any]:
-    """Compare a stated figure with every row that fits its conditions.
-
-    `verdict` is `exact` if a row has this figure, `rounds-to` if a row has one that rounds to it at
-    the stated digits, else `differs`. Raises RefusalError for a unit that does not fit, and where
-    no measured row has such a figure.
-    """
-    stated = _parse_value(value)
-    parsed = load_vocabulary().parse_stated_unit(figure, unit)
-    if parsed is None:
-        step = f"figures of this kind are in {get_unit(figure, {'item': None})}"
-        raise RefusalError("different-units", f"{figure} has no unit {unit!r}", step)
-    factor, item = parsed
-    # what a document prints is to be found, whether or not it may be ranked
-    selection = select_rows(record, conditions, ("repeated", "error", "suspect"))
-    # a row that does not say what its latency times may fit
-    rows = _keep_item(require_figure(record, selection, figure), item, unit)
-    rows = _keep_latency(record, rows, latency_basis)
-    judged = [Judgement(row, *_judge(stated, factor, row[figure])) for row in rows]
-    judged.sort(key=lambda own: (VERDICTS[own.verdict], abs(own.gap), not own.row["usable"]))
-    best = judged[0]
-    shown = [own for own in judged if own.verdict == best.verdict]
-    shown = shown[: 1 if record.is_brief else MAX_NEAREST]
-    results, citation = record.load([own.row["result_id"] for own in shown], (figure,))
-    recorded = (
-        f"{_format_figure(best.row, figure, best.row[figure])}"
-        f" {write_unit(get_unit(figure, best.row))} ({best.row['result_id']})"
-    )
-    words = f"the record has {recorded}"
-    if best.verdict == "rounds-to":
-        words += ", which rounds to it"
-    if best.verdict == "differs":
-        words = (
-            f"no row that fits has this figure; the nearest has {recorded}, and the stated one is "
-            f"{best.gap:+.3g} % off"
-        )
-        if fitting := _find_unit(stated, figure, unit.strip(), rows):
-            words += f"; {fitting}: is the unit wrong?"
-    answer = {
-        "verdict": best.verdict,
-        "statement": f"{value} {unit}: {words}",
-        "stated": {"value": str(stated), "unit": unit, "figure": figure},
-        "rows_that_fit": len(rows),
-        "rows_without_this_figure": len(selection.rows) - len(rows),
-        "left_out": selection.left_out,
-        "not_stated_and_varies": _list_open(
-            rows, conditions, MAX_BRIEF if record.is_brief else MAX_VALUES
-        ),
-        "not_usable": [own.row["result_id"] for own in shown if not own.row["usable"]],
-        "nearest": [
-            {
-                "result_id": own.row["result_id"],
-                "recorded": own.row[figure],
-                "unit": get_unit(figure, own.row),
-                "stated_minus_recorded_percent": round(own.gap, 3),
-            }
-            for own in shown
-        ],
-        "results": results,
-        "citation": citation,
-    }
-    if record.is_brief:
-        del answer["stated"]
-    return answer
-
-
-def _list_open(
-    rows: Sequence[Row], conditions: Mapping[str, Any], limit: int
-) -> dict[str, list[Any]]:
-    """List the values of the conditions that are not stated and in which the rows differ."""
-    varying = {}
-    for name in VARYING:
-        values = list(dict.fromkeys(row[name] for row in rows))
-        if conditions.get(name) is None and len(values) > 1:
-            varying[name] = values[:limit]
-            if len(values) > limit:
-                varying[name].append(f"{len(values) - limit} more")
-    return varying
-
-
-def _judge(stated: Decimal, factor: Fraction, figure: float) -> tuple[str, float]:
-    """Judge a stated value, which times `factor` has the unit of the recorded figure.
-
-    The second value is how much percent it is above the figure.
-    """
-    recorded = Fraction(repr(figure)) / factor
-    gap = float((Fraction(stated) - recorded) / recorded * 100) if recorded else math.inf
-    # as the record converts it
-    if Fraction(stated) == recorded or float(Fraction(stated) * factor) == figure:
-        return "exact", gap
-    digit = Decimal((0, (1,), int(stated.as_tuple().exponent)))
-    exact = Decimal(recorded.numerator) / Decimal(recorded.denominator)
-    if exact.quantize(digit, rounding=ROUND_HALF_UP) == stated:
-        return "rounds-to", gap
-    return "differs", gap
-
-
-def _find_unit(stated: Decimal, figure: str, unit: str, rows: Sequence[Row]) -> str:
-    """Say in which other unit of time a row has the stated figure; empty for none."""
-    if len(stated.as_tuple().digits) < MIN_DIGITS:
-        return ""
-    for other in ("ms", "s", "min"):
-        factor = convert_unit(other, get_unit(figure, {"item": None}) or "")
-        if factor is None or other == unit:
-            continue
-        for row in rows:
-            if _judge(stated, factor, row[figure])[0] != "differs":
-                return f"in {other} it is the figure of {row['result_id']}"
-    return ""
-
-
-def _parse_value(value: Any) -> Decimal:
-    text = str(value).strip().replace(",", "")
-    if not NUMBER.fullmatch(text):
-        reason = f"{value!r} is not a number above zero"
-        raise RefusalError("wrong-input", reason, 'write digits, such as "20.66"')
-    return Decimal(text)
-
-
-def _keep_item(rows: Sequence[Row], item: str | None, unit: str) -> list[Row]:
-    if item is None or item in GENERIC:
-        return list(rows)
-    kept = [row for row in rows if row["item"] == item]
-    if not kept:
-        items = ", ".join(sorted({str(row["item"]) for row in rows}))
-        raise RefusalError(
-            "different-items", f"the figure is stated in {unit}, and the record counts: {items}"
-        )
-    return kept
-
-
-def _keep_latency(record: Record, rows: Sequence[Row], basis: str | None) -> list[Row]:
-    if basis is None:
-        return list(rows)
-    bases = dict.fromkeys(get_latency_basis(row) for row in rows)
-    same = list_same_latencies(record.connection, basis, bases)
-    kept = [row for row in rows if get_latency_basis(row) in same]
-    if not kept:
-        others = ", ".join(sorted(str(own or NOT_STATED) for own in bases))
-        raise RefusalError(
-            "different-latencies",
-            f"the latency is stated {basis}, and the rows that fit are: {others}",
-        )
-    return kept
+    described = "; ".join(reasons[:MAX_REASONS] + remarks)
+    return RefusalError(code, f"no row may be compared: {described}")

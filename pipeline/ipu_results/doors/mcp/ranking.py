@@ -7,14 +7,13 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from operator import itemgetter
 from typing import Any, NamedTuple
 
 import duckdb
 
-from ipu_results.doors.comparison.statements import open_session, run_statements
-from ipu_results.doors.mcp.answers import NONE, Row
-from ipu_results.doors.mcp.refusal import RefusalError
+from ipu_results.doors.comparison.statements import Row, open_session, run_statements
+from ipu_results.doors.mcp.refusal import Answer, RefusalError
+from ipu_results.doors.mcp.selection import NONE
 from ipu_results.kit.statements import run_statement
 from ipu_results.kit.text import format_count
 
@@ -43,8 +42,8 @@ RULED_AS = {
     "energy_per_item_j": ("power_w",),
     "run_energy_j": ("power_w",),
 }
-# Rows that agree in all columns that a rule reads are of one kind, named by the first of them. A printed
-# result has the comparable rounds of the official ones of its round.
+# Rows that agree in all columns that a rule reads are of one kind, named by the first of them. A
+# printed result has the comparable rounds of the official ones of its round.
 KINDS = """
     CREATE TEMP TABLE kinds AS
     WITH spanned AS (
@@ -62,8 +61,8 @@ KINDS = """
         ) AS kind
     FROM spanned
 """
-# One row of each kind. Repeated rows may be ranked, several models are held against each other for a
-# refusal that names all columns, and the rules of a figure do not depend on its value.
+# One row of each kind. Repeated rows may be ranked, several models are held against each other for
+# a refusal that names all columns, and the rules of a figure do not depend on its value.
 CANDIDATES = """
     CREATE OR REPLACE TEMP TABLE candidates AS
     SELECT * EXCLUDE (kind) REPLACE (
@@ -113,8 +112,8 @@ class BrokenRule(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class KindRules:
-    """What the rules of a comparison say of some rows: of each the kind and what its figure covers, by
-    its id, and of two kinds the rules that keep them apart, in order.
+    """What the rules of a comparison say of some rows: of each the kind and what its figure covers,
+    by its id, and of two kinds the rules that keep them apart, in order.
     """
 
     kinds: Mapping[str, str]
@@ -135,34 +134,41 @@ def rank_rows(
 
     Raises RefusalError where any two of them may not be compared. The batch size may differ.
     """
-    sound = [row for row in rows if not row["errors"] and not row["suspect"]]
-    if not sound:
+    ranked = [row for row in rows if not row["errors"] and not row["suspect"]]
+    if not ranked:
         raise RefusalError("flagged", f"all {len(rows)} rows are flagged as errors or suspect")
-    not_ranked = {"flagged": len(rows) - len(sound)}
+    not_ranked = {"flagged": len(rows) - len(ranked)}
     if not with_sparse:
-        dense = [row for row in sound if not row["sparsity"]] or sound
-        not_ranked["sparse"] = len(sound) - len(dense)
-        sound = dense
-    for column, code in _list_required(figure, basis):
-        stated = [row for row in sound if row[column] is not None]
+        dense = [row for row in ranked if not row["sparsity"]] or ranked
+        not_ranked["sparse"] = len(ranked) - len(dense)
+        ranked = dense
+    required = REQUIRED.get(figure, ())
+    if basis == PER_CHIP:
+        required = (*required, (CHIPS, "unknown-chip-count"))
+    for column, code in required:
+        stated = [row for row in ranked if row[column] is not None]
         if not stated:
-            words = f"none of {format_count(len(sound), 'row')} states {column}"
+            words = f"none of {format_count(len(ranked), 'row')} states {column}"
             raise RefusalError(code, words)
-        not_ranked[f"without {column}"] = len(sound) - len(stated)
-        sound = stated
-    check_ranking(connection, sound, figure, basis)
-    ranked = sorted(
-        sound,
+        not_ranked[f"without {column}"] = len(ranked) - len(stated)
+        ranked = stated
+    _check_ranking(connection, ranked, figure, basis)
+    ranked.sort(
         key=lambda row: get_share(row, figure, basis),
         reverse=order == "highest" or (order == figure and figure in HIGHER_IS_BETTER),
     )
-    return ranked, {why: count for why, count in not_ranked.items() if count}
+    return ranked, {reason: count for reason, count in not_ranked.items() if count}
+
+
+def is_divided(figure: str, basis: str) -> bool:
+    """Return whether a figure is divided by the chips on a basis."""
+    return basis == PER_CHIP and figure in DIVISIBLE
 
 
 def get_share(row: Row, figure: str, basis: str) -> float:
     """Return a figure, of one chip where it is divided."""
     value: float = row[figure]
-    return value / row[CHIPS] if basis == PER_CHIP and figure in DIVISIBLE else value
+    return value / row[CHIPS] if is_divided(figure, basis) else value
 
 
 def suggest_chips_basis(figure: str) -> str:
@@ -170,25 +176,25 @@ def suggest_chips_basis(figure: str) -> str:
     return PER_CHIP if figure in DIVISIBLE else WHOLE
 
 
-def check_ranking(
+def _check_ranking(
     connection: duckdb.DuckDBPyConnection, rows: Sequence[Row], figure: str, basis: str
 ) -> None:
     """Refuse to rank rows of which any two may not be compared."""
-    rules = load_kind_rules(connection, rows, figure)
-    conflicts = list(find_conflicts(rules, rows, figure, basis))
+    rules = _load_kind_rules(connection, rows, figure)
+    conflicts = list(_find_conflicts(rules, rows, figure, basis))
     if not conflicts:
         return
     reason = f"{format_count(len(rows), 'row')} differ in {', '.join(map(str, conflicts))}"
     arguments, count = _suggest_arguments(rules, rows, figure, basis)
-    stated = ", ".join(
-        f"{name} {str(value).lower() if isinstance(value, bool) else value}"
-        for name, value in arguments.items()
-    )
-    step = f"state {stated}: {format_count(count, 'row')}" if arguments else ""
+    stated = []
+    for name, value in arguments.items():
+        word = str(value).lower() if isinstance(value, bool) else value
+        stated.append(f"{name} {word}")
+    step = f"state {', '.join(stated)}: {format_count(count, 'row')}" if stated else ""
     raise RefusalError(conflicts[0].code, reason, step, arguments)
 
 
-def load_kind_rules(
+def _load_kind_rules(
     connection: duckdb.DuckDBPyConnection, rows: Sequence[Row], figure: str
 ) -> KindRules:
     """Hold each kind of row against each, by the rules of a comparison of this figure."""
@@ -207,7 +213,7 @@ def load_kind_rules(
         )
 
 
-def find_conflicts(
+def _find_conflicts(
     rules: KindRules, rows: Sequence[Row], figure: str, basis: str
 ) -> Iterator[Conflict]:
     """Yield the columns in which two of some rows of a ranking may not be compared."""
@@ -220,14 +226,15 @@ def find_conflicts(
         if rule.first in kinds and rule.second in kinds:
             codes.setdefault(rule.column, rule.code)
     for column, code in codes.items():
-        read = get_latency_basis if column == "latency_basis" else itemgetter(column)
-        yield Conflict(column, code, tuple(dict.fromkeys(map(read, rows))))
+        values = [row[column] for row in rows]
+        if column == "latency_basis":
+            values = [get_latency_basis(row) for row in rows]
+        yield Conflict(column, code, tuple(dict.fromkeys(values)))
     scopes = tuple(dict.fromkeys(rules.scopes[row["result_id"]] for row in rows))
     if len(scopes) > 1:
         yield Conflict("scope", "different-figures", scopes)
     chips = tuple(dict.fromkeys(row[CHIPS] for row in rows))
-    is_divided = basis == PER_CHIP and figure in DIVISIBLE
-    if basis != WHOLE and not is_divided and len(chips) > 1:
+    if len(chips) > 1 and basis != WHOLE and not is_divided(figure, basis):
         yield Conflict(CHIPS, "different-chip-counts", chips)
 
 
@@ -237,37 +244,30 @@ def get_latency_basis(row: Row) -> str | None:
     return basis
 
 
-def _list_required(figure: str, basis: str) -> Iterator[tuple[str, str]]:
-    """Yield the columns that each row must state, with the code of a refusal."""
-    yield from REQUIRED.get(figure, ())
-    if basis == PER_CHIP:
-        yield CHIPS, "unknown-chip-count"
-
-
 def _suggest_arguments(
     rules: KindRules, rows: Sequence[Row], figure: str, basis: str
-) -> tuple[dict[str, Any], int]:
+) -> tuple[Answer, int]:
     """Return arguments that keep rows that may be ranked, and how many; none where none would do.
 
     Of each column in which rows differ they name the value that most rows have.
     """
-    arguments: dict[str, Any] = {}
-    kept = list(rows)
-    while conflict := next(find_conflicts(rules, kept, figure, basis), None):
+    arguments: Answer = {}
+    kept = rows
+    while conflict := next(_find_conflicts(rules, kept, figure, basis), None):
         if conflict.column == CHIPS:
             basis = arguments["chips_basis"] = suggest_chips_basis(figure)
             continue
-        values = [get_argument(row, conflict.column) for row in kept]
-        known = Counter(value for value in values if value is not None)
-        if not known or conflict.column in arguments:
+        values = Counter(_get_argument(row, conflict.column) for row in kept)
+        del values[None]
+        if not values or conflict.column in arguments:
             return {}, 0
-        [(value, _)] = known.most_common(1)
-        arguments[conflict.column] = value
-        kept = [row for row, own in zip(kept, values, strict=True) if own == value]
+        [(most_common, _)] = values.most_common(1)
+        arguments[conflict.column] = most_common
+        kept = [row for row in kept if _get_argument(row, conflict.column) == most_common]
     return arguments, len(kept)
 
 
-def get_argument(row: Row, column: str) -> Any:
+def _get_argument(row: Row, column: str) -> Any:
     """Return the argument that keeps a row, None where there is none."""
     value = row.get(column)
     return BLANK.get(column) if value is None else value

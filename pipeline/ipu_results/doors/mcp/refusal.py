@@ -1,4 +1,6 @@
-"""Refuse a question that may not be answered: a code for programs, a reason and a next step for people."""
+"""Refuse a question that may not be answered: a code for programs, a reason and a next step for
+people.
+"""
 
 from __future__ import annotations
 
@@ -10,17 +12,18 @@ from typing import Any
 
 from ipu_results.errors import IpuResultsError
 
-WORDS: Mapping[str, Any] = tomllib.loads(
-    Path(__file__).with_name("tools.toml").read_text(encoding="utf-8")
-)
+Answer = dict[str, Any]
+"""An answer of a tool, or a part of one, as an object of JSON."""
+WORDS: Answer = tomllib.loads(Path(__file__).with_name("tools.toml").read_text(encoding="utf-8"))
 """Instructions, tools, arguments and refusals in words, for an agent."""
 CODES: Mapping[str, str] = {code: about for code, (about, _) in WORDS["refusals"].items()}
-NEXT_STEPS: Mapping[str, str] = {code: step for code, (_, step) in WORDS["refusals"].items()}
-"""The next step of a refusal that has no step of its own."""
 
 
 class RefusalError(IpuResultsError):
-    """A question that may not be answered. `code` is one of CODES, `arguments` would pass."""
+    """A question that may not be answered. `code` is one of CODES, `arguments` would pass.
+
+    The next step is that of the code, unless it has one of its own.
+    """
 
     def __init__(
         self,
@@ -29,14 +32,17 @@ class RefusalError(IpuResultsError):
         next_step: str = "",
         arguments: Mapping[str, Any] = MappingProxyType({}),
     ) -> None:
-        assert code in CODES, code
-        self.code = code
-        self.reason = reason
-        self.next_step = next_step or NEXT_STEPS[code]
-        self.arguments = dict(arguments)
+        _, step_of_code = WORDS["refusals"][code]
+        self._answer: Answer = {
+            "status": "refused",
+            "code": code,
+            "reason": reason,
+            "next_step": next_step or step_of_code,
+        }
+        if arguments:
+            self._answer["arguments"] = dict(arguments)
         super().__init__(f"{code}: {reason}")
 
-    def to_record(self) -> dict[str, Any]:
+    def to_answer(self) -> Answer:
         """Return what a program gets."""
-        record = {"code": self.code, "reason": self.reason, "next_step": self.next_step}
-        return record | ({"arguments": self.arguments} if self.arguments else {})
+        return self._answer

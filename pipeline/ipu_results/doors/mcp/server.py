@@ -9,7 +9,6 @@ import os
 import signal
 import sys
 import threading
-from collections import Counter
 from collections.abc import Callable, Mapping
 from functools import partial
 from pathlib import Path
@@ -32,17 +31,18 @@ from ipu_results.doors.mcp.answers import (
     get_unit,
     list_not_printed,
     open_record,
-    require_figure,
-    select_rows,
     suggest,
 )
 from ipu_results.doors.mcp.brief import MAX_BRIEF, SHOWN, describe_claim, drop_empty, shorten_cell
-from ipu_results.doors.mcp.pairs import check_claimed_figure, compare_run, compare_two
-from ipu_results.doors.mcp.ranking import DIVISIBLE, PER_CHIP, SAME, get_share, rank_rows
-from ipu_results.doors.mcp.refusal import CODES, WORDS, RefusalError
+from ipu_results.doors.mcp.claimed import check_claimed_figure
+from ipu_results.doors.mcp.pairs import compare_run, compare_two
+from ipu_results.doors.mcp.ranking import SAME, get_share, is_divided, rank_rows
+from ipu_results.doors.mcp.refusal import CODES, WORDS, Answer, RefusalError
+from ipu_results.doors.mcp.selection import require_figure, select_rows
 from ipu_results.doors.mcp.sql import SqlWorker, is_damage, run_sql
 from ipu_results.errors import IpuResultsError
 from ipu_results.kit.files import read_version
+from ipu_results.kit.sql import run_query
 from ipu_results.kit.text import to_json_value
 from ipu_results.record.store.query import read_build_id
 from ipu_results.schema import TABLES, VIEWS, quote
@@ -50,37 +50,39 @@ from ipu_results.schema.usable import describe_unusable
 
 NAME = "ipu-results"
 DEFAULT_RESULTS = 10
+COUNTS = """
+    SELECT relationship, interest, origin, task, count(*) AS results
+    FROM results
+    GROUP BY ALL
+    ORDER BY ALL
+"""
 SQL_PARTS = {"tables": "tables_for_sql", "views": "views_for_sql"}
 MAX_NAME = 200  # characters of a tool that there is not
 MAX_PROBLEM = 300
 
 
-def overview(record: Record, part: str = "summary") -> dict[str, Any]:
+def overview(record: Record, part: str = "summary") -> Answer:
     """Describe the record: a summary that names its parts, one of them, or all."""
     platforms = {row["platform"] for row in record.rows}
-    known = {row["platform"] for row in record.rows if row["relationship"] != "official"}
+    measured = {row["platform"] for row in record.rows if row["relationship"] != "official"}
     cited = describe_dataset(record.version)
-    parts: dict[str, Any] = {
+    parts: Answer = {
         "models": sorted({row["model"] for row in record.rows}),
-        "platforms": sorted(known),
+        "platforms": sorted(measured),
         "tables": {table.sql_name: table.description for table in TABLES},
         "views": {view.sql_name: view.description for view in VIEWS},
         "refusal_codes": CODES,
         "rules": WORDS["instructions"],
     }
-    answer: dict[str, Any] = {"dataset": cited}
+    answer: Answer = {"dataset": cited}
     if part in ("summary", "all"):
-        groups = ("relationship", "interest", "origin", "task")
-        counts = Counter(tuple(row[name] for name in groups) for row in record.rows)
-        answer["results"] = [
-            {**dict(zip(groups, group, strict=True)), "results": count}
-            for group, count in sorted(counts.items(), key=str)
-        ]
+        with record.connection.cursor() as cursor:
+            answer["results"] = run_query(cursor, COUNTS).to_pylist()
         answer["origins"] = ORIGINS
-        answer["figures"] = {name: get_unit(name, {"item": None}) for name in FIGURES}
+        answer["figures"] = {name: get_unit(name) for name in FIGURES}
         answer["parts"] = {name: len(value) for name, value in parts.items() if name != "rules"}
         answer["not_usable"] = describe_unusable([row["unusable"] for row in record.rows])
-        answer["platforms_with_official_entries_only"] = len(platforms - known)
+        answer["platforms_with_official_entries_only"] = len(platforms - measured)
         answer["next"] = (
             "overview with part lists names; find with conditions gives rows; provenance gives the"
             " printed cell"
@@ -99,36 +101,36 @@ def find(
     chips_basis: str = SAME,
     limit: int | None = None,
     **conditions: Any,
-) -> dict[str, Any]:
+) -> Answer:
     """Find usable results by conditions, ranked by a figure where `order` is stated.
 
     An order that is a figure ranks by it, the best first.
     """
-    column = figure or (order if order in FIGURES else None)
-    if order in FIGURES and column != order:
-        raise RefusalError("wrong-input", f"figure is {figure}, and order {order}")
+    if order in FIGURES:
+        if figure not in (None, order):
+            raise RefusalError("wrong-input", f"figure is {figure}, and order {order}")
+        figure = order
     selection = select_rows(record, conditions)
     rows = selection.rows
-    counts: dict[str, Any] = {}
-    if column is not None:
-        rows = require_figure(record, selection, column)
+    counts: Answer = {}
+    if figure is not None:
+        rows = require_figure(record, selection, figure)
         counts["rows_without_this_figure"] = len(selection.rows) - len(rows)
     if order is None:
-        newest = lambda row: (str(row["published_on"] or ""), row["result_id"])  # noqa: E731
-        rows = sorted(rows, key=newest, reverse=True)
-    elif column is None:
+        rows.sort(key=lambda row: (str(row["published_on"] or ""), row["result_id"]), reverse=True)
+    elif figure is None:
         raise RefusalError("wrong-input", "order needs figure", "state which figure to rank by")
     else:
         with_sparse = "sparsity" in conditions
         rows, counts["not_ranked"] = rank_rows(
-            record.connection, rows, column, order, chips_basis, with_sparse=with_sparse
+            record.connection, rows, figure, order, chips_basis, with_sparse=with_sparse
         )
-    shown = rows[: limit or (MAX_BRIEF if record.is_brief else DEFAULT_RESULTS)]
+    shown = rows[: _limit(record, limit)]
     ids = [row["result_id"] for row in shown]
-    results, citation = record.load(ids, (column,) if column else ALL_FIGURES)
-    if column in DIVISIBLE and order is not None and chips_basis == PER_CHIP:
+    results, citation = record.load(ids, (figure,) if figure else ALL_FIGURES)
+    if figure is not None and order is not None and is_divided(figure, chips_basis):
         for row, result in zip(shown, results, strict=True):
-            result["figures"][column]["per_chip"] = get_share(row, column, chips_basis)
+            result["figures"][figure]["per_chip"] = get_share(row, figure, chips_basis)
     return {
         "rows_that_fit": len(rows),
         "rows_shown": len(shown),
@@ -139,8 +141,13 @@ def find(
     }
 
 
-def provenance(record: Record, result_id: str) -> dict[str, Any]:
+def _limit(record: Record, stated: int | None) -> int:
+    return stated or (MAX_BRIEF if record.is_brief else DEFAULT_RESULTS)
+
+
+def provenance(record: Record, result_id: str) -> Answer:
     """Say where each figure of a result or microbenchmark was printed."""
+    # get_row refuses a microbenchmark, which has a provenance
     row = record.sources.get(result_id) or record.get_row(result_id)
     results, citation = record.load([result_id], ())
     cells = record.query("serve/printed.sql", result_id=result_id)
@@ -162,7 +169,7 @@ def claims(
     model: str | None = None,
     limit: int | None = None,
     **stated: str,
-) -> dict[str, Any]:
+) -> Answer:
     """List claims of documents with their verdicts; `stated` are columns of them."""
     rows = record.query("serve/claims.sql")
     if model is not None:
@@ -175,46 +182,46 @@ def claims(
             reason = f"no claim has {name} {stated[name]!r}"
             raise RefusalError("unknown-word", reason, suggest(stated[name], known))
         rows = [row for row in rows if row[name] == stated[name]]
-    words = text.casefold()
-    rows = [
-        row
-        for row in rows
-        if words in f"{row['claim']} {row['figure']} {row['subject']}".casefold()
-    ]
-    if not rows:
+    fitting = []
+    for row in rows:
+        words = f"{row['claim']} {row['figure']} {row['subject']}"
+        if text.casefold() in words.casefold():
+            fitting.append(row)
+    if not fitting:
         step = "claims with limit 150 and no other argument lists all"
         raise RefusalError("no-match", "no claim fits", step)
-    shown = rows[: limit or (MAX_BRIEF if record.is_brief else DEFAULT_RESULTS)]
+    shown = fitting[: _limit(record, limit)]
     sources = dict.fromkeys(row["source"] for row in shown)
     return {
-        "rows_that_fit": len(rows),
+        "rows_that_fit": len(fitting),
         "rows_shown": len(shown),
         "claims": [describe_claim(row, is_brief=record.is_brief) for row in shown],
         "citation": "\n".join([*sources, f"In: {NAME}, {record.version}."]),
     }
 
 
-def expect(record: Record, result_id: str) -> dict[str, Any]:
+def expect(record: Record, result_id: str) -> Answer:
     """Say what a third party will measure where a maker printed a figure."""
     row = record.get_row(result_id)
     with record.connection.cursor() as cursor:
-        answers = expect_rows(cursor, f"result_id = {quote(row['result_id'])}")
+        answers = expect_rows(cursor, f"result_id = {quote(result_id)}")
     if not answers:
         who = f"{result_id} ({row['relationship'] or 'publisher unknown'}, {row['origin']})"
         reason = f"{who} has not been printed by a maker of chips; only such figures have an answer"
         raise RefusalError("no-pairs", reason)
-    answer = answers[result_id]
-    if isinstance(answer, str):
-        raise RefusalError("no-pairs", f"{result_id}: {answer}")
-    pairs = list(answer.nearest)
+    expected = answers[result_id]
+    if isinstance(expected, str):
+        raise RefusalError("no-pairs", f"{result_id}: {expected}")
+    pairs = list(expected.nearest)
     if record.is_brief:
         pairs = [{name: pair[name] for name in SHOWN["pair"]} for pair in pairs[:MAX_BRIEF]]
     others = [pair["second_result_id"] for pair in pairs]
-    known = [other for other in others if other in record.sources]
-    return {**answer.to_record(), "nearest": pairs, "citation": record.cite([result_id, *known])}
+    citable = [other for other in others if other in record.sources]
+    citation = record.cite([result_id, *citable])
+    return {**expected.to_record(), "nearest": pairs, "citation": citation}
 
 
-TOOLS: Mapping[str, Callable[..., dict[str, Any]]] = {
+TOOLS: Mapping[str, Callable[..., Answer]] = {
     "overview": overview,
     "find": find,
     "provenance": provenance,
@@ -228,45 +235,28 @@ TOOLS: Mapping[str, Callable[..., dict[str, Any]]] = {
 
 
 class RecordOpener:
-    """Opens the record at the first call of a tool: a client that starts all its servers calls few."""
+    """Opens the record at the first call: a client that starts all its servers calls few."""
 
     def __init__(self, warehouse: Path) -> None:
         self._warehouse = warehouse
         self._lock = threading.Lock()  # a client may call two tools at once
-        self._opened: tuple[Record, SqlWorker] | None = None
+        self._record: Record | None = None
 
-    def open(self) -> tuple[Record, SqlWorker]:
-        """Return the record, and what runs SQL on it. Raises WarehouseError."""
+    def open(self) -> Record:
+        """Return the record. Raises WarehouseError."""
         with self._lock:
-            if self._opened is None:
-                record = open_record(self._warehouse)
-                self._opened = (record, SqlWorker(record))
-            return self._opened
-
-    def cancel(self, cancelled: threading.Event) -> None:
-        """Give up the statement of this event."""
-        cancelled.set()
-        if self._opened is not None:
-            self._opened[1].cancel(cancelled)
-
-    def kill(self) -> None:
-        """End the process that runs SQL, at once."""
-        if self._opened is not None:
-            self._opened[1].kill()
-
-    def close(self) -> None:
-        """End the process that runs SQL."""
-        if self._opened is not None:
-            self._opened[1].stop()
+            if self._record is None:
+                self._record = open_record(self._warehouse)
+            return self._record
 
 
 def serve(warehouse: Path) -> None:
     """Serve until stdin ends. Raises WarehouseError for a folder without a dataset."""
     read_build_id(warehouse)
-    opener = RecordOpener(warehouse)
+    worker = SqlWorker(warehouse)
 
-    def end(*_: Any) -> None:
-        opener.kill()
+    def end(*_: object) -> None:
+        worker.kill()
         os.write(sys.stderr.fileno(), b"error: interrupted\n")
         # there is nothing to clean up, and the thread that reads stdin cannot be stopped
         os._exit(1)
@@ -274,9 +264,9 @@ def serve(warehouse: Path) -> None:
     for number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(number, end)
     try:
-        anyio.run(_serve, _build_server(opener))
+        anyio.run(_serve, _build_server(RecordOpener(warehouse), worker))
     finally:
-        opener.close()
+        worker.stop()
 
 
 async def _serve(server: Server[Any]) -> None:
@@ -284,11 +274,11 @@ async def _serve(server: Server[Any]) -> None:
         await server.run(reader, writer, server.create_initialization_options())
 
 
-def build_schema(name: str) -> dict[str, Any]:
+def build_schema(name: str) -> Answer:
     """Return the JSON Schema of a tool's arguments."""
     tool = WORDS["tools"][name]
-    arguments = dict(WORDS["conditions"] if tool.get("has_conditions") else {})
-    arguments |= tool.get("arguments", {})
+    conditions = WORDS["conditions"] if tool.get("has_conditions") else {}
+    arguments = {**conditions, **tool.get("arguments", {})}
     if name != "overview":
         arguments["detail"] = WORDS["detail"]
     return {
@@ -299,7 +289,7 @@ def build_schema(name: str) -> dict[str, Any]:
     }
 
 
-def build_output_schema(name: str) -> dict[str, Any]:
+def build_output_schema(name: str) -> Answer:
     """Return the JSON Schema of a tool's answer: answered with the keys of tools.toml, or refused
     with a next step.
     """
@@ -318,7 +308,8 @@ def build_output_schema(name: str) -> dict[str, Any]:
     }
 
 
-def _build_server(opener: RecordOpener) -> Server[Any]:
+def _build_server(opener: RecordOpener, worker: SqlWorker) -> Server[Any]:
+    # a client may call such tools without asking its user
     hints = types.ToolAnnotations(
         read_only_hint=True, destructive_hint=False, open_world_hint=False
     )
@@ -333,21 +324,25 @@ def _build_server(opener: RecordOpener) -> Server[Any]:
         for name in TOOLS
     ]
 
-    async def list_tools(*_: Any) -> types.ListToolsResult:
+    async def list_tools(*_: object) -> types.ListToolsResult:
         return types.ListToolsResult(tools=tools)
 
-    async def call_tool(_: Any, params: types.CallToolRequestParams) -> types.CallToolResult:
+    async def call_tool(_: object, params: types.CallToolRequestParams) -> types.CallToolResult:
         cancelled = threading.Event()
-        task = partial(_open_and_answer, opener, params.name, params.arguments or {}, cancelled)
+        arguments = params.arguments or {}
+        task = partial(_open_and_answer, opener, worker, params.name, arguments, cancelled)
         try:
             result = await anyio.to_thread.run_sync(task, abandon_on_cancel=True)
         except anyio.get_cancelled_exc_class():
-            opener.cancel(cancelled)
+            worker.cancel(cancelled)
             raise
+        # as text, too: not every client reads structured content
         text = json.dumps(result, ensure_ascii=False, separators=(",", ":"))
-        content: list[Any] = [types.TextContent(type="text", text=text)]
-        refused = result["status"] != "answered"
-        return types.CallToolResult(content=content, structured_content=result, is_error=refused)
+        return types.CallToolResult(
+            content=[types.TextContent(type="text", text=text)],
+            structured_content=result,
+            is_error=result["status"] != "answered",
+        )
 
     return Server(
         NAME,
@@ -359,12 +354,16 @@ def _build_server(opener: RecordOpener) -> Server[Any]:
 
 
 def _open_and_answer(
-    opener: RecordOpener, name: str, arguments: Mapping[str, Any], cancelled: threading.Event
-) -> dict[str, Any]:
+    opener: RecordOpener,
+    worker: SqlWorker,
+    name: str,
+    arguments: Answer,
+    cancelled: threading.Event,
+) -> Answer:
     try:
-        record, worker = opener.open()
+        record = opener.open()
     except IpuResultsError as error:
-        return {"status": "refused", **RefusalError("rebuilt", str(error)).to_record()}
+        return RefusalError("rebuilt", str(error)).to_answer()
     return answer(record, worker, name, arguments, cancelled)
 
 
@@ -372,9 +371,9 @@ def answer(
     record: Record,
     worker: SqlWorker,
     name: str,
-    arguments: Mapping[str, Any],
+    arguments: Answer,
     cancelled: threading.Event | None = None,
-) -> dict[str, Any]:
+) -> Answer:
     """Answer one call, or return why it is refused.
 
     An argument that is null counts as not stated.
@@ -386,22 +385,22 @@ def answer(
             stated |= {"worker": worker, "cancelled": cancelled}
         result = TOOLS[name](record.brief if is_brief else record, **stated)
     except RefusalError as error:
-        return {"status": "refused", **error.to_record()}
+        return error.to_answer()
     except IpuResultsError as error:
         code = "rebuilt" if is_damage(error) else "wrong-input"
-        return {"status": "refused", **RefusalError(code, str(error)).to_record()}
+        return RefusalError(code, str(error)).to_answer()
     if is_brief and name not in ("overview", "sql"):  # where null is a value
-        kept = WORDS["returns"][name]
         short = {key: drop_empty(value) for key, value in result.items()}
-        result = {key: value for key, value in short.items() if value or key in kept}
+        required = WORDS["returns"][name]
+        result = {key: value for key, value in short.items() if value or key in required}
     return {"status": "answered", **result}
 
 
-def _check_arguments(name: str, arguments: Mapping[str, Any]) -> dict[str, Any]:
+def _check_arguments(name: str, arguments: Answer) -> Answer:
     """Return the arguments that are stated. Raises RefusalError for a wrong one."""
     if name not in TOOLS:
         raise RefusalError("wrong-input", f"unknown tool {name[:MAX_NAME]!r}")
-    stated: dict[str, Any] = {}
+    stated: Answer = {}
     for key, value in arguments.items():
         if isinstance(value, float) and value.is_integer():  # JSON does not tell 4.0 from 4
             stated[key] = int(value)

@@ -1,8 +1,8 @@
 """SQL for programs: read-only, within limits on rows, time, memory and size, with units and
 citation.
 
-Statements run in a process of their own, `python -m ipu_results.doors.mcp.sql`, which can be ended at
-any time.
+Statements run in a process of their own, `python -m ipu_results.doors.mcp.sql`, which can be ended
+at any time.
 """
 
 from __future__ import annotations
@@ -17,17 +17,15 @@ import sys
 import threading
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
-from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import duckdb
 
 from ipu_results.doors.cite.remarks import remark_on_answer, remark_on_rows
-from ipu_results.doors.mcp.refusal import RefusalError
+from ipu_results.doors.mcp.refusal import Answer, RefusalError
 from ipu_results.errors import IpuResultsError, QueryError
 from ipu_results.kit.sql import DEFECT, WriteRefusedError, limit_time, run_query
-from ipu_results.kit.statements import run_statement
 from ipu_results.kit.text import to_json_value
 from ipu_results.record.store.query import connect_warehouse, read_build_id
 from ipu_results.schema import TABLES, VIEWS, Table, View
@@ -35,14 +33,12 @@ from ipu_results.schema import TABLES, VIEWS, Table, View
 if TYPE_CHECKING:  # the process of the statements does without the packages of a comparison
     from ipu_results.doors.mcp.answers import Record
 
-# of DuckDB, of a file and no statement
+# how an error of DuckDB begins that is of a file, not of a statement
 DAMAGED = re.compile("^(IO|FATAL|Serialization) Error|^Corrupt")
 SECONDS = 10.0
 MAX_ROWS, DEFAULT_ROWS = 1000, 100
 MAX_CITED = 20
 WHO_MEASURED = ("result_id", "relationship", "interest", "origin", "usable")
-
-
 AVERAGE = re.compile(
     r"\b(avg|mean|median|geomean|sum|quantile\w*|stddev\w*)\s*\([^)]*"
     r"(throughput|latency|minutes|efficiency|power|energy|time_to|quality|\bvalue|\bratio\b)",
@@ -64,28 +60,31 @@ REMARKS = (
 
 
 class SqlWorker:
-    """A process that runs one statement at a time, started for the first, and again after its end."""
+    """A process that runs one statement at a time; it is started where none runs."""
 
-    def __init__(self, record: Record) -> None:
-        self._record = record
+    def __init__(self, warehouse: Path) -> None:
+        self._warehouse = warehouse
         self._lock = threading.Lock()
         self._process: subprocess.Popen[str] | None = None
         self._running: threading.Event | None = None
 
     def run(
-        self, sql: str, max_rows: int, cancelled: threading.Event | None = None
-    ) -> dict[str, Any]:
+        self, record: Record, sql: str, max_rows: int, cancelled: threading.Event | None = None
+    ) -> Answer:
         """Return the answer of the worker.
 
         Raises RefusalError where it refuses, or was ended at a limit.
         """
-        cancelled = cancelled or threading.Event()
+        request = {
+            "sql": sql,
+            "max_rows": max_rows,
+            "seconds": SECONDS,
+            "build_id": record.version.build_id,
+        }
         with self._lock:
-            self._running = cancelled
+            self._running = cancelled or threading.Event()
             try:
-                answer = self._ask(
-                    cancelled, {"sql": sql, "max_rows": max_rows, "seconds": SECONDS}
-                )
+                answer = self._ask(self._running, json.dumps(request))
             finally:
                 self._running = None
             if answer.get("reason", "").startswith(DEFECT):  # which may have ended the database
@@ -114,17 +113,15 @@ class SqlWorker:
             self._process.kill()
 
     def _close(self) -> None:
-        self.kill()
         if self._process is not None:
+            self._process.kill()
             self._process.communicate()  # closes the pipes
         self._process = None
 
-    def _ask(self, cancelled: threading.Event, request: Mapping[str, Any]) -> dict[str, Any]:
+    def _ask(self, cancelled: threading.Event, request: str) -> Answer:
         if self._process is None or self._process.poll() is not None:
             self._close()
-            folder = str(self._record.folder)
-            command = [sys.executable, "-m", "ipu_results.doors.mcp.sql", folder]
-            command.append(self._record.version.build_id)
+            command = [sys.executable, "-m", "ipu_results.doors.mcp.sql", str(self._warehouse)]
             self._process = subprocess.Popen(
                 command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
             )
@@ -135,11 +132,11 @@ class SqlWorker:
         assert process.stdout
         line = ""
         with suppress(BrokenPipeError):
-            process.stdin.write(json.dumps(request) + "\n")
+            process.stdin.write(f"{request}\n")
             process.stdin.flush()
             line = process.stdout.readline()
         if line.endswith("\n"):
-            answer: dict[str, Any] = json.loads(line)
+            answer: Answer = json.loads(line)
             return answer
         code = "too-long" if process.wait() in (-signal.SIGALRM, -signal.SIGKILL) else "too-large"
         return {"code": code, "reason": "the statement needs too much memory"}
@@ -151,23 +148,23 @@ def run_sql(
     cancelled: threading.Event | None,
     statement: str,
     max_rows: int = DEFAULT_ROWS,
-) -> dict[str, Any]:
+) -> Answer:
     """Run one reading statement; the units are those that the data dictionary gives a column of
     this name.
     """
-    answer = worker.run(statement, max_rows, cancelled)
-    # an id counts in whatever column it is: result_id, first_result_id, microbenchmark_id, same_as,
-    # or an alias
-    known = record.sources
-    named = [[known[text] for text in _list_texts(row) if text in known] for row in answer["rows"]]
+    answer = worker.run(record, statement, max_rows, cancelled)
+    named = []
+    for row in answer["rows"]:
+        # an id counts in whatever column it is: result_id, first_result_id, microbenchmark_id,
+        # same_as, or an alias
+        named.append([record.sources[text] for text in _list_texts(row) if text in record.sources])
     results = {result["result_id"]: result for row in named for result in row}
-    cited = list(results)[:MAX_CITED]
     if results:
         remarks = remark_on_rows(named)
     else:
         with record.connection.cursor() as cursor:
             remarks = remark_on_answer(cursor, statement, answer["columns"], answer["rows"])
-    remarks = [*_warn_of_averages(statement), *remarks, *REMARKS]
+    remarks = [*_warn_of_averages(record, statement), *remarks, *REMARKS]
     sparse = sum(any(result.get("sparsity") for result in row) for row in named)
     if sparse:
         remarks.append(f"{sparse} of the rows are of sparse networks, which a ranking leaves out.")
@@ -184,35 +181,32 @@ def run_sql(
         },
         "who_measured": [{name: row[name] for name in WHO_MEASURED} for row in results.values()],
         "remarks": remarks,
-        "citation": record.cite(cited),
+        "citation": record.cite(list(results)[:MAX_CITED]),
     }
 
 
 def _list_units(name: str) -> list[str]:
     """Return the units that the data dictionary gives the columns of a name."""
+    units = set()
     relations: tuple[Table | View, ...] = (*TABLES, *VIEWS)
-    columns = [column for relation in relations for column in relation.columns]
-    return sorted({column.unit for column in columns if column.name == name and column.unit})
+    for relation in relations:
+        for column in relation.columns:
+            if column.name == name and column.unit:
+                units.add(column.unit)
+    return sorted(units)
 
 
-@cache
-def _load_tests() -> Mapping[str, Sequence[str]]:
-    """Load what figures of a measure must have in common, by measure."""
-    with duckdb.connect() as connection:
-        measures = run_statement(connection, "side_by_side/measures.sql").to_pylist()
-    return {measure["measure"]: measure["test"] for measure in measures}
-
-
-def _warn_of_averages(statement: str) -> list[str]:
+def _warn_of_averages(record: Record, statement: str) -> list[str]:
     """Warn of an average over figures that may not be compared: name the conditions that the
     statement leaves open.
     """
     match = AVERAGE.search(statement)
     if match is None:
         return []
-    tests = _load_tests()
-    matching = [test for column, test in tests.items() if column.startswith(match[2].lower())]
-    test = matching[0] if matching else tests["throughput"]
+    measures = record.query("side_by_side/measures.sql")
+    tests = {measure["measure"]: measure["test"] for measure in measures}
+    fitting = [measure for measure in tests if measure.startswith(match[2].lower())]
+    test = tests[fitting[0] if fitting else "throughput"]
     missing = []
     for name in dict.fromkeys(("model", "task", "chip_count", *reversed(test), "usable")):
         if not re.search(rf"\b({name}|{SPELLINGS.get(name, name)})\b", statement, re.IGNORECASE):
@@ -225,15 +219,15 @@ def _warn_of_averages(statement: str) -> list[str]:
     ]
 
 
-def _list_texts(value: Any) -> Iterator[str]:
-    """Yield each text of rows, and of the lists and structures in them."""
+def _list_texts(value: object) -> Iterator[str]:
+    """Yield each text of a row, and of the lists and structures in it."""
     if isinstance(value, str):
         yield value
     elif isinstance(value, Mapping):
         yield from _list_texts(list(value.values()))
     elif isinstance(value, Sequence):
-        for own in value:
-            yield from _list_texts(own)
+        for item in value:
+            yield from _list_texts(item)
 
 
 LIMITS: Mapping[str, str | int] = {"memory_limit": "1GB", "temp_directory": ""}
@@ -252,22 +246,21 @@ def main() -> None:
     signal.signal(signal.SIGALRM, signal.SIG_DFL)
     # settings and errors of DuckDB name paths, and none of them is to be one of the machine
     os.environ["HOME"] = "."
-    is_served = False
+    build_id = ""
     try:
         os.chdir(sys.argv[1])
         connection = connect_warehouse(Path(), LIMITS)
         build_id = read_build_id(Path())
         reason = f"the dataset is now build {build_id[:12]}; start the server again"
-        is_served = build_id == sys.argv[2]
     except IpuResultsError as error:
         reason = str(error)
     except OSError:
         reason = "the folder of the dataset is gone"
     for line in sys.stdin:
-        if not is_served:
+        request = json.loads(line)
+        if not build_id.startswith(request["build_id"]):  # a brief answer has its first digits
             _write({"code": "rebuilt", "reason": reason})
             return
-        request = json.loads(line)
         signal.setitimer(signal.ITIMER_REAL, request["seconds"] + GRACE_S)
         _write(_answer(connection, request["sql"], request["max_rows"], request["seconds"]))
         signal.setitimer(signal.ITIMER_REAL, 0)
@@ -275,26 +268,27 @@ def main() -> None:
 
 def _answer(
     connection: duckdb.DuckDBPyConnection, sql: str, max_rows: int, seconds: float
-) -> dict[str, object]:
+) -> Answer:
     try:
         with connection.cursor() as cursor, limit_time(cursor, seconds):
             result = run_query(cursor, sql, max_rows + 1)
-            rows = [
-                to_json_value(list(row.values())) for row in result.slice(0, max_rows).to_pylist()
-            ]
+            shown = result.slice(0, max_rows).to_pylist()
+            rows = [to_json_value(list(row.values())) for row in shown]
     except QueryError as error:
         return {"code": _find_code(error), "reason": str(error)}
     except MemoryError:
         return {"code": "too-large", "reason": "the statement needs too much memory"}
-    types = [str(kind) for kind in result.schema.types]
-    answer: dict[str, object] = {"columns": result.column_names, "types": types, "rows": rows}
     if len(json.dumps(rows)) > MAX_ANSWER:
-        return {
-            "code": "too-large",
-            "reason": f"the answer is longer than {MAX_ANSWER:,} characters: select fewer columns or"
-            " rows",
-        }
-    return {**answer, "more_rows": result.num_rows > max_rows}
+        reason = (
+            f"the answer is longer than {MAX_ANSWER:,} characters: select fewer columns or rows"
+        )
+        return {"code": "too-large", "reason": reason}
+    return {
+        "columns": result.column_names,
+        "types": [str(kind) for kind in result.schema.types],
+        "rows": rows,
+        "more_rows": result.num_rows > max_rows,
+    }
 
 
 def is_damage(error: Exception) -> bool:
@@ -317,8 +311,9 @@ def _find_code(error: QueryError) -> str:
     return causes.get(type(error.__cause__), "wrong-sql")
 
 
-def _write(answer: dict[str, object]) -> None:
-    folder = json.dumps(f"{os.getcwd()}{os.sep}")[1:-1]  # DuckDB lists the path of its file
+def _write(answer: Answer) -> None:
+    # DuckDB lists the path of its file
+    folder = json.dumps(f"{os.getcwd()}{os.sep}").strip('"')
     sys.stdout.write(json.dumps(answer).replace(folder, "") + "\n")
     sys.stdout.flush()
 

@@ -40,12 +40,16 @@ printed.
 """
 MEASURED = "measured"
 CLAUSE_END = re.compile(r"[;=]|[.!?:](?=\s)")
-# of a condition's value: room for no sentence, as the pattern of schema/submission/lines.toml has it
-MAX_VALUE_WORDS, MAX_VALUE_CHARACTERS = 6, 60
+# of a condition's value: room for no sentence, as the pattern of schema/submission/lines.toml has
+# it
+MAX_VALUE_WORDS = 6
+MAX_VALUE_CHARACTERS = 60
 MAX_SLUG = 60  # characters of a folder's name
 ID_DIGITS = 12  # 48 bits: two of a million bundles have one id with a probability of 0.2 %
 
 Files = dict[str, bytes]
+Line = Mapping[str, Any]
+"""The texts of a line of `results.csv` by column, and its number as `line`."""
 
 
 class Submitter(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -102,13 +106,13 @@ class Bundle:
     """
 
     submission: Submission
-    rows: Sequence[Mapping[str, Any]]
+    rows: Sequence[Line]
     environment: Mapping[str, Any] = field(default_factory=dict)
-    files: Mapping[str, bytes] = field(default_factory=dict)
+    files: Files = field(default_factory=dict)
 
 
 def make_slug(name: str) -> str:
-    """Return the folder of a name: ASCII letters and digits, or a digest for a name that has none."""
+    """Return the folder of a name: ASCII letters and digits, or a digest where it has none."""
     ascii_name = unicodedata.normalize("NFKD", name).encode("ascii", "ignore").decode().lower()
     slug = re.sub(r"[^a-z0-9]+", "-", ascii_name).strip("-")[:MAX_SLUG].strip("-")
     return slug or hashlib.sha256(name.encode()).hexdigest()[:ID_DIGITS]
@@ -118,8 +122,10 @@ def compute_id(description: Mapping[str, Any], results: bytes, environment: byte
     """Return the id of a bundle: a digest of all that it holds except the id itself."""
     stated = {key: value for key, value in description.items() if key != "id"}
     text = json.dumps(stated, sort_keys=True, ensure_ascii=True, default=str)
-    parts = (text.encode(), results, environment or b"")
-    digest = hashlib.sha256(b"".join(hashlib.sha256(part).digest() for part in parts))
+    # the digest of each part: bytes cannot move from one part to the next
+    digest = hashlib.sha256()
+    for part in (text.encode(), results, environment or b""):
+        digest.update(hashlib.sha256(part).digest())
     return digest.hexdigest()[:ID_DIGITS]
 
 
@@ -155,25 +161,23 @@ def format_sidecar(bundle: Bundle) -> bytes:
     """Return the sidecar of the figures of a bundle; it follows from the bundle alone."""
     submission = bundle.submission
     who = submission.who
-    sources = ", ".join(
+    sources = [
         f"{source.file} ({source.adapter}, sha256 {source.sha256})" for source in submission.sources
-    )
-    notes = [
-        (
-            "Handed in by a user and not repeated here. How it was measured:"
-            f" {' '.join(submission.how.split())}"
-        ),
-        f"Relation to the maker of the machine: {submission.relation}.",
-        f"Read from: {sources or 'the template itself'}.",
     ]
-    attached = {
-        name: data for name, data in sorted(bundle.files.items()) if name not in (RESULTS, SIDECAR)
-    }
+    how = " ".join(submission.how.split())
+    note = (
+        f"Handed in by a user and not repeated here. How it was measured: {how}"
+        f" Relation to the maker of the machine: {submission.relation}."
+        f" Read from: {', '.join(sources) or 'the template itself'}."
+    )
+    attachments = {}
+    for name, data in sorted(bundle.files.items()):
+        if name not in (RESULTS, SIDECAR):
+            attachments[name] = _digest(data)
+    title = f"Figures handed in by {who.name} on {submission.submitted_on}: {submission.machine}"
     entry = {
         "document_id": submission.document_id,
-        "title": (
-            f"Figures handed in by {who.name} on {submission.submitted_on}: {submission.machine}"
-        ),
+        "title": title,
         "publisher": who.name,
         "published_on": submission.submitted_on,
         "retrieved_on": submission.submitted_on,
@@ -181,11 +185,11 @@ def format_sidecar(bundle: Bundle) -> bytes:
         "licence": submission.licence,
         "sha256": _digest(bundle.files[RESULTS]),
         "reader": READER,
-        "note": " ".join(notes),
+        "note": note,
         "measured_by": ", ".join(filter(None, (who.name, who.affiliation))),
         "measured_on": submission.machine,
         "tables": {TABLE: {"rows": len(bundle.rows)}},
-        "attachments": {name: _digest(data) for name, data in attached.items()},
+        "attachments": attachments,
     }
     return tomli_w.dumps(entry).encode()
 
@@ -213,6 +217,6 @@ def lay_bundle(bundle: Bundle, raw: Path) -> Path:
     return folder
 
 
-def write_bundle(folder: Path, files: Mapping[str, bytes]) -> None:
+def write_bundle(folder: Path, files: Files) -> None:
     """Write the files of a bundle as a new folder, whole or not at all."""
     write_folder(folder, files, folder.with_name(f".{folder.name}{PART}"))

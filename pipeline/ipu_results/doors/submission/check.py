@@ -80,12 +80,8 @@ def check_submission(path: Path, request: CheckRequest) -> list[CheckedBundle]:
     Raises SubmissionError for a path that cannot be read, WarehouseError without a dataset to
     compare with.
     """
-    if (
-        path.is_dir()
-        and not path.is_symlink()
-        and not (path / DESCRIPTION).exists()
-        and not (path / RESULTS).exists()
-    ):
+    is_bundle = (path / DESCRIPTION).exists() or (path / RESULTS).exists()
+    if path.is_dir() and not path.is_symlink() and not is_bundle:
         return list(_check_folder(path, request))
     files, faults = read_contents(path)
     return [check_files(files, request, path.name, path, faults)]
@@ -138,30 +134,30 @@ def check_files(
         problems += check_owner(bundle, request.raw, record, request.account, place)
         problems += check_words(bundle, words)
         try:
-            own = read_bundle(bundle)
+            read = read_bundle(bundle)
         except SubmissionError:
             raise
         except IpuResultsError as error:
             problems.append(Fault("schema", str(error)))
             return CheckedBundle(name, problems, bundle=bundle)
-        problems += list_rejected(own.rejected, own.unreadable)
-        with open_hand_in(record, bundle, own) as session:
+        problems += list_rejected(read.rejected, read.unreadable)
+        with open_hand_in(record, bundle, read) as session:
             problems += list_faults(session)
             flags = [doubt["text"] for doubt in fetch_rows(session, "doubts")]
             rows = fetch_rows(session, "answers")
-    filled = {row["result_id"]: row for row in own.results.to_pylist()}
+    # what would be published: the columns that a source fills, and those that are derived
+    filled = {row["result_id"]: row for row in read.results.to_pylist()}
     for row in rows:
         published = filled[row["row"]["result_id"]]
         published |= {column: row["row"][column] for column in table("results").names}
-        row["row"] = {
-            column: to_json_value(value) for column, value in published.items() if value is not None
-        }
+        stated = {column: value for column, value in published.items() if value is not None}
+        row["row"] = to_json_value(stated)
     for (column, text), count in sorted(list_unknown_words(bundle.rows, words).items()):
         flags.append(f"{column} {text!r} is new to the record ({count} rows)")
     return CheckedBundle(name, list(dict.fromkeys(problems)), flags, rows, bundle)
 
 
-MAX_LINES = 50  # of each kind in text; JSON has all
+MAX_LINES = 50  # of each kind in text, since a bundle can have thousands; JSON has all
 MAX_LINE = 600  # characters
 
 
@@ -171,18 +167,17 @@ def format_checks(checks: Sequence[CheckedBundle], output: str) -> str:
         return format_json([check.to_record() for check in checks])
     if not checks:
         return "nothing new: every bundle is here already"
-    texts = ([escape_unprintable(line) for line in _list_lines(check)] for check in checks)
-    return "\n\n".join(
-        "\n".join(text if len(text) <= MAX_LINE else f"{text[:MAX_LINE]}…" for text in lines)
-        for lines in texts
-    )
+    return "\n\n".join("\n".join(map(_shorten, _list_lines(check))) for check in checks)
+
+
+def _shorten(line: str) -> str:
+    text = escape_unprintable(line)
+    return text if len(text) <= MAX_LINE else f"{text[:MAX_LINE]}…"
 
 
 def _list_lines(check: CheckedBundle) -> Iterator[str]:
-    outcome = (
-        "accepted" if check.accepted else f"refused, {format_count(len(check.faults), 'reason')}"
-    )
-    yield f"{check.name}: {outcome}"
+    outcome = f"refused, {format_count(len(check.faults), 'reason')}"
+    yield f"{check.name}: {'accepted' if check.accepted else outcome}"
     yield from _limit([f"refused: {fault}" for fault in check.faults])
     yield from _limit([f"flag: {flag}" for flag in check.flags])
     if check.bundle and check.accepted:

@@ -1,4 +1,4 @@
-"""Read a bundle, a folder or a ZIP archive, in memory: nothing is unpacked, followed or executed."""
+"""Read a bundle, a folder or a ZIP archive, in memory: nothing is unpacked, followed or run."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import os
 import stat
 import zipfile
 import zlib
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -25,6 +25,7 @@ from ipu_results.doors.submission.bundle import (
     SIDECAR,
     Bundle,
     Files,
+    Line,
     Submission,
     compute_id,
 )
@@ -51,7 +52,7 @@ NEEDED = (DESCRIPTION, RESULTS)
 KNOWN = (*NEEDED, ENVIRONMENT, SIDECAR)
 ZIP = b"PK\x03\x04"
 METHODS = (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED)
-ENCRYPTED = 0x1
+ENCRYPTED = 0x1  # bit of the flags of an entry
 # Record after the directory of an archive; it ends with the length of the comment that follows it.
 END = b"PK\x05\x06"
 END_BYTES = 22
@@ -132,7 +133,7 @@ def _read_entry(entry: os.DirEntry[str]) -> bytes:
         message = "is a pipe, a socket or a device, not a regular file"
         raise RefusedError("link", message, entry.name)
     with open_regular_file(Path(entry.path), follow_links=False) as file:
-        return file.read(MAX_BUNDLE_FILE + 1)
+        return file.read(MAX_BUNDLE_FILE + 1)  # one more shows that it is too large
 
 
 def _list_members(path: Path) -> Iterator[tuple[str, Read]]:
@@ -152,7 +153,7 @@ def _list_members(path: Path) -> Iterator[tuple[str, Read]]:
         _check_number(len(members) - 1)
         for member in members:
             yield member.filename, partial(_read_member, archive, member)
-        folders = {own.filename.rpartition("/")[0] for own in members if not own.is_dir()}
+        folders = {each.filename.rpartition("/")[0] for each in members if not each.is_dir()}
         if len(folders) > 1:
             raise RefusedError("out-of-place", "the files of the archive are not in one folder")
 
@@ -161,8 +162,8 @@ def _read_member(archive: zipfile.ZipFile, member: zipfile.ZipInfo) -> bytes | N
     """Read an entry, no more than the limit, whatever the entry says of its size; None for a
     folder.
     """
-    name = member.orig_filename
-    mode = stat.S_IFMT(member.external_attr >> 16)
+    name = member.orig_filename  # zipfile cuts `filename` at a NUL
+    mode = stat.S_IFMT(member.external_attr >> 16)  # an archive made on Unix has it there
     if mode not in (0, stat.S_IFREG, stat.S_IFDIR):
         raise RefusedError("link", "is a link, a pipe or a device, not a regular file", name)
     if name.startswith("/") or ".." in name.split("/") or any(char in name for char in "\0\\:"):
@@ -234,7 +235,7 @@ def _parse_description(text: str, files: Files, faults: list[Fault]) -> Submissi
     return submission
 
 
-def _parse_rows(text: str, faults: list[Fault]) -> list[Mapping[str, Any]]:
+def _parse_rows(text: str, faults: list[Fault]) -> list[Line]:
     """Return the rows of `results.csv` as texts by column."""
     try:
         lines = list(csv.reader(io.StringIO(text, newline=""), strict=True))
@@ -254,7 +255,7 @@ def _parse_rows(text: str, faults: list[Fault]) -> list[Mapping[str, Any]]:
             " bundles"
         )
         raise RefusedError("too-large", message, RESULTS)
-    rows: list[Mapping[str, Any]] = []
+    rows: list[Line] = []
     for number, cells in enumerate(lines, 2):
         place = f"{RESULTS}, line {number}"
         if len(cells) != len(COLUMNS):
@@ -281,6 +282,7 @@ def _parse_environment(text: str, faults: list[Fault]) -> dict[str, Any]:
         raise RefusedError("not-a-bundle", message, ENVIRONMENT) from error
     if not isinstance(environment, dict):
         raise RefusedError("schema", "is not a JSON object", ENVIRONMENT)
+    # keys are texts of a stranger, too
     texts = list(list_texts(environment, ENVIRONMENT))
     if len(texts) > MAX_VALUES:
         raise RefusedError("too-large", f"has more than {MAX_VALUES} values", ENVIRONMENT)

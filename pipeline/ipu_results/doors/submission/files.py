@@ -61,10 +61,14 @@ class SubmittedFile:
         return value
 
 
-class Number(str):
+@dataclass(frozen=True, slots=True)
+class Number:
     """A JSON number, in the digits that the file writes."""
 
-    __slots__ = ()
+    digits: str
+
+    def __str__(self) -> str:
+        return self.digits
 
 
 @dataclass
@@ -80,11 +84,10 @@ class FileFigures:
     remarks: list[str] = field(default_factory=list)
     """What the submitter should know."""
 
-    def add(self, facts: Mapping[str, str], metric: str, unit: str, value: str, place: str) -> None:
-        """Add one figure of a configuration; `place` is where it stands in the file."""
-        figure = {"metric": metric, "unit": unit, "value": value}
-        cells = {**facts, **figure, "place": f"{self.file.name}, {place}"}
-        self.figures.append({name: cells.get(name, "") for name in COLUMNS})
+    def add(self, cells: Mapping[str, str], place: str) -> None:
+        """Add one figure by column; `place` is where it stands in the file."""
+        placed = {**cells, "place": f"{self.file.name}, {place}"}
+        self.figures.append({name: placed.get(name, "") for name in COLUMNS})
 
 
 def read_file(path: Path) -> SubmittedFile:

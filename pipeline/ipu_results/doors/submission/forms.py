@@ -84,7 +84,7 @@ def read_template(file: SubmittedFile) -> FileFigures:
             row = {name: cell.strip() for name, cell in zip(names, cells, strict=True)}
             if row.get("place"):
                 place = f"{place}: {row['place']}"
-            result.add(row, row.get("metric", ""), row.get("unit", ""), row.get("value", ""), place)
+            result.add(row, place)
     except csv.Error as error:
         file.fail(f"is not CSV: {error}", f"line {reader.line_num}")
     if names[-1:] == ["value"] and not file.text.endswith(("\n", "\r")):

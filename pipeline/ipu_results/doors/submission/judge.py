@@ -32,7 +32,7 @@ RULES = tuple(path.stem for path in sorted((SCHEMA / FOLDER).glob("S*.sql")))
 # the rows that a bundle is held against: not its own, and each measurement once
 OTHERS = "document_id <> $document_id AND same_as IS NULL"
 COMPARED = ("results", "figures", "flags")
-FIGURES = ", ".join(own.name for own in table("results").as_filled().columns if own.figure)
+FIGURES = ", ".join(column.name for column in table("results").as_filled().columns if column.figure)
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,7 +68,7 @@ def read_bundle(bundle: Bundle) -> ReadBundle:
 
 @contextmanager
 def open_hand_in(
-    record: duckdb.DuckDBPyConnection, bundle: Bundle, own: ReadBundle
+    record: duckdb.DuckDBPyConnection, bundle: Bundle, read: ReadBundle
 ) -> Iterator[duckdb.DuckDBPyConnection]:
     """Give a connection on which the statements of `schema/submission` run: the rows of a bundle
     are compared with those of the record.
@@ -77,11 +77,11 @@ def open_hand_in(
         **msgspec.to_builtins(bundle.submission, builtin_types=(date,)),
         "backend": str(bundle.environment.get("backend")),
     }
-    own_id = bundle.submission.document_id
-    with open_session(record, OTHERS, {"document_id": own_id}) as session:
+    values = {"document_id": bundle.submission.document_id}
+    with open_session(record, OTHERS, values) as session:
         session.register("description", pa.Table.from_pylist([description]))
         session.register("lines", pa.Table.from_pylist(list(bundle.rows)))
-        for name, rows in own.tables.items():
+        for name, rows in read.tables.items():
             session.register(f"own_{name}", rows)
         define_macros(session, f"{FOLDER}/macros.sql", temporary=True)
         for name in RELATIONS:

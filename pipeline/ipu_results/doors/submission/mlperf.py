@@ -30,12 +30,9 @@ SCENARIO = "effective_scenario"
 MODE = "effective_test_mode"
 SAMPLES = "effective_samples_per_query"
 VALIDITY = "result_validity"
-KEYS = {
-    *(SCENARIO, MODE, SAMPLES, VALIDITY),
-    *FORM["environment"].values(),
-    *(key for _, key in FORM["rates"].values()),
-    *(key for keys in FORM["statistics"].values() for key in keys),
-}
+KEYS = {SCENARIO, MODE, SAMPLES, VALIDITY, *FORM["environment"].values()}
+KEYS.update(key for _, key in FORM["rates"].values())
+KEYS.update(*FORM["statistics"].values())
 MODES = ("performance", "submission")
 SINGLE = "singlestream"
 MULTI = "multistream"
@@ -53,7 +50,8 @@ def is_loadgen_log(file: SubmittedFile) -> bool:
 class _Field:
     """The value of a key of a LoadGen log."""
 
-    value: str
+    text: str
+    is_number: bool
     place: str
 
 
@@ -63,7 +61,7 @@ def read_loadgen_log(file: SubmittedFile) -> FileFigures:
     Raises SubmissionError for a run that is not valid, that had errors or that measured accuracy.
     """
     fields = _read_fields(file)
-    texts = {key: found.value for key, found in fields.items()}
+    texts = {key: found.text for key, found in fields.items()}
     scenario = _check_run(file, texts)
     samples = texts.get(SAMPLES, "")
     # Offline sends all samples at once, so its latencies are positions in a queue.
@@ -84,12 +82,13 @@ def read_loadgen_log(file: SubmittedFile) -> FileFigures:
         )
     elif scenario in FORM["rates"]:
         unit, key = FORM["rates"][scenario]
-        _add_figure(result, fields, facts, "throughput", unit, key)
+        _add_figure(result, fields.get(key), key, {**facts, "metric": "throughput", "unit": unit})
     if latency:
         for metric, (key, query_key) in FORM["statistics"].items():
             # With several samples a query, the first key has the latencies of samples.
             name = query_key if scenario == MULTI else key
-            _add_figure(result, fields, facts, metric or latency, "ns", name)
+            cells = {**facts, "metric": metric or latency, "unit": "ns"}
+            _add_figure(result, fields.get(name), name, cells)
         result.remarks.append("left out: other percentiles")
     else:
         result.remarks.append("left out: latencies, which wait in one queue of all samples")
@@ -123,37 +122,28 @@ def _read_fields(file: SubmittedFile) -> dict[str, _Field]:
         if not isinstance(key, str) or key not in KEYS:
             continue
         value = entry.get("value")
-        if not isinstance(value, str):  # a Number is a string as well
+        if not isinstance(value, (str, Number)):
             file.fail("is neither a text nor a number", f"{place}, {key}")
-        first = fields.setdefault(key, _Field(value, f"{place}, {key}"))
-        if first.value != value:
+        found = _Field(str(value), isinstance(value, Number), f"{place}, {key}")
+        first = fields.setdefault(key, found)
+        if first.text != found.text:
             file.fail(f"{key} has two values", place)
     return fields
 
 
 def _add_figure(
-    result: FileFigures,
-    fields: dict[str, _Field],
-    facts: dict[str, str],
-    metric: str,
-    unit: str,
-    key: str,
+    result: FileFigures, found: _Field | None, key: str, cells: Mapping[str, str]
 ) -> None:
-    if key not in fields:
-        result.remarks.append(f"no {key}, so no {metric}")
+    if found is None:
+        result.remarks.append(f"no {key}, so no {cells['metric']}")
         return
-    found = fields[key]
-    if not isinstance(found.value, Number):
+    if not found.is_number:
         result.file.fail("is not a number", found.place)
-    plain = _write_out(found.value)
-    if plain != found.value:
-        result.remarks.append(f"{found.place}: {found.value} is written out as {plain}")
-    result.add(facts, metric, unit, plain, found.place)
-
-
-def _write_out(text: str) -> str:
-    """Return the digits of a figure: an exponent, which the template lacks, is written out."""
-    return format(Decimal(text), "f") if EXPONENT.fullmatch(text) else text
+    value = found.text
+    if EXPONENT.fullmatch(value):  # which the template lacks
+        value = format(Decimal(value), "f")
+        result.remarks.append(f"{found.place}: {found.text} is written out as {value}")
+    result.add({**cells, "value": value}, found.place)
 
 
 START = "run_start"
@@ -196,16 +186,18 @@ def read_training_log(file: SubmittedFile) -> FileFigures:
     conditions = {"log": "MLPerf Training", "runs": "1"}
     if log.seeds == 1:
         conditions["seed"] = str(log.seed)
-    facts = {
+    seconds = Decimal(int(log.stop_ms) - int(log.start_ms)) / MS_PER_SECOND
+    cells = {
         "model": load_vocabulary().benchmarks.get(benchmark, benchmark),
         "task": "training",
         "conditions": format_conditions(conditions),
+        "metric": "time to train",
+        "unit": "s",
+        "value": format(seconds, "f"),
     }
     if log.global_batch_size is not None:
-        facts["batch_size"] = str(log.global_batch_size)
-    seconds = Decimal(int(log.stop_ms) - int(log.start_ms)) / MS_PER_SECOND
-    place = f"{STOP}.time_ms minus {START}.time_ms"
-    result.add(facts, "time to train", "s", format(seconds, "f"), place)
+        cells["batch_size"] = str(log.global_batch_size)
+    result.add(cells, f"{STOP}.time_ms minus {START}.time_ms")
     result.remarks.append("left out: evaluations; an official score is a mean over several runs")
     result.remarks.append(UNVERIFIED)
     return result

@@ -28,11 +28,8 @@ POINT = load_schema_file("forms.toml")["sweep"]
 ABOUT_MACHINE = ("machine", "relation")
 ABOUT_PERSON = ("orcid", "affiliation", "contact", "account")
 OF_ONE_FIGURE = ("value", "place")
-SETTABLE = (
-    *(name for name in bundle.COLUMNS if name not in OF_ONE_FIGURE),
-    *ABOUT_MACHINE,
-    *ABOUT_PERSON,
-)
+SHARED = tuple(name for name in bundle.COLUMNS if name not in OF_ONE_FIGURE)
+SETTABLE = SHARED + ABOUT_MACHINE + ABOUT_PERSON
 """What `--set` may state: columns of the template, and keys of the description."""
 # What a row should say and a submitter must add.
 EXPECTED = (
@@ -65,7 +62,7 @@ class PreparedBundle(NamedTuple):
     """A bundle that is not written: its `<who>/<id>`, its files, and remarks for the submitter."""
 
     place: str
-    files: dict[str, bytes]
+    files: bundle.Files
     remarks: Sequence[str]
 
 
@@ -110,9 +107,7 @@ def prepare_bundle(request: SubmissionRequest) -> PreparedBundle:
     return PreparedBundle(place, files, collected.remarks)
 
 
-def _format_bundle(
-    request: SubmissionRequest, collected: Collected
-) -> tuple[str, dict[str, bytes]]:
+def _format_bundle(request: SubmissionRequest, collected: Collected) -> tuple[str, bundle.Files]:
     """Return `<who>/<id>` of a bundle and its files."""
     results = bundle.format_rows(collected.rows)
     environment = None
@@ -190,17 +185,15 @@ def _collect_run(folder: Path, collected: Collected, columns: Mapping[str, str])
         raise SubmissionError(
             f"has no {POINTS} of `ipu-results sweep`; name the files to read", document=str(folder)
         )
-    lines, environment = read_run(folder)
+    points, environment = read_run(folder)
     run_id = folder.resolve().name
-    for label, line in lines:
-        if line.get("origin") != bundle.MEASURED:
-            message = (
-                f"is {line.get('origin') or 'of unknown origin'}: only measured figures may be"
-                " handed in"
-            )
+    for label, line in points.items():
+        origin = line.get("origin") or "of unknown origin"
+        if origin != bundle.MEASURED:
+            message = f"is {origin}: only measured figures may be handed in"
             raise SubmissionError(message, document=folder.name, place=label)
         shared = {column: line.get(name, "") for column, name in POINT["columns"].items()}
-        conditions = {own: line.get(name, "") for name, own in POINT["conditions"].items()}
+        conditions = {title: line.get(name, "") for name, title in POINT["conditions"].items()}
         shared |= {"task": "inference", "conditions": bundle.format_conditions(conditions)}
         for name, (metric, unit) in POINT["figures"].items():
             if not line.get(name):
@@ -217,5 +210,5 @@ def _collect_run(folder: Path, collected: Collected, columns: Mapping[str, str])
         if line.get("platform"):
             collected.platforms.append(line["platform"])
     collected.environment |= environment
-    points = (folder / POINTS).read_bytes()
-    collected.sources.append(_describe_source(POINTS, points, SWEEP))
+    data = (folder / POINTS).read_bytes()
+    collected.sources.append(_describe_source(POINTS, data, SWEEP))

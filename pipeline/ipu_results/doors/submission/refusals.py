@@ -1,7 +1,7 @@
 """What a bundle is refused for: every reason, and the checks of its texts, its description, its
 owner and its rows.
 
-`contents` finds what cannot be read as a bundle, and `record` what the record of published figures
+`contents` finds what cannot be read as a bundle, and `judge` what the record of published figures
 contradicts.
 """
 
@@ -29,6 +29,7 @@ from ipu_results.doors.submission.bundle import (
     SIDECAR,
     SUBMISSIONS,
     Bundle,
+    Line,
     Submission,
     format_sidecar,
     get_folder,
@@ -108,8 +109,12 @@ MAX_MARKS = 30
 MAX_DEPTH = 4  # of values in values
 CODE = re.compile(r"\$\(|\$\{|\{\{|`|<%|(?:javascript|vbscript|data|file)\s*:(?!\s)", re.I)
 SQL = re.compile(
-    r"\b(?:drop|alter|create)\s+(?:table|view|schema|database|macro)\b|\b(?:delete|select)\b.*\bfrom\s+\w+\s*(?:;|where\b|$)"
-    r"|\binsert\s+into\b|\bupdate\s+\w+\s+set\b|\bunion\s+(?:all\s+)?select\b|\b(?:attach|install|load|copy)\s+'"
+    r"\b(?:drop|alter|create)\s+(?:table|view|schema|database|macro)\b"
+    r"|\b(?:delete|select)\b.*\bfrom\s+\w+\s*(?:;|where\b|$)"
+    r"|\binsert\s+into\b"
+    r"|\bupdate\s+\w+\s+set\b"
+    r"|\bunion\s+(?:all\s+)?select\b"
+    r"|\b(?:attach|install|load|copy)\s+'"
     r"|'\s*(?:or|and)\s+['\d]|/\*",
     re.I,
 )
@@ -189,25 +194,27 @@ def check_description(submission: Submission) -> Iterator[Fault]:
         yield from check_schema("sources", [{"number": number, **source}], place)
 
 
-def check_schema(name: str, rows: Sequence[Mapping[str, Any]], place: str) -> Iterator[Fault]:
+def check_schema(name: str, rows: Sequence[Line], place: str) -> Iterator[Fault]:
     """Yield a fault for each column with cells that `schema/submission/<name>.toml` refuses."""
     definition = load_table(name, "submission")
+    # a cell of blanks is a blank cell
     frame = build_frame(definition, rows).replace(r"^\s*$", None, regex=True)
     failures: dict[tuple[str, str], list[GateFailure]] = {}
     for failure in find_failures(definition, frame):
         failures.setdefault((failure.column, failure.reason), []).append(failure)
-    for (column, _), own in failures.items():
+    for (column, _), alike in failures.items():
+        first, *others = alike
         where = place
         if "line" in rows[0]:
-            more = f" and {len(own) - 1} more" if own[1:] else ""
-            where = f"{place}, line {rows[own[0].row]['line']}{more}"
-        message = f"{own[0].message}. {definition.column(column).description}"
+            where = f"{place}, line {rows[first.row]['line']}"
+            if others:
+                where += f" and {len(others)} more"
+        message = f"{first.message}. {definition.column(column).description}"
         yield Fault(REASON_OF_COLUMN.get(column, "schema"), message, where)
 
 
+# what tells two submitters apart
 PERSON = ("name", "orcid", "account")
-
-
 PUBLISHERS = "SELECT DISTINCT publisher FROM documents WHERE kind <> 'submission'"
 
 
@@ -226,9 +233,9 @@ def check_owner(
     """
     submission = bundle.submission
     who = submission.who
-    own = f"{submission.folder}/{submission.id}"
-    if place is not None and place != own:
-        yield Fault("out-of-place", f"belongs in {SUBMISSIONS}/{own}", place)
+    right_place = f"{submission.folder}/{submission.id}"
+    if place is not None and place != right_place:
+        yield Fault("out-of-place", f"belongs in {SUBMISSIONS}/{right_place}", place)
     looks = get_skeleton(who.name)
     publishers = [publisher for (publisher,) in record.execute(PUBLISHERS).fetchall()]
     if looks in map(get_skeleton, publishers) or submission.folder in map(make_slug, publishers):
@@ -247,8 +254,6 @@ def check_owner(
         )
         yield Fault("owner", message, f"{DESCRIPTION}, who.account")
     for folder, other in _list_others(raw):
-        # what tells two submitters apart: a stated ORCID or account that the other has not, or else
-        # the name
         differing = [name for name in PERSON if other.get(name) != getattr(who, name)]
         if folder == submission.folder:
             if not differing:
@@ -312,8 +317,6 @@ def _list_others(raw: Path) -> Iterator[tuple[str, dict[str, Any]]]:
 
 NAMED = ("model", "platform", "chip", "framework", "precision")
 """Columns whose words are kept as printed where they are declared as new."""
-
-
 NAMED_BY_RECORD = """
     SELECT DISTINCT chip, framework
     FROM results
@@ -324,26 +327,26 @@ NAMED_BY_RECORD = """
 def load_submission_words(connection: duckdb.DuckDBPyConnection) -> KnownWords:
     """Load the known words of a comparison, and every chip and framework that the record names."""
     words = load_known_words(connection)
-    rows = run_query(connection, NAMED_BY_RECORD).to_pylist()
-    chips, frameworks = (
-        {normalise_name(row[name]): str(row[name]) for row in rows if row[name]}
-        for name in ("chip", "framework")
-    )
-    named = {
-        "chip": {**chips, **load_vocabulary().chips},
-        "framework": {**frameworks, **words.fields["framework"]},
-    }
-    return replace(words, fields={**words.fields, **named})
+    chips: dict[str, str] = {}
+    frameworks: dict[str, str] = {}
+    for row in run_query(connection, NAMED_BY_RECORD).to_pylist():
+        for name, named in (("chip", chips), ("framework", frameworks)):
+            if row[name]:
+                named[normalise_name(row[name])] = row[name]
+    chips |= load_vocabulary().chips
+    frameworks |= words.fields["framework"]
+    return replace(words, fields={**words.fields, "chip": chips, "framework": frameworks})
 
 
-def list_unknown_words(
-    rows: Sequence[Mapping[str, Any]], words: KnownWords
-) -> Counter[tuple[str, str]]:
+def list_unknown_words(rows: Sequence[Line], words: KnownWords) -> Counter[tuple[str, str]]:
     """Count the rows of each unknown word by column."""
-    texts = Counter(
-        (name, row[name].strip()) for row in rows for name in NAMED if row[name].strip()
-    )
-    return Counter({key: count for key, count in texts.items() if words.find(*key) is None})
+    unknown: Counter[tuple[str, str]] = Counter()
+    for row in rows:
+        for name in NAMED:
+            text = row[name].strip()
+            if text and words.find(name, text) is None:
+                unknown[name, text] += 1
+    return unknown
 
 
 def check_words(bundle: Bundle, words: KnownWords) -> Iterator[Fault]:
@@ -351,11 +354,11 @@ def check_words(bundle: Bundle, words: KnownWords) -> Iterator[Fault]:
     declared = set(bundle.submission.new_words)
     for (name, text), rows in sorted(list_unknown_words(bundle.rows, words).items()):
         looks = get_skeleton(text)
-        if same := next(
-            (known for key, known in words.fields[name].items() if get_skeleton(key) == looks), None
-        ):
+        alike = [known for key, known in words.fields[name].items() if get_skeleton(key) == looks]
+        if alike:
             message = (
-                f"{name} {text!r} is {same} in another spelling, or looks like it; write {same}"
+                f"{name} {text!r} is {alike[0]} in another spelling, or looks like it; write"
+                f" {alike[0]}"
             )
             yield Fault("unknown-word", message, RESULTS)
         elif text not in declared and not (name == "chip" and find_accelerator(text)):

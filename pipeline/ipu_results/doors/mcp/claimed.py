@@ -1,0 +1,195 @@
+"""Compare a figure that somebody states with every row of the record that it may be of."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Sequence
+from decimal import ROUND_HALF_UP, Decimal
+from fractions import Fraction
+from typing import Any, NamedTuple
+
+from ipu_results.doors.comparison.statements import Row, list_same_latencies
+from ipu_results.doors.mcp.answers import Record, get_unit
+from ipu_results.doors.mcp.brief import MAX_BRIEF, write_unit
+from ipu_results.doors.mcp.pairs import format_figure
+from ipu_results.doors.mcp.ranking import CHIPS, NOT_STATED, get_latency_basis
+from ipu_results.doors.mcp.refusal import Answer, RefusalError
+from ipu_results.doors.mcp.selection import require_figure, select_rows
+from ipu_results.kit.physics import convert_unit
+from ipu_results.schema.vocabulary import load_vocabulary
+
+MAX_NEAREST = 5
+MAX_VALUES = 10
+VARYING = (
+    "relationship",
+    "interest",
+    "division",
+    "mlperf_round",
+    "phase",
+    "sequence_length",
+    "packed",
+    "batch_size",
+    "framework",
+    "sdk_version",
+    "variant",
+    "chip",
+    CHIPS,
+)
+GENERIC = frozenset({"item", "sample"})  # of any network
+MIN_DIGITS = 2  # of a claimed time that may have another unit: one digit fits some row by chance
+NUMBER = re.compile(r"[0-9]+(?:\.[0-9]+)?")
+VERDICTS = ("exact", "rounds-to", "differs")  # the best first
+
+
+class Judgement(NamedTuple):
+    """What a stated figure is to a row: its verdict, and by how much percent it is above."""
+
+    row: Row
+    verdict: str
+    gap: float
+
+
+def check_claimed_figure(
+    record: Record,
+    figure: str,
+    value: str | float,
+    unit: str,
+    latency_basis: str | None = None,
+    **conditions: Any,
+) -> Answer:
+    """Compare a stated figure with every row that fits its conditions.
+
+    `verdict` is `exact` if a row has this figure, `rounds-to` if a row has one that rounds to it at
+    the stated digits, else `differs`. Raises RefusalError for a unit that does not fit, and where
+    no measured row has such a figure.
+    """
+    stated = _parse_value(value)
+    parsed = load_vocabulary().parse_stated_unit(figure, unit)
+    if parsed is None:
+        step = f"figures of this kind are in {get_unit(figure)}"
+        raise RefusalError("different-units", f"{figure} has no unit {unit!r}", step)
+    factor, item = parsed
+    # what a document prints is to be found, whether or not it may be ranked
+    selection = select_rows(record, conditions, ("repeated", "error", "suspect"))
+    rows = _keep_item(require_figure(record, selection, figure), item, unit)
+    rows = _keep_latency(record, rows, latency_basis)
+    judged = [_judge(row, figure, stated, factor) for row in rows]
+    judged.sort(key=lambda one: (VERDICTS.index(one.verdict), abs(one.gap), not one.row["usable"]))
+    best = judged[0]
+    recorded = (
+        f"{format_figure(best.row, figure, best.row[figure])}"
+        f" {write_unit(get_unit(figure, best.row['item']))} ({best.row['result_id']})"
+    )
+    words = f"the record has {recorded}"
+    if best.verdict == "rounds-to":
+        words += ", which rounds to it"
+    if best.verdict == "differs":
+        words = (
+            f"no row that fits has this figure; the nearest has {recorded}, and the stated one is "
+            f"{best.gap:+.3g} % off"
+        )
+        if fitting := _find_unit(stated, figure, unit.strip(), rows):
+            words += f"; {fitting}: is the unit wrong?"
+    shown = [one for one in judged if one.verdict == best.verdict]
+    shown = shown[: 1 if record.is_brief else MAX_NEAREST]
+    results, citation = record.load([one.row["result_id"] for one in shown], (figure,))
+    answer = {
+        "verdict": best.verdict,
+        "statement": f"{value} {unit}: {words}",
+        "stated": {"value": str(stated), "unit": unit, "figure": figure},
+        "rows_that_fit": len(rows),
+        "rows_without_this_figure": len(selection.rows) - len(rows),
+        "left_out": selection.left_out,
+        "not_stated_and_varies": _list_varying(
+            rows, conditions, MAX_BRIEF if record.is_brief else MAX_VALUES
+        ),
+        "not_usable": [one.row["result_id"] for one in shown if not one.row["usable"]],
+        "nearest": [
+            {
+                "result_id": one.row["result_id"],
+                "recorded": one.row[figure],
+                "unit": get_unit(figure, one.row["item"]),
+                "stated_minus_recorded_percent": round(one.gap, 3),
+            }
+            for one in shown
+        ],
+        "results": results,
+        "citation": citation,
+    }
+    if record.is_brief:
+        del answer["stated"]
+    return answer
+
+
+def _list_varying(rows: Sequence[Row], conditions: Row, limit: int) -> Answer:
+    """List the values of the conditions that are not stated and in which the rows differ."""
+    varying: Answer = {}
+    for name in VARYING:
+        values = list(dict.fromkeys(row[name] for row in rows))
+        if conditions.get(name) is None and len(values) > 1:
+            varying[name] = values[:limit]
+            if len(values) > limit:
+                varying[name].append(f"{len(values) - limit} more")
+    return varying
+
+
+def _judge(row: Row, figure: str, stated: Decimal, factor: Fraction) -> Judgement:
+    """Judge a stated value, which times `factor` has the unit of the recorded figure."""
+    recorded = Fraction(repr(row[figure])) / factor
+    gap = float((Fraction(stated) - recorded) / recorded * 100) if recorded else math.inf
+    # the record may have converted it as a float
+    if Fraction(stated) == recorded or float(Fraction(stated) * factor) == row[figure]:
+        return Judgement(row, "exact", gap)
+    last_digit = Decimal((0, (1,), int(stated.as_tuple().exponent)))
+    exact = Decimal(recorded.numerator) / Decimal(recorded.denominator)
+    if exact.quantize(last_digit, rounding=ROUND_HALF_UP) == stated:
+        return Judgement(row, "rounds-to", gap)
+    return Judgement(row, "differs", gap)
+
+
+def _find_unit(stated: Decimal, figure: str, unit: str, rows: Sequence[Row]) -> str:
+    """Say in which other unit of time a row has the stated figure; empty for none."""
+    if len(stated.as_tuple().digits) < MIN_DIGITS:
+        return ""
+    for other in ("ms", "s", "min"):
+        factor = convert_unit(other, get_unit(figure) or "")
+        if factor is None or other == unit:
+            continue
+        for row in rows:
+            if _judge(row, figure, stated, factor).verdict != "differs":
+                return f"in {other} it is the figure of {row['result_id']}"
+    return ""
+
+
+def _parse_value(value: str | float) -> Decimal:
+    text = str(value).strip().replace(",", "")
+    if not NUMBER.fullmatch(text):
+        reason = f"{value!r} is not a number above zero"
+        raise RefusalError("wrong-input", reason, 'write digits, such as "20.66"')
+    return Decimal(text)
+
+
+def _keep_item(rows: list[Row], item: str | None, unit: str) -> list[Row]:
+    if item is None or item in GENERIC:
+        return rows
+    kept = [row for row in rows if row["item"] == item]
+    if not kept:
+        items = ", ".join(sorted({str(row["item"]) for row in rows}))
+        reason = f"the figure is stated in {unit}, and the record counts: {items}"
+        raise RefusalError("different-items", reason)
+    return kept
+
+
+def _keep_latency(record: Record, rows: list[Row], basis: str | None) -> list[Row]:
+    """Keep the rows whose latency may time the same; one that does not say may fit, too."""
+    if basis is None:
+        return rows
+    bases = dict.fromkeys(map(get_latency_basis, rows))
+    same = list_same_latencies(record.connection, basis, bases)
+    kept = [row for row in rows if get_latency_basis(row) in same]
+    if not kept:
+        others = ", ".join(sorted(other or NOT_STATED for other in bases))
+        reason = f"the latency is stated {basis}, and the rows that fit are: {others}"
+        raise RefusalError("different-latencies", reason)
+    return kept

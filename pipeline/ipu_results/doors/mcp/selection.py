@@ -1,0 +1,221 @@
+"""Select rows by stated conditions. What is not usable is left out and counted."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from ipu_results.doors.cite.facts import EMULATED, SUBMITTED
+from ipu_results.doors.comparison.statements import Row
+from ipu_results.doors.mcp.answers import FIGURES, Record, suggest
+from ipu_results.doors.mcp.refusal import RefusalError
+from ipu_results.kit.text import has_in_a_row
+from ipu_results.schema.usable import describe_unusable
+from ipu_results.schema.vocabulary import load_vocabulary, normalise_name
+
+VIEWS_OF = {"energy_per_item_j": "energy_per_item"}  # which computes the figure of a result
+# conditions whose words are checked against those of the record
+CHECKED = ("platform", "task", "framework", "division", "item", "power_scope")
+NUMBERS = ("batch_size", "chip_count", "sequence_length")
+SETTINGS = ("packed", "sparsity")  # null is the usual case: not packed, dense
+# GC2 and GC200 are two chips, and 2.0 and 2.1 two rounds
+VERSIONED = ("framework", "dataset", "sdk_version")
+NONE = "none"  # a phase that no row states
+FAMILIES = ("chip", "phase")  # A100 means A100-40GB, too, but GC means neither GC2 nor GC200
+# conditions of which people take one for another
+NAMED_BY = ("chip", "platform", "publisher", "submitter")
+# in the order in which rows are selected: the first that leaves none is named
+STATED_CONDITIONS = (
+    "model",
+    *CHECKED,
+    "precision",
+    *NUMBERS,
+    "variant",
+    "input_size",
+    "publisher",
+    "submitter",
+    "sdk_version",
+    "phase",
+    "benchmark",
+    "mlperf_round",
+    "chip",
+    "dataset",
+    "relationship",
+    "interest",
+    "origin",
+    "latency_basis",
+    *SETTINGS,
+)
+# Reasons why no row of an answer is usable, the first that some row has, with its code.
+HIDDEN = {
+    EMULATED: "emulated-not-measured",
+    SUBMITTED: "submitted-not-requested",
+    "error": "flagged",
+    "suspect": "flagged",
+    "repeated": "no-match",
+}
+
+
+@dataclass(frozen=True)
+class Selection:
+    """The rows that fit: those to answer with, and those that are not usable and left out."""
+
+    rows: list[Row]
+    hidden: list[Row]
+
+    @property
+    def left_out(self) -> str:
+        """Say how many rows are left out, and why; empty for none."""
+        if not self.hidden:
+            return ""
+        return describe_unusable([row["unusable"] for row in self.rows + self.hidden])
+
+
+def select_rows(record: Record, arguments: Row, shown: Collection[str] = ()) -> Selection:
+    """Select the usable rows by the arguments of STATED_CONDITIONS.
+
+    Rows that are not usable come for `usable` false, or for a reason in `shown`: emulated ones also
+    for `origin` emulated, submitted ones for `relationship` submitted. Raises RefusalError for an
+    unknown word and where no row fits.
+    """
+    stated = {
+        name: arguments[name] for name in STATED_CONDITIONS if arguments.get(name) is not None
+    }
+    rows = record.rows
+    for name, value in stated.items():
+        values = _find_values(record, name, value)
+        rows = [row for row in rows if row[name] in values]
+        if not rows:
+            others = [f"{key} {other}" for key, other in stated.items() if key != name]
+            among = f" with {', '.join(others)}" if others else ""
+            raise RefusalError("no-match", f"no row has {name} {value}{among}")
+    if arguments.get("usable") is False:
+        unusable = [row for row in rows if row["unusable"] is not None]
+        if not unusable:
+            raise RefusalError("no-match", "all rows that fit are usable", "leave out usable")
+        return Selection(unusable, [])
+    # a question that names a kind of row asks for it
+    accepted = {None, *shown, stated.get("origin"), stated.get("relationship")}
+    kept = [row for row in rows if row["unusable"] in accepted]
+    hidden = [row for row in rows if row["unusable"] not in accepted]
+    if not kept:
+        _refuse_hidden(hidden, "fits")
+    return Selection(kept, hidden)
+
+
+def _refuse_hidden(rows: Sequence[Row], what: str) -> None:
+    """Refuse if there are rows, none of them usable: predictions and users' figures first."""
+    reasons = [row["unusable"] for row in rows]
+    for reason, code in HIDDEN.items():
+        if reason in reasons:
+            words = f"no usable row {what}: {describe_unusable(reasons)}"
+            step = "state usable false to see them" if code == "no-match" else ""
+            raise RefusalError(code, words, step)
+
+
+def require_figure(record: Record, selection: Selection, figure: str) -> list[Row]:
+    """Return the rows that have a figure. Raises RefusalError where none has: null is not zero."""
+    rows = _keep_printing(selection.rows, figure)
+    if not rows:
+        _refuse_hidden(_keep_printing(selection.hidden, figure), f"has {figure}")
+        count = len(selection.rows)
+        reason = f"none of {count} rows prints {figure}: it is unknown, and it is not zero"
+        raise RefusalError("not-printed", reason, _suggest_figures(record, selection.rows, figure))
+    return rows
+
+
+def _keep_printing(rows: Sequence[Row], figure: str) -> list[Row]:
+    return [row for row in rows if row[figure] is not None]
+
+
+def _suggest_figures(record: Record, rows: Sequence[Row], figure: str) -> str:
+    """Name the figures that the rows print, and the view that computes the missing one."""
+    printed = [name for name in FIGURES if _keep_printing(rows, name)]
+    step = f"these rows print {', '.join(printed)}"
+    view = VIEWS_OF.get(figure)
+    if view is None:
+        return step
+    ids = [row["result_id"] for row in rows]
+    sql = f"SELECT count(*) FROM {view} WHERE list_contains($1, result_id)"
+    [(computed,)] = record.connection.cursor().execute(sql, [ids]).fetchall()
+    if not computed:
+        return step
+    return f"{step}; the view {view} has {figure} computed for {computed} of them, by sql"
+
+
+def _find_values(record: Record, name: str, value: Any) -> Collection[Any]:
+    """Return the values of a column that a condition means, None for a blank.
+
+    Raises RefusalError for an unknown word.
+    """
+    if name in NUMBERS:
+        return {value}
+    if name in SETTINGS:
+        return {value} if value else {value, None}
+    if name == "phase" and value == NONE:
+        return {None}
+    words = record.words
+    vocabulary = load_vocabulary()
+    word = value
+    if name in ("model", "precision", *CHECKED):
+        word = _find_word(record, name, value)
+    if name == "model":
+        # means itself, else the models of that printed name
+        models = words.models.get(word, ())
+        return {word} if word in models else models or {word}
+    if name == "precision":
+        return {vocabulary.precision_names.get(normalise_name(word), word)}
+    if name == "chip":
+        word = vocabulary.name_chip(word) or word
+    if name == "dataset":
+        word = words.datasets.get(normalise_name(word), word)
+    if name in words.fields:
+        word = words.find(name, word) or word  # v2.0 is 2.0
+    known = {row[name] for row in record.rows if row[name] is not None}
+    values = {other for other in known if _means(word, other, name)}
+    if name == "phase" and word in values:
+        return {word}
+    if not values and (name, value) != ("relationship", SUBMITTED):
+        step = _suggest_condition(record, name, value) or suggest(value, known)
+        raise RefusalError("unknown-word", f"no row of the record has {name} {value!r}", step)
+    return values
+
+
+def _means(stated: str, known: str, name: str) -> bool:
+    """Return whether a word of a condition is the known one, or that without its version, such as
+    2.4 of 2.4.0.
+    """
+    if normalise_name(stated) == normalise_name(known):
+        return True
+    if name in FAMILIES and has_in_a_row(stated, known):
+        return True
+    version = r"(\.\d+)*" if stated[-1:].isdigit() else r"\d[\d.]*"
+    pattern = re.escape(stated.casefold()) + version
+    return name in VERSIONED and bool(re.fullmatch(pattern, known.casefold()))
+
+
+def _suggest_condition(record: Record, name: str, value: str) -> str:
+    """Name the condition to state where a word is one of another, such as a chip for a machine;
+    empty for none.
+    """
+    if name not in NAMED_BY:
+        return ""
+    for column in NAMED_BY:
+        for row in record.rows:
+            word = row[column]
+            if column != name and word is not None and _means(value, word, column):
+                named = value if column in FAMILIES else word
+                return f"{named} is a {column}: state {column} {named}"
+    return ""
+
+
+def _find_word(record: Record, field: str, word: str) -> str:
+    known = record.words.find(field, word)
+    if known is None:
+        step = _suggest_condition(record, field, word)
+        if field == "platform" and not step:
+            step = "state chip, chip_count and submitter instead: official systems have own names"
+        raise RefusalError("unknown-word", record.words.describe_unknown(field, word), step)
+    return known
