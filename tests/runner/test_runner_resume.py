@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from pkgutil import resolve_name
 from typing import Any
@@ -12,7 +13,15 @@ import msgspec
 import pytest
 from ipu_results.errors import BackendError, DamagedRunError, RunnerError, SessionLostError
 from ipu_results.runner.estimate import Block
-from ipu_results.runner.record import Journal, RunData, build_points, list_unfinished
+from ipu_results.runner.record import (
+    Journal,
+    Opened,
+    PowerSource,
+    Ready,
+    RunData,
+    build_points,
+    list_unfinished,
+)
 from ipu_results.runner.sweep import SweepResult, resume_sweep, run_task
 
 from tests.runner.faulty_backend import register_faulty, write_faulty_python
@@ -142,12 +151,14 @@ def test_point_has_power_or_a_reason(
     with pytest.raises(KeyboardInterrupt):
         run_task(task, tmp_path, interrupt_at(9))
     journal = load_journal(tmp_path, *list_unfinished(tmp_path))
-    opened = {**journal.select("opened")[0], "power": {"scope": scope, "description": reason}}
+    source = PowerSource(scope, str(reason))
+    opened = replace(msgspec.convert(journal.select("opened")[0], Opened), power=source)
+    ready = [msgspec.convert(step, Ready) for step in journal.select("ready")]
     observed = {"power_w": watts, "power_reason": reason}
     blocks = [
         msgspec.convert({**step["block"], **observed}, Block) for step in journal.select("block")
     ]
-    for point in build_points(RunData("id", task, opened, journal.select("ready"), blocks, "")):
+    for point in build_points(RunData("id", opened, ready, blocks, "")):
         assert (point["power_w"], point["power_reason"]) == (watts, reason)
         assert point["power_scope"] == (scope if watts else None)
         assert point["efficiency"] == (point["throughput"] / watts if watts else None)

@@ -97,7 +97,7 @@ def test_outputs_are_in_the_order_of_the_reference(python: str, tmp_path: Path, 
         outputs = pool.compute_outputs(6)
     stream = ImageStream(tmp_path, names, SIDE, SIDE, micro_batch=count)
     reference = stream.prepare(stream.load()).reshape(count, -1)[:, :OUTPUTS]
-    workload = Workload(SimpleNamespace(), images, reference, {}, (), {})  # type: ignore[arg-type]
+    workload = Workload(SimpleNamespace(), SimpleNamespace(), reference, {})  # type: ignore[arg-type]
     assert len(np.unique(reference, axis=0)) == count
     assert np.array_equal(outputs, workload.select_reference(6, 2))
 

@@ -138,8 +138,7 @@ def test_dry_run_prints_the_plan_and_runs_nothing(tmp_path: Path) -> None:
 
 def test_help_lists_the_keys_of_set() -> None:
     keys = re.findall(r"^ +([\w.]+)=\S", run_cli("sweep", "--help").stdout, re.M)
-    settings = [key if key != "options" else "options.NAME" for key in SETTINGS]
-    assert keys == settings
+    assert keys == [*SETTINGS, "options.NAME"]
 
 
 @pytest.mark.slow
