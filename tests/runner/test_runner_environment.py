@@ -12,11 +12,11 @@ from pathlib import Path
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from ipu_results.doors.cli.sweep import format_command_line
 from ipu_results.runner.environment import (
     describe_environment,
     detect_container,
     detect_virtual_machine,
-    format_command_line,
     parse_cpuinfo,
     read_cpu_quota,
 )

@@ -54,17 +54,13 @@ def read_kept(out: Path) -> tuple[str, list[dict[str, Any]]]:
 
 def assert_kept(run: SweepResult, before: list[dict[str, Any]]) -> None:
     """Check that the first blocks of the run are these to the last nanosecond."""
-    stamps = read_stamps(run.folder)
-    for was, is_ in zip(before, read_blocks(run.folder), strict=False):
-        assert (
-            is_.items() >= {name: value for name, value in was.items() if name != "stamps"}.items()
-        )
-        rows = [
-            (was["block"], session, iteration, *row)
-            for session, of_session in enumerate(was["stamps"])
-            for iteration, row in enumerate(of_session)
-        ]
-        assert [row for row in stamps if row[0] == was["block"]] == rows
+    rows = []
+    for was, now in zip(before, read_blocks(run.folder), strict=False):
+        assert {**now, "stamps": was["stamps"]}.items() >= was.items()
+        for session, iterations in enumerate(was["stamps"]):
+            for iteration, stamps in enumerate(iterations):
+                rows.append((was["block"], session, iteration, *stamps))
+    assert read_stamps(run.folder)[: len(rows)] == rows
 
 
 @pytest.mark.parametrize("visit", [1, 6, 9])
@@ -82,8 +78,7 @@ def test_resumed_sweep_measures_what_is_missing(tmp_path: Path, visit: int) -> N
     assert [block["block"] for block in read_blocks(run.folder)] == list(range(len(every)))
     assert run.run_id == run_id
     assert list_unfinished(tmp_path) == []
-    whole = sweep(task, tmp_path)
-    assert [point["blocks"] for point in run.points] == [point["blocks"] for point in whole.points]
+    assert [point["blocks"] for point in run.points] == [3, 3, 3]
 
 
 def begin(out: Path) -> str:
@@ -183,7 +178,8 @@ def python(tmp_path: Path) -> Iterator[str]:
 def test_failure_during_a_sweep_loses_no_block(
     tmp_path: Path, python: str, fault: str, error: type[RunnerError]
 ) -> None:
-    flag, out = tmp_path / "flag", tmp_path / "runs"
+    flag = tmp_path / "flag"
+    out = tmp_path / "runs"
     task = faulty_task(python, when="run", do=fault, session=1, flag=str(flag))
     with pytest.raises(error):
         run_task(task, out, Recorder(lambda visit: visit == 4 and flag.touch()))
@@ -209,14 +205,8 @@ def test_batch_that_the_device_does_not_accept_is_excluded(tmp_path: Path, pytho
     """With a warning and a note in the record; the others are measured."""
     flag = tmp_path / "flag"
     flag.touch()
-
-    class Unlinking(Recorder):
-        def warn(self, what: str) -> None:
-            super().warn(what)
-            flag.unlink()
-
-    recorder = Unlinking()
-    task = faulty_task(python, when="prepare", do="refuse", flag=str(flag))
+    recorder = Recorder()
+    task = faulty_task(python, when="prepare", do="refuse-once", flag=str(flag))
     run = run_task(task, tmp_path / "runs", recorder)
     assert [point["batch_size"] for point in run.points] == [4]
     assert recorder.warnings == ["batch 2 is left out: tiny: faulty: has no room for this batch"]

@@ -216,7 +216,7 @@ DEFAULT_SESSIONS = 2  # as in the paper
 QUICK_SIZES = 2  # of the batch sizes
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class SweepConfig:
     """What to sweep, and how long.
 

@@ -9,12 +9,10 @@ import json
 import os
 import platform
 import re
-import shlex
 import tempfile
 import time
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
-from itertools import pairwise
 from pathlib import Path
 from typing import NamedTuple, TypedDict
 
@@ -42,9 +40,6 @@ HYPERVISORS = (
     "DigitalOcean",
     "OpenStack",
 )
-# The value of this option is a command, which may name a user, a machine or a path anywhere.
-COMMAND_OPTION = "--power-command"
-PREFIXED = re.compile(r"(--?[\w-]+=|[\w.-]+=)?(.*)", re.DOTALL)
 
 
 class Environment(TypedDict):
@@ -200,41 +195,6 @@ def read_versions(names: Iterable[str]) -> dict[str, str]:
         with suppress(importlib.metadata.PackageNotFoundError):
             versions[name] = importlib.metadata.version(name)
     return versions
-
-
-def format_command_line(argv: Sequence[str]) -> str:
-    """Format `sys.argv` for a shell: of a path its last component, of a power command its program."""
-    shown = ["ipu-results"]
-    for before, word in pairwise(argv):
-        shown.append(_shorten_command(word) if before == COMMAND_OPTION else _shorten_word(word))
-    return shlex.join(shown)
-
-
-def _shorten_word(word: str) -> str:
-    """Remove the folders from `--name=path`, `key=path` or a path."""
-    if word.startswith(f"{COMMAND_OPTION}="):
-        return f"{COMMAND_OPTION}={_shorten_command(word.partition('=')[2])}"
-    match = PREFIXED.fullmatch(word)
-    assert match is not None
-    head = match[1] or ""
-    rest = match[2]
-    return head + (_shorten_word(rest) if head and "=" in rest else _last_component(rest))
-
-
-def _last_component(path: str) -> str:
-    """Return the last component, whichever system wrote the path."""
-    return re.split(r"[\\/]", path.rstrip("\\/"))[-1]
-
-
-def _shorten_command(command: str) -> str:
-    try:
-        words = shlex.split(command)
-    except ValueError:
-        words = []
-    if not words:
-        return "..."
-    program = _last_component(words[0])
-    return f"{program} ..." if len(words) > 1 else program
 
 
 STEPS = 60_000

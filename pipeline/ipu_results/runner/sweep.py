@@ -61,7 +61,7 @@ SAME = ("environment", "versions", "model", "images", "facts")
 LOOSE = ("load_average", "load_s", "compile_s")  # what may differ even so
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class SweepResult:
     """A finished run: its folder, and its points by the names of the columns of points.csv, with
     `run_id`.

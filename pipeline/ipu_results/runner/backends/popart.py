@@ -120,8 +120,9 @@ class PopartProgram:
 
     def run(self, images: Any, steps: int) -> Any:
         """Return the outputs of a step, in the array that the next run overwrites."""
-        own = images if steps == 1 else images.reshape(steps, *self.shape)
-        self.session.run(self.make_io({self.source: own}, self.anchors))
+        if steps > 1:
+            images = images.reshape(steps, *self.shape)
+        self.session.run(self.make_io({self.source: images}, self.anchors))
         return self.anchors[self.target]
 
 
@@ -201,7 +202,8 @@ class PopartSession(Session):
             settings.convolutionOptions = {
                 "availableMemoryProportion": str(_choose_proportion(self._spec, micro_batch))
             }
-            if cache := _choose_cache(self._spec, proto, steps):
+            cache = _choose_cache(self._spec, proto, steps)
+            if cache:
                 settings.enableEngineCaching = True
                 settings.cachePath = cache
             session = popart.InferenceSession(proto, flow, self._device, userOptions=settings)
@@ -210,10 +212,9 @@ class PopartSession(Session):
             try:
                 session.prepareDevice()
             except popart.OutOfMemoryException as error:
-                message = (
+                raise BackendError(
                     f"the model does not fit in the memory of one IPU at micro-batch {micro_batch}"
-                )
-                raise BackendError(message) from error
+                ) from error
             compiled = time.perf_counter()
             dtype = session.getInfo(target).data_type_lcase()
             anchors = session.initAnchorArrays()
@@ -222,8 +223,16 @@ class PopartSession(Session):
                 f"the compiled model returns {dtype}, so it does not compute in {self._precision}"
             )
         self.facts.compute_precision = self._precision
-        times = {"load_s": loaded - start, "compile_s": compiled - loaded}
-        return PopartProgram(session, source, target, shape, anchors, popart.PyStepIO, **times)
+        return PopartProgram(
+            session,
+            source,
+            target,
+            shape,
+            anchors,
+            popart.PyStepIO,
+            load_s=loaded - start,
+            compile_s=compiled - loaded,
+        )
 
     def _read_model(self, micro_batch: int) -> bytes:
         """Return the model's bytes, with weights, input and output in fp16 unless fp32 is
@@ -258,7 +267,8 @@ class PopartSession(Session):
             versions={"popart": version},
             notes=_list_notes(spec),
         )
-        if sdk := SDK.search(os.environ.get("POPLAR_SDK_ENABLED", "")):
+        sdk = SDK.search(os.environ.get("POPLAR_SDK_ENABLED", ""))
+        if sdk:
             facts.sdk_version = sdk.group(1)
         if spec.device == IPU:
             tiles = int(device.tilesPerIPU)
@@ -379,37 +389,35 @@ def _choose_cache(spec: SessionSpec, model: bytes, steps: int) -> str:
 
     PopART's own key leaves weights out, and older releases write one file for each path.
     """
-    if not (cache := _find_cache(spec)):
+    cache = _find_cache(spec)
+    if not cache:
         return ""
     key = hashlib.sha256(model + f"{steps} {spec.session}".encode()).hexdigest()
-    os.makedirs(folder := os.path.join(cache, key[:16]), exist_ok=True)
+    folder = os.path.join(cache, key[:16])
+    os.makedirs(folder, exist_ok=True)
     return folder
 
 
 def _list_notes(spec: SessionSpec) -> list[str]:
     """List what a row of an IPU says of its settings."""
+    shares = []
+    for size in sorted(spec.micro_batches):
+        shares.append(f"{_choose_proportion(spec, size):g} at micro-batch {size}")
     cache = _find_cache(spec)
-    shares = ", ".join(
-        f"{_choose_proportion(spec, size):g} at micro-batch {size}"
-        for size in sorted(spec.micro_batches)
-    )
+    engines = "engines are not cached"
+    if cache:
+        engines = f"engines are cached: compile_s is short where one was found in {cache}"
     notes = [
-        (
-            "compute precision: the type of the compiled session's output; partial sums have the"
-            " library's default type"
-        ),
-        f"available memory proportion of every convolution: {shares}",
-        (
-            f"batches per step: {_choose_steps(spec)} in a stream, 1 alone; no overlapped input and"
-            " output"
-        ),
-        (
-            f"engines are cached: compile_s is short where one was found in {cache}"
-            if cache
-            else "engines are not cached"
-        ),
+        "compute precision: the type of the compiled session's output; partial sums have the"
+        " library's default type",
+        f"available memory proportion of every convolution: {', '.join(shares)}",
+        f"batches per step: {_choose_steps(spec)} in a stream, 1 alone; no overlapped input and"
+        " output",
+        engines,
     ]
-    return [MODEL_NOTE, *notes] if spec.device == MODEL else notes
+    if spec.device == MODEL:
+        notes.insert(0, MODEL_NOTE)
+    return notes
 
 
 @contextmanager
