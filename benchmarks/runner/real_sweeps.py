@@ -98,7 +98,7 @@ def run_trial(
     (batch,) = plan.batch_sizes
     blocks: list[Block] = []
     loops: list[SessionStamps] = []
-    spec = SessionSpec("cpu", str(workload.model.path), micro_batches=(batch,))
+    spec = SessionSpec("cpu", workload.path, micro_batches=(batch,))
     pool = open_sessions("onnxruntime", [spec], workload.inputs.stream, overlap=plan.overlap)
     with closing(pool):
         pool.prepare(batch, "amortised")

@@ -11,7 +11,6 @@ from collections.abc import Iterator
 from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -92,7 +91,7 @@ def test_outputs_are_in_the_order_of_the_reference(python: str, tmp_path: Path) 
         outputs = pool.compute_outputs(6)
     stream = ImageStream(tmp_path, names, SIDE, SIDE, micro_batch=count)
     reference = stream.prepare(stream.load()).reshape(count, -1)[:, :OUTPUTS]
-    workload = Workload(SimpleNamespace(), SimpleNamespace(), reference, {})  # type: ignore[arg-type]
+    workload = Workload({}, reference=reference)
     assert len(np.unique(reference, axis=0)) == count
     assert np.array_equal(outputs, workload.select_reference(6, 2))
 

@@ -21,6 +21,7 @@ from ipu_results.runner.backends import NAMES, Device, Kind, load_backend
 from ipu_results.schema.vocabulary import load_vocabulary, normalise_name
 
 AUTO = "auto"
+# an interpreter starts and imports PopART in it
 PROBE_TIMEOUT_S = 60.0
 
 ListDevices = Callable[[str], Sequence[Device]]
@@ -87,12 +88,14 @@ def select_devices(
 
 
 def _select_named(name: str, device: str | None, target: str, probe: ListDevices) -> SelectedDevice:
+    # its devices are the targets, so both options name one
     if name == "emulator":
         device = device or target
     devices = probe(name)
     if device:
         matches = [own for own in devices if own.name == device]
     else:
+        # a simulated device is no stand-in for a real one
         matches = [own for own in devices if own.kind != "simulated"] or list(devices)
     for match in matches:
         if match.usable:
@@ -125,6 +128,7 @@ def _select_automatically(target: str, probe: ListDevices) -> list[SelectedDevic
 
 BUDGET_S = 90.0
 LEAST_ROUNDS = 6  # fewer give no interval of 95 % for a median
+# an end for a budget that somebody meant in other units
 MOST_ROUNDS = 1000
 ISOLATED_EVERY = 2  # rounds
 
@@ -182,9 +186,11 @@ class SweepPlan:
         flight.
         """
         visits = [Visit(number, batch, "amortised") for batch in self.batch_sizes]
+        # half as often: they take time from the rounds that the interval is over
         if number % ISOLATED_EVERY == 0:
             kinds: tuple[Kind, ...] = ("amortised", "isolated")
             visits = [Visit(number, batch, kind) for batch in self.batch_sizes for kind in kinds]
+        # a seed of its own for each round: a resumed sweep finds the order again
         random.Random(f"{self.seed} {number}").shuffle(visits)
         return visits
 
@@ -334,6 +340,7 @@ def plan_sweeps(
             f"a simulated run is not a result and is not appended to {RUNS}; name another folder"
             " (--out)"
         )
+    # by the name of the record, so that the rows of two files can be compared
     config = replace(config, network=_find_network(config))
     return [_plan_sweep(config, choice) for choice in selected]
 
@@ -380,6 +387,7 @@ def _plan_sweep(config: SweepConfig, choice: SelectedDevice) -> SweepTask:
     if rounds:
         plan = replace(plan, least_rounds=rounds, most_rounds=rounds)
     threads = config.threads
+    # more threads than cores would make sessions wait for each other
     if not threads and device.kind == "cpu":
         threads = max(1, count_cores() // sessions)
     return SweepTask(device, plan, config, threads, choice.reason)

@@ -29,7 +29,9 @@ ARITHMETIC = (
     "sse4_2 avx avx2 fma f16c avx512f avx512_vnni avx512_bf16 avx512_fp16 avx_vnni amx_tile"
     " amx_bf16 amx_int8 amx_fp16 neon asimd asimdhp asimddp bf16 i8mm sve"
 )
+# parts of the name of a control group
 CONTAINERS = ("docker", "kubepods", "containerd", "libpod", "lxc", "garden")
+# how the maker of a virtual machine's firmware begins
 HYPERVISORS = (
     "QEMU",
     "VMware",
@@ -197,11 +199,13 @@ def read_versions(names: Iterable[str]) -> dict[str, str]:
     return versions
 
 
+# about 5 ms, which is short beside a block
 STEPS = 60_000
 HISTORY = "probes.json"
 CACHE_VARIABLE = "IPU_RESULTS_CACHE"  # environment variable that names another folder
 # Linux counts a guest's time within user and nice as well.
 COUNTED_TWICE = ("guest", "guest_nice")
+# a core that waits for a disk computes nothing
 WAITING = ("idle", "iowait")
 
 
@@ -314,6 +318,7 @@ def _read_own_seconds() -> float:
 def compute_load(earlier: Usage, later: Usage) -> Load:
     """Return the load between two moments; a window below the clock's tick has none."""
     total = later.total - earlier.total
+    # two readings within one tick of the clock
     if total <= 0:
         return Load(None, None)
     foreign = (later.busy - earlier.busy) - (later.own - earlier.own)

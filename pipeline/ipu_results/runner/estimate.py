@@ -16,6 +16,7 @@ from ipu_results.runner.backends import Kind
 # start, loaded, pre-processed, inferred, retrieved: ns of one clock
 Stamps = tuple[int, int, int, int, int]
 
+# nanoseconds of a second, and of a millisecond
 NS = 1e9
 MS = 1e6  # nanoseconds
 
@@ -78,6 +79,7 @@ class Block:
         ends = [session[-1][-1] for session in self.stamps]
         start = max(starts)
         end = min(ends)
+        # they were never at work together
         if end <= start:
             start = min(starts)
             end = max(ends)
@@ -307,6 +309,7 @@ def find_disturbances(
     if best_probe_ms is not None:
         probes.append(best_probe_ms)
     paces = [_measure_pace(block) for block in blocks]
+    # of each kind, since an isolated batch has another pace than one in a stream
     fastest: dict[Kind, float] = {}
     for block, pace in zip(blocks, paces, strict=True):
         fastest[block.kind] = min(pace, fastest.get(block.kind, pace))

@@ -47,8 +47,10 @@ QUALITY_SHARES = (70, 30)  # percent
 QUALITIES = (96, 90)
 CONTRASTS = (8, 26)  # standard deviation of the brightness, of 255: from and to
 TINT = 0.25  # the part of red and blue that does not follow the brightness
+# grey, around which the brightness varies
 MIDDLE = 128.0
 
+# what COCO and ImageNet come in
 SUFFIXES = (".jpg", ".jpeg", ".png")
 FORMATS = ("JPEG", "PNG")
 MEAN = (0.485, 0.456, 0.406)  # of ImageNet, per channel; as in torchvision
@@ -137,6 +139,7 @@ def _build_amplitudes() -> np.ndarray:
     down = np.fft.fftfreq(MAX_SIDE)[:, None]
     along = np.fft.rfftfreq(MAX_SIDE)[None, :]
     frequency = np.sqrt(down * down + along * along)
+    # the mean has no share
     frequency[0, 0] = np.inf
     return np.asarray(1 / frequency)
 
@@ -282,6 +285,7 @@ class InputStream:
 
     def choose(self) -> list[int]:
         """Return the numbers of the next batch."""
+        # every `step`th, so that sessions never feed the same item in one batch
         numbers = range(self._next, self._next + self.micro_batch * self.step, self.step)
         self._next = numbers.stop
         return [number % self._count for number in numbers]

@@ -47,6 +47,7 @@ MASKS: dict[int, str] = {TensorProto.FLOAT: "float32", TensorProto.FLOAT16: "flo
 # by a part of the name; else tokens
 ROLES = {"mask": "mask", "position": "positions", "type|segment": "types"}
 RESHAPING = ("Cast", "Flatten", "Identity", "Reshape", "Squeeze", "Unsqueeze")
+# a typing error of some digits would fill the memory
 MAX_SEQUENCE = 65_536  # tokens
 FATAL = 4  # failures are raised, so ONNX Runtime need not print them too
 
@@ -129,6 +130,7 @@ def prepare_model(
         _check_image_input(loaded, inputs)
         size = tuple(axis.dim_value for axis in _get_axes(inputs[0])[1:])
         feeds = {inputs[0].name: np.zeros((2, *size), dtype=np.float32)}
+    # a file that is not fp32 cannot be converted without loss
     own_precision = _detect_precision(model)
     target = own_precision if precision in (None, "bf16") else str(precision)
     if own_precision not in (target, "fp32"):
@@ -274,6 +276,7 @@ def _write_plain(source: _Source, path: Path, changed: bool) -> None:
 
 
 def _set_batch(model: onnx.ModelProto, batch: int | str) -> None:
+    # shapes inferred for the batch before would contradict it
     del model.graph.value_info[:]
     for value in (*_list_inputs(model), *model.graph.output):
         for axis in _get_axes(value)[:1]:

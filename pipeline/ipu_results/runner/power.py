@@ -24,7 +24,9 @@ from ipu_results.errors import RunnerError
 from ipu_results.runner.environment import read_text
 
 MAX_W = 1e6  # above what any machine draws: a counter that was reset, or another unit
+# a meter that takes longer samples too seldom for a block
 COMMAND_TIMEOUT_S = 5.0
+# ASCII only: `float` takes digits of any script and `nan`
 NUMBER = re.compile(r"\d+(?:\.\d+)?(?:[eE][+-]?\d+)?", re.ASCII)
 # Lines of gc-info. Form of the attributes: Graphcore's command line tools, "Device attributes".
 SERIAL = re.compile(r"^[ \t]*board serial number:[ \t]*(?!N/A)(\S+)", re.MULTILINE)
@@ -134,6 +136,7 @@ class PowerMeter:
     def close(self) -> None:
         """Wait for the reading under way, if any; none follows it."""
         if self._thread:
+            # the reading under way is waited for: a late one would count in the next window
             self._ended.set()
             self._thread.join()
         self._thread = None
@@ -235,6 +238,7 @@ def run_command(argv: Sequence[str], timeout_s: float = COMMAND_TIMEOUT_S) -> st
     except (OSError, ValueError) as error:
         reason = getattr(error, "strerror", None) or "not a command"
         raise RunnerError(f"{program} could not be started: {reason}") from error
+    # closes the pipes however it ends
     with process:
         try:
             output, _ = process.communicate(timeout=timeout_s)

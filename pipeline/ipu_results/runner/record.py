@@ -33,8 +33,10 @@ from ipu_results.runner.environment import Environment
 from ipu_results.runner.estimate import Block, estimate, list_probes
 from ipu_results.schema.vocabulary import load_vocabulary
 
+# kept: a sweep of an earlier release is resumed by this name
 JOURNAL = "journal.jsonl"
 LOCK = ".lock"
+# where a finished run is built, before it is renamed
 PART = "finished"
 
 Step = dict[str, Any]  # of JSON: `Opened`, `Ready` and `Block` are the typed ones
@@ -68,6 +70,7 @@ class Journal:
             raise DamagedRunError(
                 f"has no journal: {error.strerror}", document=self.run_id
             ) from error
+        # half a line is what a kill left of the step in flight
         self._length = data.rfind(b"\n") + 1
         for number, line in enumerate(data[: self._length].splitlines(), start=1):
             try:
@@ -102,6 +105,7 @@ class Journal:
         """
         descriptor = os.open(self.path, os.O_WRONLY | os.O_CREAT, 0o644)
         try:
+            # what a kill left behind the last whole line
             os.ftruncate(descriptor, self._length)
             os.lseek(descriptor, self._length, os.SEEK_SET)
             written = 0
@@ -137,6 +141,7 @@ class Journal:
             yield
         finally:
             lock.release()
+            # a sweep that failed before its first step has nothing to resume
             if self._is_empty():
                 shutil.rmtree(self.folder, ignore_errors=True)
 
@@ -184,6 +189,7 @@ POINTS_TABLE = "sweep_points"
 SEQUENCES_TABLE = "sweep_sequence_points"  # with the variant of a text model
 STAMPS = ("start_ns", "loaded_ns", "preprocessed_ns", "inferred_ns", "retrieved_ns")
 COMPILED_S = 0.001  # what is ready sooner was not compiled for its batch size
+# below it the conversion has gone wrong, or another model was run
 MIN_COSINE = 0.99
 # columns that a prediction leaves blank
 MEASURED = (
@@ -353,6 +359,7 @@ def _build_point(run: RunData, ready: Ready) -> Point:
     plan = opened.task.plan
     device = opened.task.device
     blocks = [block for block in run.blocks if block.batch_size == ready.batch_size]
+    # power_w and suspect have places of their own in points.csv
     figures = estimate(blocks, run.best_probe_ms)._asdict()
     watts = figures.pop("power_w")
     doubts = figures.pop("suspect")
@@ -407,6 +414,7 @@ def _build_point(run: RunData, ready: Ready) -> Point:
     if run.origin == "emulated":  # a prediction has its own band and no rounds that could differ
         point |= dict.fromkeys(MEASURED)
         point |= ready.predicted
+        # rounds and blocks say nothing of a time that is calculated
         doubts = ready.predicted["suspect"]
     point["efficiency"] = point["throughput"] / point["power_w"] if point["power_w"] else None
     point["suspect"] = "; ".join([*doubts, *ready.list_doubts()]) or None

@@ -8,6 +8,7 @@ from ipu_results.kit.physics import compute_rate
 from ipu_results.kit.text import format_table
 from ipu_results.runner.record import Point
 
+# intervals of a few percent carry no more
 DIGITS = 4
 MARK = "suspect"
 ORIGIN_LABELS = {

@@ -101,16 +101,20 @@ def _probe_speed() -> float:
 
 
 REPLY_TIMEOUT_S = 900.0  # the longest that compiling or loading may take
+# a session that is asked to close ends by itself, or is killed after this
 CLOSE_TIMEOUT_S = 10.0
 SETTLED = 0.05  # two medians of warm-up runs that differ by less agree
+# a device that never settles is measured all the same, and its row says so
 MAX_WARM_SETS = 8
 LEAD_S = 0.01  # from the request to the start of a block, so that all sessions have it in time
+# of what a lost process wrote: the last ones say why it ended
 ERROR_LINES = 3
 MAX_LOSS = 400  # characters of the message of a lost session
 MAX_SHOWN = 100  # of an invalid reply
 
 Reply = dict[str, Any]  # of JSON
 SessionStamps = tuple[tuple[Stamps, ...], ...]  # by session and iteration
+# for an interpreter that has PopART and not this package
 SOURCE_ROOT = Path(__file__).resolve().parents[2]
 
 
@@ -141,6 +145,7 @@ class Subprocess:
 
     def __init__(self, number: int, python: str) -> None:
         self._number = number
+        # a pipe that nobody reads would fill up and stop the process
         self._errors = tempfile.TemporaryFile()  # noqa: SIM115 (closed with the session)
         path = str(SOURCE_ROOT)
         if os.environ.get("PYTHONPATH"):
@@ -160,6 +165,7 @@ class Subprocess:
                 f"cannot be started: {error.strerror}", document=python
             ) from error
         self._lines: queue.Queue[bytes] = queue.Queue()
+        # a pipe has no read with a time limit on every system, a queue has
         self._reader = Thread(target=self._read_lines, daemon=True)
         self._reader.start()
 
@@ -349,9 +355,11 @@ class SessionPool:
         for transport in self.transports:
             try:
                 replies.append(transport.recv(timeout_s))
+            # the others may wait for it without end, and the pool cannot go on
             except SessionLostError:
                 raise
             except IpuResultsError as error:
+                # the first one; the others often follow from it
                 failure = failure or error
         if failure:
             raise failure
@@ -380,5 +388,6 @@ def open_sessions(
             share = images and {**images, "first": number, "step": len(specs)}
             transport.send("open", backend=backend, spec=asdict(spec), images=share)
         replies = [transport.recv() for transport in transports]
+        # all are open: they are closed with the pool
         opened.pop_all()
     return SessionPool(transports, SessionFacts(**replies[0]["facts"]), virtual, overlap)

@@ -17,7 +17,7 @@ from uuid import uuid4
 import msgspec
 
 from ipu_results.errors import BackendError, DamagedRunError
-from ipu_results.runner.backends import SessionSpec, load_backend
+from ipu_results.runner.backends import SessionSpec
 from ipu_results.runner.config import (
     RUNS,
     Progress,
@@ -157,9 +157,7 @@ class _Sweep:
                     f"other sweeps on this machine cannot be seen: {concurrent.reason}"
                 )
             self.progress.stage("building the model and its inputs")
-            workload = None
-            if load_backend(device.backend).TRAITS.computes:
-                workload = prepare_workload(task, work)
+            workload = prepare_workload(task, work)
             meter, reason = find_meter(
                 device.kind, device.name, task.config.power_command, task.config.power_declared
             )
@@ -179,7 +177,7 @@ class _Sweep:
             self._measure_rounds(pool, observer)
         return self._publish(opened)
 
-    def _open_sessions(self, workload: Workload | None) -> SessionPool:
+    def _open_sessions(self, workload: Workload) -> SessionPool:
         task = self.task
         sessions = self.plan.sessions
         specs = []
@@ -187,45 +185,43 @@ class _Sweep:
             specs.append(
                 SessionSpec(
                     device=task.device.name,
-                    model=str(workload.model.path) if workload else "",
+                    model=workload.path,
                     precision=task.config.precision,
                     micro_batches=tuple(batch // sessions for batch in self.plan.batch_sizes),
                     threads=task.threads,
                     sessions=sessions,
                     session=session,
-                    options=dict(workload.options if workload else task.config.options),
+                    options=dict(workload.options),
                 )
             )
         return open_sessions(
             task.device.backend,
             specs,
-            workload.inputs.stream if workload else None,
+            workload.inputs.stream,
             overlap=self.plan.overlap,
             python=task.config.python or sys.executable,
         )
 
-    def _record_opening(
-        self, pool: SessionPool, workload: Workload | None, observer: Observer
-    ) -> Opened:
+    def _record_opening(self, pool: SessionPool, workload: Workload, observer: Observer) -> Opened:
         """Write the first step of the journal, or compare it: a resumed sweep must find all as it
         was. Return it.
         """
-        inputs = workload.inputs if workload else None
+        inputs = workload.inputs
         meter = observer.meter
         now = Opened(
             task=self.task,
             started_at=_format_now(),
             environment=describe_environment(),
             versions={**read_versions(VERSIONS), **pool.facts.versions},
-            model=_describe_model(workload),
-            images=dict(inputs.metadata) if inputs else {},
-            preprocessing=inputs.preprocessing if inputs else None,
+            model=workload.describe_model(),
+            images=dict(inputs.metadata),
+            preprocessing=inputs.preprocessing,
             facts=pool.facts,
             best_probe_ms=None if pool.virtual else load_best_probe(),
             power=PowerSource(meter.scope if meter else None, observer.meter_reason),
         )
         if not self.journal.steps:
-            for line in inputs.left_out if inputs else ():
+            for line in inputs.left_out:
                 self.progress.warn(f"image left out: {line}")
             self.journal.append("opened", **asdict(now))
             return now
@@ -245,7 +241,7 @@ class _Sweep:
         if not any(step["batch_size"] == batch for step in self.journal.select("excluded")):
             self.journal.append("excluded", batch_size=batch, reason=error.message)
 
-    def _make_ready(self, pool: SessionPool, workload: Workload | None, batch: int) -> None:
+    def _make_ready(self, pool: SessionPool, workload: Workload, batch: int) -> None:
         """Compile and warm up one batch size, and compare its outputs with fp32."""
         self.progress.stage(f"warming up batch {batch}")
         prepared = pool.prepare(batch, "amortised")
@@ -259,7 +255,7 @@ class _Sweep:
         self.batch_s[batch] = warm.batch_s
         if any(ready.batch_size == batch for ready in self.ready):
             return
-        reference = workload.select_reference(batch, self.plan.sessions) if workload else None
+        reference = workload.select_reference(batch, self.plan.sessions)
         agreement = Agreement()
         if reference is not None:
             agreement = compare_outputs(pool.compute_outputs(batch), reference)
@@ -314,24 +310,6 @@ class _Sweep:
             save_best_probe(run.best_probe_ms)
         folder = self.journal.publish(build_files(run, points))
         return SweepResult(run_id, folder, [{"run_id": run_id, **point} for point in points])
-
-
-def _describe_model(workload: Workload | None) -> dict[str, object]:
-    if workload is None:
-        return {"name": "none", "weights": "none"}
-    model = workload.model
-    size: dict[str, object] = {"height": model.height, "width": model.width}
-    if model.sequence_length:
-        size = {"sequence_length": model.sequence_length}
-    return {
-        "name": model.name,
-        "precision": model.precision,
-        "weights": model.weights,
-        "sha256": model.sha256,
-        "source_sha256": model.source_sha256,
-        **size,
-        "outputs": model.outputs,
-    }
 
 
 def _list_changes(before: Opened, now: Opened) -> list[str]:

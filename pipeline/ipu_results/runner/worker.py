@@ -87,6 +87,7 @@ class WorkerServer:
             session.wait_until(at)
             if overlap and stream is not None:
                 session.run(feed()[0])
+            # from the real start: a session may be late for `at`
             until = max(at, session.clock()) + int(seconds * 1e9)
             stamps = run_batches(session, feed, until, min_batches)
         return {"stamps": stamps, "clock": session.clock()}
@@ -227,6 +228,7 @@ def main() -> None:
     """Serve requests until the one that closes the session, or the end of the input."""
     replies = os.fdopen(os.dup(1), "w", encoding="utf-8")
     requests = os.fdopen(os.dup(0), encoding="utf-8")
+    # libraries print to descriptor 1: that must not reach the replies
     os.dup2(2, 1)
     os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
     server = WorkerServer()

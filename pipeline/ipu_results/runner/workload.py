@@ -5,7 +5,7 @@ computes for them.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -35,7 +35,9 @@ from ipu_results.runner.models import (
 if TYPE_CHECKING:
     from ipu_results.runner.backends import Batch
 
+# more than the largest batch of the paper, so that no batch holds one image twice
 GENERATED = 48
+# each one is decoded before the sweep begins
 MAX_IMAGES = 256
 SEED = 0
 CHUNK = 8  # items that the reference runs at once
@@ -49,25 +51,46 @@ class Inputs:
     `metadata` describes them in the record; `left_out` says which are not used, and why.
     """
 
-    stream: Mapping[str, Any]
-    first: Batch
-    metadata: Mapping[str, object]
-    preprocessing: str
+    stream: Mapping[str, Any] | None = None
+    metadata: Mapping[str, object] = field(default_factory=dict)
+    preprocessing: str | None = None
     left_out: Sequence[str] = ()
 
 
 @dataclass(frozen=True)
 class Workload:
-    """The prepared model and inputs of a sweep.
+    """The prepared model and inputs of a sweep; neither for a device that computes nothing.
 
     `reference` are fp32 outputs for the first inputs, None where the model's own file is not fp32.
     `options` are those of the backend.
     """
 
-    model: PreparedModel
-    inputs: Inputs
-    reference: np.ndarray | None
     options: Mapping[str, Any]
+    model: PreparedModel | None = None
+    inputs: Inputs = Inputs()
+    reference: np.ndarray | None = None
+
+    @property
+    def path(self) -> str:
+        return str(self.model.path) if self.model else ""
+
+    def describe_model(self) -> dict[str, object]:
+        """Return what the record says of the model."""
+        model = self.model
+        if model is None:
+            return {"name": "none", "weights": "none"}
+        size: dict[str, object] = {"height": model.height, "width": model.width}
+        if model.sequence_length:
+            size = {"sequence_length": model.sequence_length}
+        return {
+            "name": model.name,
+            "precision": model.precision,
+            "weights": model.weights,
+            "sha256": model.sha256,
+            "source_sha256": model.source_sha256,
+            **size,
+            "outputs": model.outputs,
+        }
 
     def select_reference(self, batch: int, sessions: int) -> np.ndarray | None:
         """Return the reference outputs in the order in which the sessions share the items of their
@@ -93,16 +116,20 @@ class Agreement(NamedTuple):
 
 
 def prepare_workload(task: SweepTask, work: Path) -> Workload:
-    """Write the model and its inputs into the folder `work`.
+    """Write the model and its inputs into the folder `work`, where the device computes anything.
 
     Raises RunnerError or ModelError naming the file.
     """
     config = task.config
     length = config.sequence_length
     traits = load_backend(task.device.backend).TRAITS
+    if not traits.computes:
+        return Workload(config.options)
     plain = prepare_model(config.model, None, work, None, length)
-    prepare = _prepare_sequences if plain.text_inputs else _prepare_images
-    inputs = prepare(task, plain, work)
+    if plain.text_inputs:
+        inputs, first = _prepare_sequences(task, plain, work)
+    else:
+        inputs, first = _prepare_images(task, plain, work)
     options = dict(config.options)
     if traits.static:  # it compiles fixed shapes: a file for each
         files = {}
@@ -112,14 +139,17 @@ def prepare_workload(task: SweepTask, work: Path) -> Workload:
         options["static_models"] = files
     model = plain
     if config.precision not in (None, plain.precision) and not traits.converts:
-        model = prepare_model(config.model, config.precision, work, inputs.first, length)
+        model = prepare_model(config.model, config.precision, work, first, length)
+    # the record knows it by this name
     if config.network is not None:
         model = replace(model, name=config.network)
-    reference = compute_reference(plain.path, inputs.first) if plain.precision == "fp32" else None
-    return Workload(model, inputs, reference, options)
+    reference = None
+    if plain.precision == "fp32":
+        reference = compute_reference(plain.path, first)
+    return Workload(options, model, inputs, reference)
 
 
-def _prepare_images(task: SweepTask, model: PreparedModel, work: Path) -> Inputs:
+def _prepare_images(task: SweepTask, model: PreparedModel, work: Path) -> tuple[Inputs, Batch]:
     largest = max(task.plan.batch_sizes)
     size = (model.height, model.width)
     if task.config.images is None:
@@ -134,14 +164,13 @@ def _prepare_images(task: SweepTask, model: PreparedModel, work: Path) -> Inputs
         if len(names) == MAX_IMAGES:
             left_out.append(f"all after {names[-1]}: {MAX_IMAGES} are taken")
     stream = ImageStream(folder, names, *size, micro_batch=min(len(names), largest))
-    return Inputs(
+    inputs = Inputs(
         stream={
             "folder": str(folder.resolve()),
             "names": names,
             "height": model.height,
             "width": model.width,
         },
-        first=stream.prepare(stream.load()),
         metadata={
             "source": source,
             "count": len(names),
@@ -153,9 +182,10 @@ def _prepare_images(task: SweepTask, model: PreparedModel, work: Path) -> Inputs
         ),
         left_out=left_out,
     )
+    return inputs, stream.prepare(stream.load())
 
 
-def _prepare_sequences(task: SweepTask, model: PreparedModel, work: Path) -> Inputs:
+def _prepare_sequences(task: SweepTask, model: PreparedModel, work: Path) -> tuple[Inputs, Batch]:
     """Generate full sequences.
 
     Raises RunnerError for a folder of images, and for a backend that takes images only.
@@ -173,9 +203,8 @@ def _prepare_sequences(task: SweepTask, model: PreparedModel, work: Path) -> Inp
     arrays = generate_sequences(model.text_inputs, max(GENERATED, largest), SEED)
     arguments = save_sequences(work / "sequences.npz", arrays)
     stream = SequenceStream(**arguments, micro_batch=largest)
-    return Inputs(
+    inputs = Inputs(
         stream=arguments,
-        first=stream.prepare(stream.load()),
         metadata={
             "source": f"generated, seed {SEED}",
             "count": len(arrays[model.input_name]),
@@ -185,6 +214,7 @@ def _prepare_sequences(task: SweepTask, model: PreparedModel, work: Path) -> Inp
         },
         preprocessing=f"seeded tokens, {model.sequence_length} a sequence, no padding",
     )
+    return inputs, stream.prepare(stream.load())
 
 
 def compute_reference(path: Path, batch: Batch) -> np.ndarray:

@@ -31,8 +31,10 @@ from ipu_results.runner.backends import (
 )
 from ipu_results.runner.environment import name_cpu
 
+OrtObject = Any  # the library has no types
 NAME = "onnxruntime"
 TRAITS = BackendTraits(precisions=("fp32", "fp16", "int8"))
+# two wheels in one environment overwrite each other's files
 INSTEAD = "in place of onnxruntime and never together with it, for they share one module name"
 TYPES = {"float": "fp32", "float16": "fp16", "bfloat16": "bf16", "uint8": "int8", "int8": "int8"}
 DTYPES = {
@@ -46,6 +48,7 @@ DTYPES = {
 NVIDIA_WHEEL = "onnxruntime-gpu"
 FATAL = 4  # failures are raised, so the library need not print them too
 TF32_SINCE = 8.0  # compute capability
+# a driver that is just waking up takes seconds
 QUERY_TIMEOUT_S = 30
 
 
@@ -133,7 +136,9 @@ class OnnxRuntimeSession(LibrarySession):
     it.
     """
 
-    def __init__(self, spec: SessionSpec, provider: Provider, session: Any, load_s: float) -> None:
+    def __init__(
+        self, spec: SessionSpec, provider: Provider, session: OrtObject, load_s: float
+    ) -> None:
         names = [value.name for value in session.get_outputs()]
         inputs = {}
         for value in session.get_inputs():
@@ -144,7 +149,7 @@ class OnnxRuntimeSession(LibrarySession):
         if spec.session == 0:
             self._read_precision(spec, provider, session)
 
-    def _read_precision(self, spec: SessionSpec, provider: Provider, session: Any) -> None:
+    def _read_precision(self, spec: SessionSpec, provider: Provider, session: OrtObject) -> None:
         facts = self.facts
         kinds = Counter[str]() if provider.opaque else _count_kernels(spec, provider, self._inputs)
         if not kinds:
@@ -189,6 +194,7 @@ def _select_provider(spec: SessionSpec) -> tuple[Provider, dict[str, str]]:
                 f"the option {DEVICE_ID} names another device than --device", place=spec.device
             )
         options[DEVICE_ID] = number or "0"
+    # fp32 that was asked for is not to be TF32
     if family == "cuda" and spec.precision == "fp32":
         options.setdefault("use_tf32", "0")
     return provider, options
@@ -196,7 +202,7 @@ def _select_provider(spec: SessionSpec) -> tuple[Provider, dict[str, str]]:
 
 def _create(
     spec: SessionSpec, provider: Provider, options: Mapping[str, str], profile: Path | None = None
-) -> Any:
+) -> OrtObject:
     """Create a session on the provider only, without the library's own fall-back to the CPU."""
     import onnxruntime  # noqa: PLC0415
 
@@ -223,7 +229,7 @@ def _create(
     return session
 
 
-def _build_settings(spec: SessionSpec, provider: Provider) -> Any:
+def _build_settings(spec: SessionSpec, provider: Provider) -> OrtObject:
     import onnxruntime  # noqa: PLC0415
 
     settings = onnxruntime.SessionOptions()
@@ -239,7 +245,7 @@ def _build_settings(spec: SessionSpec, provider: Provider) -> Any:
 
 
 def _build_facts(
-    spec: SessionSpec, provider: Provider, session: Any, load_s: float
+    spec: SessionSpec, provider: Provider, session: OrtObject, load_s: float
 ) -> SessionFacts:
     import onnxruntime  # noqa: PLC0415
 
@@ -277,6 +283,7 @@ def _count_kernels(
         session.run(None, zeros)
         events = json.loads(Path(session.end_profiling()).read_text(encoding="utf-8"))
     kinds = Counter[str]()
+    # convolutions first: they take most of the time where there are any
     for operator in (r"Conv(?!ert)", r"Gemm|MatMul"):
         for event in events:
             kernel = event.get("args", {})
@@ -289,7 +296,7 @@ def _count_kernels(
     return kinds
 
 
-def _resolve_tf32(precision: str, session: Any, device: str) -> str:
+def _resolve_tf32(precision: str, session: OrtObject, device: str) -> str:
     """Return tf32 where CUDA may use it for fp32: on by default, on GPUs that have it."""
     options = session.get_provider_options().get(PROVIDERS["cuda"].name, {})
     gpu = _find_gpu(device)
@@ -302,7 +309,8 @@ def _find_gpu(device: str) -> Gpu | None:
     if PROVIDERS[family].wheel != NVIDIA_WHEEL:
         return None
     gpus = list_gpus()
-    return gpus[int(number or 0)] if int(number or 0) < len(gpus) else None
+    index = int(number or 0)
+    return gpus[index] if index < len(gpus) else None
 
 
 def list_gpus() -> list[Gpu]:

@@ -22,11 +22,14 @@ from ipu_results.runner.backends import (
     format_error,
 )
 
+OpenVinoObject = Any  # the library has no types
 NAME = "openvino"
 TRAITS = BackendTraits()
 EXTRA = "pip install 'ipu-results[openvino]'"
+# of int8 there is none: the model itself is quantised
 HINTS = {"fp32": "f32", "fp16": "f16", "bf16": "bf16"}
 TYPES = {"f32": "fp32", "f16": "fp16", "bf16": "bf16", "u8": "int8", "i8": "int8"}
+# names of the compiled layers, which differ between CPU and GPU
 CONVOLUTIONS = ("convolution", "groupconvolution")
 PRODUCTS = ("fullyconnected", "fully_connected", "matmul", "gemm")
 
@@ -77,7 +80,7 @@ def open(spec: SessionSpec) -> OpenVinoSession:
 class OpenVinoSession(LibrarySession):
     """A compiled model; `facts.threads` and the precision hint are its own, not those requested."""
 
-    def __init__(self, spec: SessionSpec, compiled: Any, facts: SessionFacts) -> None:
+    def __init__(self, spec: SessionSpec, compiled: OpenVinoObject, facts: SessionFacts) -> None:
         inputs = {}
         for port in compiled.inputs:
             dtype = str(np.dtype(port.get_element_type().to_dtype()))
@@ -97,7 +100,7 @@ class OpenVinoSession(LibrarySession):
         self.facts = facts
 
 
-def _open_core() -> Any:
+def _open_core() -> OpenVinoObject:
     try:
         import openvino  # noqa: PLC0415
     except (ImportError, OSError) as error:
@@ -136,7 +139,7 @@ def _refuse_elsewhere(device: str, compiled_for: list[str]) -> None:
         )
 
 
-def _build_facts(core: Any, spec: SessionSpec, compiled: Any) -> SessionFacts:
+def _build_facts(core: OpenVinoObject, spec: SessionSpec, compiled: OpenVinoObject) -> SessionFacts:
     import openvino  # noqa: PLC0415
 
     precision, notes = _read_precision(compiled)
@@ -159,7 +162,7 @@ def _build_facts(core: Any, spec: SessionSpec, compiled: Any) -> SessionFacts:
     return facts
 
 
-def _read_precision(compiled: Any) -> tuple[str, list[str]]:
+def _read_precision(compiled: OpenVinoObject) -> tuple[str, list[str]]:
     """Return that of most convolutions (matrix products, where there are none) as compiled; ""
     where it is unknown.
     """
