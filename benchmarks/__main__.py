@@ -121,7 +121,7 @@ def _describe_machine() -> dict[str, str | int | float]:
     return {
         "date": datetime.now(UTC).date().isoformat(),
         "cpu": machine["cpu"] or platform.machine(),
-        "cores": machine["logical_cores"],
+        "cores": machine["logical_cores"] or 0,
         "memory_gb": machine["memory_gb"],
         "load_1min": machine["load_average"][0],
         "system": machine["system"],

@@ -22,19 +22,21 @@ from benchmarks.processes import ROOT
 
 Spell = tuple[int, int]  # start and end in ns of the clock that all processes of a machine share
 
-BUSY_S, IDLE_S = (1.0, 4.0), (2.0, 8.0)  # minimum and maximum
-
-
-def compute_share(spells: Sequence[Spell], start: int, end: int) -> float:
-    """Return the share of a time window in which the competitor was busy."""
-    return sum(max(0, min(last, end) - max(first, start)) for first, last in spells) / (end - start)
+# minimum and maximum
+BUSY_S = (1.0, 4.0)
+IDLE_S = (2.0, 8.0)
 
 
 def compute_block_share(block: Block, spells: Sequence[Spell]) -> float:
-    """Return the share of the time from a block's first start to its last end, over all sessions."""
-    starts = (session[0][0] for session in block.stamps)
-    ends = (session[-1][-1] for session in block.stamps)
-    return compute_share(spells, min(starts), max(ends))
+    """Return the share of the time from a block's first start to its last end, over all sessions,
+    in which the competitor was busy.
+    """
+    start = min(session[0][0] for session in block.stamps)
+    end = max(session[-1][-1] for session in block.stamps)
+    busy = 0
+    for first, last in spells:
+        busy += max(0, min(last, end) - max(first, start))
+    return busy / (end - start)
 
 
 @contextmanager
@@ -58,18 +60,21 @@ def run_competitor(seed: int | None, speedup: float = 1.0) -> Iterator[list[Spel
         yield spells
     finally:
         process.stdin.close()
-        spells += [(int(first), int(last)) for first, last in map(str.split, process.stdout)]
+        for line in process.stdout:
+            first, last = line.split()
+            spells.append((int(first), int(last)))
         process.stdout.close()
 
 
 def main() -> None:
     """Detach, then alternate between idle and busy until standard input is closed."""
-    seed, speedup = int(sys.argv[1]), float(sys.argv[2])
+    draw = random.Random(int(sys.argv[1]))
+    speedup = float(sys.argv[2])
     if os.fork():
         os._exit(0)
     os.setsid()
     print("started", flush=True)
-    stop, draw = Event(), random.Random(seed)
+    stop = Event()
 
     def wait_for_end() -> None:
         sys.stdin.read()

@@ -7,11 +7,10 @@ For tests and benchmarks: `register_backend(NAME, null_backend)` makes it known 
 from __future__ import annotations
 
 from bisect import bisect_right
-from dataclasses import dataclass, fields
-from typing import Any
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
-from ipu_results.errors import BackendError
 from ipu_results.runner.backends import (
     BackendTraits,
     Device,
@@ -20,11 +19,17 @@ from ipu_results.runner.backends import (
     VirtualSession,
 )
 
+if TYPE_CHECKING:
+    from ipu_results.runner.backends import Batch
+
 NAME = "null"
 TRAITS = BackendTraits(virtual=True, computes=False)
 VERSION = "1"  # of the rules below: another number stands for other times from the same options
 PROBE_MS = 5.0
-REGIMES, SERVICES, PROBES = range(3)  # streams of random numbers from one seed
+# streams of random numbers from one seed
+REGIMES = 0
+SERVICES = 1
+PROBES = 2
 SHORTEST = 1e-3  # seconds of a regime: shorter ones only cost time
 
 
@@ -47,16 +52,6 @@ class NullOptions:
     probe_noise: float = 0.0
     seed: int = 0
 
-    @classmethod
-    def parse(cls, options: dict[str, Any]) -> NullOptions:
-        """Parse options. Raises BackendError for one that is unknown."""
-        known = {column.name for column in fields(cls)}
-        if unknown := sorted(set(options) - known):
-            raise BackendError(
-                f"the null device has no option {unknown[0]!r}; it has: {', '.join(sorted(known))}"
-            )
-        return cls(**options)
-
 
 class Regimes:
     """The machine's slow and quiet times, the same for every session: they follow from the seed
@@ -64,7 +59,8 @@ class Regimes:
     """
 
     def __init__(self, machine: NullOptions) -> None:
-        self._factor, slow, quiet = machine.regimes or (1.0, 1.0, 1.0)
+        factor, slow, quiet = machine.regimes or (1.0, 1.0, 1.0)
+        self._factor = factor
         self._random = _open_stream(machine.seed, REGIMES)
         self._first_slow = bool(self._random.random() < slow / (slow + quiet))
         self._means = (slow, quiet) if self._first_slow else (quiet, slow)
@@ -74,11 +70,15 @@ class Regimes:
         """Return when `work`, seconds of a quiet machine, is done that begins at this second."""
         if self._factor == 1.0:
             return second + work
-        at = self._find_segment(second)
-        while second + work * self._factor_of(at) > self._switches[at]:
-            work -= (self._switches[at] - second) / self._factor_of(at)
-            second, at = self._switches[at], self._find_segment(self._switches[at])
-        return second + work * self._factor_of(at)
+        while True:
+            segment = self._find_segment(second)
+            is_slow = (segment % 2 == 0) == self._first_slow
+            factor = self._factor if is_slow else 1.0
+            end = self._switches[segment]
+            if second + work * factor <= end:
+                return second + work * factor
+            work -= (end - second) / factor
+            second = end
 
     def _find_segment(self, second: float) -> int:
         while not self._switches or self._switches[-1] <= second:
@@ -87,17 +87,14 @@ class Regimes:
             self._switches.append(begin + max(SHORTEST, self._random.exponential(mean)))
         return bisect_right(self._switches, second)
 
-    def _factor_of(self, segment: int) -> float:
-        return self._factor if (segment % 2 == 0) == self._first_slow else 1.0
-
 
 class NullSession(VirtualSession):
     """`run` advances the clock and computes nothing."""
 
     def __init__(self, spec: SessionSpec) -> None:
-        self.machine = NullOptions.parse(spec.options)
+        self.machine = NullOptions(**spec.options)
         self.regimes = Regimes(self.machine)
-        self.now, self._micro = 0, 0
+        self._micro = 0
         self._random = _open_stream(self.machine.seed, SERVICES, spec.session)
         self.facts = SessionFacts(
             platform=NAME,
@@ -114,19 +111,18 @@ class NullSession(VirtualSession):
     def prepare(self, micro_batch: int, kind: str) -> None:  # noqa: ARG002
         self._micro = micro_batch
 
-    def run(self, images: Any) -> None:  # noqa: ARG002
-        self.advance(self.regimes.finish_time(self.now / 1e9, self._draw_work()) - self.now / 1e9)
+    def run(self, batch: Batch | None) -> None:  # noqa: ARG002
+        second = self.now / 1e9
+        self.advance(self.regimes.finish_time(second, self._draw_work()) - second)
 
     def probe_ms(self, now: int) -> float:
         """Return the time of a probe at this moment of the clock, in ns; it depends on seed and
         moment only.
         """
-        noise = self.machine.probe_noise
-        some = _open_stream(self.machine.seed, PROBES, now).normal(0.0, noise) if noise else 0.0
+        draw = _open_stream(self.machine.seed, PROBES, now)
+        noise = float(np.exp(draw.normal(0.0, self.machine.probe_noise)))
         second = now / 1e9
-        return 1e3 * (
-            self.regimes.finish_time(second, PROBE_MS / 1e3 * float(np.exp(some))) - second
-        )
+        return 1e3 * (self.regimes.finish_time(second, PROBE_MS / 1e3 * noise) - second)
 
     def _draw_work(self) -> float:
         machine = self.machine
@@ -147,12 +143,6 @@ def probe() -> list[Device]:
 
 
 def open(spec: SessionSpec) -> NullSession:
-    """Open a session.
-
-    Raises BackendError for another device than `null` and for unknown options.
-    """
-    if spec.device != NAME:
-        raise BackendError(f"the null backend has no device {spec.device!r}")
     return NullSession(spec)
 
 

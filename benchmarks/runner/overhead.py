@@ -13,7 +13,6 @@ from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
-import onnxruntime
 from ipu_results.runner.backends import Session, SessionSpec
 from ipu_results.runner.backends import onnxruntime as backend
 from ipu_results.runner.worker import open_feed, read_classes, run_batches
@@ -22,17 +21,14 @@ from benchmarks.processes import take_turns
 from benchmarks.report import Options, Report, ReportTable, ReportTarget, Value
 from benchmarks.runner.common import write_tiny_model
 
-ROUNDS, QUICK_ROUNDS = 1000, 10
+ROUNDS = 1000
+QUICK_ROUNDS = 10
 MAX_OVERHEAD_US = 1.0
 AHEAD_ITERATIONS = 50  # of a slice in which a thread hands each batch over
-LIBRARY, RUN, READ, STOPPED, LOOP, AHEAD = (
-    "the library's own call",
-    "run alone",
-    "run, and read the classes",
-    "the loop, its clock stopped",
-    "the loop",
-    "the loop, batches made ahead by a thread",
-)
+RUN = "run alone"
+READ = "run, and read the classes"
+LOOP = "the loop"
+AHEAD = "the loop, batches made ahead by a thread"
 
 
 class TrivialSession(Session):
@@ -42,7 +38,7 @@ class TrivialSession(Session):
         pass
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class LoopSubject:
     """A session to run in loops of `count` iterations.
 
@@ -54,23 +50,18 @@ class LoopSubject:
     images: Any
     count: int
     base: str
-    library: Callable[[Any], Any] | None = None
 
 
 def build_ways(subject: LoopSubject) -> dict[str, Callable[[], float]]:
     """Return functions that run batch after batch in different ways and return the µs of an
     iteration.
     """
-    session, images, count = subject.session, subject.images, subject.count
-    stopped = SimpleNamespace(run=session.run, clock=int)
-    library = subject.library
-    own: dict[str, Callable[[], float]] = (
-        {LIBRARY: lambda: _time_runs(library, images, count)} if library else {}
-    )
-    return own | {
+    session = subject.session
+    images = subject.images
+    count = subject.count
+    return {
         RUN: lambda: _time_runs(session.run, images, count),
-        READ: lambda: _time_reads(session.run, images, count),
-        STOPPED: lambda: _time_loop(stopped, images, count, False),
+        READ: lambda: _time_runs(lambda batch: read_classes(session.run(batch)), images, count),
         LOOP: lambda: _time_loop(session, images, count, False),
         AHEAD: lambda: _time_loop(session, images, min(count, AHEAD_ITERATIONS), True),
     }
@@ -97,46 +88,33 @@ def run(options: Options) -> Report:
         [tabulate_ways(subject, times) for subject, times in results],
         [build_target(subject, times) for subject, times in results],
         [
-            (
-                "An iteration takes five time stamps. From and to: quartiles over rounds of the"
-                " difference in a round."
-            ),
-            (
-                "The trivial session computes nothing. The tiny network is one dense layer from 192"
-                " values to 10."
-            ),
-            (
-                "With batches made ahead a queue passes each one between two threads, which"
-                " alternate here."
-            ),
+            "An iteration takes five time stamps. From and to: quartiles over rounds of the"
+            " difference in a round.",
+            "The trivial session computes nothing. The tiny network is one dense layer from 192"
+            " values to 10.",
+            "With batches made ahead a queue passes each one between two threads, which"
+            " alternate here.",
         ],
     )
 
 
 def open_subjects(folder: Path, quick: bool) -> list[LoopSubject]:
     """Return a session that does nothing, and ONNX Runtime with a tiny network on one thread."""
-    share, path = 10 if quick else 1, write_tiny_model(folder)
-    session = backend.open(SessionSpec("cpu", path, threads=1, micro_batches=(1,)))
+    share = 10 if quick else 1
+    spec = SessionSpec("cpu", write_tiny_model(folder), threads=1, micro_batches=(1,))
     images = np.zeros((1, 3, 8, 8), np.float32)
     return [
-        LoopSubject(
-            "a trivial session",
-            TrivialSession(),
-            np.zeros((2, 3, 8, 8), np.float32),
-            2000 // share,
-            RUN,
-        ),
-        LoopSubject(
-            "onnxruntime, a tiny network", session, images, 200 // share, READ, _open_library(path)
-        ),
+        LoopSubject("a trivial session", TrivialSession(), images, 2000 // share, RUN),
+        LoopSubject("onnxruntime, a tiny network", backend.open(spec), images, 200 // share, READ),
     ]
 
 
 def tabulate_ways(subject: LoopSubject, times: Mapping[str, Sequence[float]]) -> ReportTable:
-    rows: list[tuple[Value, ...]] = [
-        (name, median(own), *compare_times(own, times[RUN]), compare_times(own, times[READ])[0])
-        for name, own in times.items()
-    ]
+    rows: list[tuple[Value, ...]] = []
+    for name, own in times.items():
+        more, low, high = compare_times(own, times[RUN])
+        more_than_read, _, _ = compare_times(own, times[READ])
+        rows.append((name, median(own), more, low, high, more_than_read))
     columns = (
         "way",
         "µs an iteration",
@@ -153,14 +131,6 @@ def build_target(subject: LoopSubject, times: Mapping[str, Sequence[float]]) -> 
     return ReportTarget(name, compare_times(times[LOOP], times[subject.base])[0], MAX_OVERHEAD_US)
 
 
-def _open_library(path: str) -> Callable[[Any], Any]:
-    options = onnxruntime.SessionOptions()
-    options.intra_op_num_threads = 1
-    session = onnxruntime.InferenceSession(path, options, providers=["CPUExecutionProvider"])
-    outputs, name = [session.get_outputs()[0].name], session.get_inputs()[0].name
-    return lambda images: session.run(outputs, {name: images})[0]
-
-
 def _time_runs(run: Callable[[Any], Any], images: Any, count: int) -> float:
     start = time.perf_counter_ns()
     for _ in range(count):
@@ -168,15 +138,8 @@ def _time_runs(run: Callable[[Any], Any], images: Any, count: int) -> float:
     return _divide_time(start, count)
 
 
-def _time_reads(run: Callable[[Any], Any], images: Any, count: int) -> float:
-    start = time.perf_counter_ns()
-    for _ in range(count):
-        read_classes(run(images))
-    return _divide_time(start, count)
-
-
 def _time_loop(session: Any, images: Any, count: int, ahead: bool) -> float:
-    stream = SimpleNamespace(load=lambda: None, prepare=lambda _: images)
+    stream: Any = SimpleNamespace(load=lambda: None, prepare=lambda _: images)
     with open_feed(session, stream, ahead) as feed:
         start = time.perf_counter_ns()
         run_batches(session, feed, 0, count)

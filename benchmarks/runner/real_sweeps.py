@@ -9,36 +9,35 @@ from __future__ import annotations
 import random
 import tempfile
 from collections.abc import Callable, Sequence
+from contextlib import closing
 from dataclasses import dataclass, replace
 from pathlib import Path
 from statistics import fmean, median
 
-from ipu_results.runner.backends import SessionSpec
-from ipu_results.runner.config import SweepPlan
-from ipu_results.runner.estimate import DEFAULT, Block, Estimate, estimate, find_disturbances
+from ipu_results.runner.backends import Device, SessionSpec
+from ipu_results.runner.config import SweepConfig, SweepPlan, SweepTask
+from ipu_results.runner.estimate import Block, Estimate, estimate, find_disturbances, list_probes
 from ipu_results.runner.sessions import Observer, SessionPool, SessionStamps, open_sessions
-from ipu_results.runner.workload import Workload
+from ipu_results.runner.sweep import measure_block
+from ipu_results.runner.workload import Workload, prepare_workload
 
 from benchmarks.report import Options, Report, ReportTable, ReportTarget, Value, format_value
 from benchmarks.runner.common import (
-    IMAGES,
-    NETWORK,
     OFF,
-    QUICK_IMAGES,
     LoopMean,
     average_loop,
     contains_value,
     is_misleading,
-    measure_block,
     measure_pace_ms,
     open_observer,
-    prepare_workload,
-    warm_up,
     write_small_model,
 )
 from benchmarks.runner.competitor import Spell, compute_block_share, run_competitor
 
-SWEEPS, QUICK_SWEEPS = 10, 2
+NETWORK = "resnext101-32x4d"
+CPU = Device("onnxruntime", "cpu", "cpu", "the CPU")
+SWEEPS = 10
+QUICK_SWEEPS = 2
 PLAN = SweepPlan((2,), 1, block_s=1.2, iterations=6, overlap=False)
 QUICK_PLAN = replace(PLAN, block_s=0.02, iterations=2, least_rounds=3, warm_runs=1)
 BUSY = 0.1  # of a block's time: one core busy for that long is 5 % of a machine of two
@@ -47,7 +46,7 @@ MIN_MARKED = 90.0  # % of the blocks with a busy competitor
 Rows = list[tuple[Value, ...]]
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class SweepTrial:
     """A sweep and what was measured next to it.
 
@@ -64,25 +63,26 @@ class SweepTrial:
 
 def run(options: Options) -> Report:
     """Measure all sweeps; each one knows the best probe of those before it."""
-    plan, sweeps = (QUICK_PLAN, QUICK_SWEEPS) if options.quick else (PLAN, SWEEPS)
+    plan = QUICK_PLAN if options.quick else PLAN
+    trials: list[SweepTrial] = []
     with tempfile.TemporaryDirectory() as folder, open_observer() as observer:
         work = Path(folder)
-        source, images = (
-            (write_small_model(work), QUICK_IMAGES) if options.quick else (NETWORK, IMAGES)
-        )
-        workload = prepare_workload(source, work, images, plan.batch_sizes[0])
-        trials: list[SweepTrial] = []
-        for number in range(sweeps):
-            seeded, best = replace(plan, seed=number), find_best_probe(trials)
-            trials.append(run_trial(workload, seeded, observer, number % 2 == 1, best))
+        source = write_small_model(work) if options.quick else NETWORK
+        workload = prepare_workload(SweepTask(CPU, plan, SweepConfig(model=source)), work)
+        for number in range(QUICK_SWEEPS if options.quick else SWEEPS):
+            best = find_best_probe(trials)
+            competitor = number % 2 == 1
+            trials.append(
+                run_trial(workload, replace(plan, seed=number), observer, competitor, best)
+            )
     return build_report(trials, plan.batch_sizes[0])
 
 
 def find_best_probe(trials: Sequence[SweepTrial]) -> float | None:
-    return min(
-        (probe for trial in trials for block in trial.blocks for probe in block.probe_ms or ()),
-        default=None,
-    )
+    probes: list[float] = []
+    for trial in trials:
+        probes += list_probes(trial.blocks)
+    return min(probes, default=None)
 
 
 def run_trial(
@@ -98,10 +98,11 @@ def run_trial(
     (batch,) = plan.batch_sizes
     blocks: list[Block] = []
     loops: list[SessionStamps] = []
-    spec = SessionSpec("cpu", str(workload.model.path), micro_batches=(batch,))
-    pool = open_sessions("onnxruntime", [spec], workload.images, overlap=plan.overlap)
-    try:
-        batch_s = warm_up(pool, batch, plan.warm_runs)
+    spec = SessionSpec("cpu", workload.path, micro_batches=(batch,))
+    pool = open_sessions("onnxruntime", [spec], workload.inputs.stream, overlap=plan.overlap)
+    with closing(pool):
+        pool.prepare(batch, "amortised")
+        batch_s = pool.warm_up(plan.warm_runs).batch_s
         seconds = plan.least_rounds * plan.estimate_round_s({batch: batch_s})
 
         def run_loop() -> None:
@@ -113,22 +114,19 @@ def run_trial(
             run_loop,
         ]
         random.Random(plan.seed).shuffle(ways)
-        with run_competitor(
-            plan.seed if competitor else None, PLAN.block_s / plan.block_s
-        ) as spells:
+        seed = plan.seed if competitor else None
+        with run_competitor(seed, PLAN.block_s / plan.block_s) as spells:
             for way in ways:
                 way()
-    finally:
-        pool.close()
     return judge_trial(competitor, blocks, loops[0], spells, best_probe_ms)
 
 
 def measure_rounds(pool: SessionPool, plan: SweepPlan, observer: Observer) -> list[Block]:
-    visits = [visit for number in range(plan.least_rounds) for visit in plan.list_visits(number)]
-    return [
-        measure_block(pool, visit, plan.block_s, plan.iterations, observer.observe(), number)
-        for number, visit in enumerate(visits)
-    ]
+    blocks: list[Block] = []
+    for number in range(plan.least_rounds):
+        for visit in plan.list_visits(number):
+            blocks.append(measure_block(pool, observer, plan, visit, len(blocks)))
+    return blocks
 
 
 def judge_trial(
@@ -141,9 +139,9 @@ def judge_trial(
     """Estimate the row of a sweep and relate all measurements to the spells of the competitor."""
     return SweepTrial(
         competitor,
-        estimate(blocks, DEFAULT, best_probe_ms),
+        estimate(blocks, best_probe_ms),
         blocks,
-        marked=[bool(causes) for causes in find_disturbances(blocks, DEFAULT, best_probe_ms)],
+        marked=[bool(causes) for causes in find_disturbances(blocks, best_probe_ms)],
         shares=[compute_block_share(block, spells) for block in blocks],
         loop=average_loop(loop),
     )
@@ -153,49 +151,51 @@ def compute_quiet_ms(trials: Sequence[SweepTrial], kind: str = "amortised") -> f
     """Return the median time of a batch over a kind's blocks without a busy competitor, else over
     all of them.
     """
-    pairs = [
-        (measure_pace_ms(block), share)
-        for trial in trials
-        for block, share in zip(trial.blocks, trial.shares, strict=True)
-        if block.kind == kind
-    ]
-    return median([pace for pace, share in pairs if share == 0] or [pace for pace, _ in pairs])
+    every: list[float] = []
+    quiet: list[float] = []
+    for trial in trials:
+        for block, share in zip(trial.blocks, trial.shares, strict=True):
+            if block.kind == kind:
+                every.append(measure_pace_ms(block))
+                if share == 0:
+                    quiet.append(every[-1])
+    return median(quiet or every)
 
 
 def count_marked(trials: Sequence[SweepTrial]) -> dict[str, tuple[int, int]]:
     """Return the number of blocks of each group, and how many of them are marked as disturbed."""
-    quiet = {
-        kind: compute_quiet_ms(trials, kind)
-        for kind in {block.kind for trial in trials for block in trial.blocks}
+    busy = f"competitor busy {BUSY:.0%} of the time or more"
+    less = "competitor busy, but less"
+    alone = "no competitor"
+    alone_and_slow = f"no competitor, {OFF:.0%} slower than quiet"
+    slow = f"{OFF:.0%} slower than quiet, for whatever reason"
+    marks: dict[str, list[bool]] = {
+        group: [] for group in (busy, less, alone, alone_and_slow, slow)
     }
-    blocks = [
-        (share, measure_pace_ms(block) > (1 + OFF) * quiet[block.kind], marked)
-        for trial in trials
-        for block, share, marked in zip(trial.blocks, trial.shares, trial.marked, strict=True)
-    ]
-    groups: dict[str, Callable[[float, bool], bool]] = {
-        f"competitor busy {BUSY:.0%} of the time or more": lambda share, _: share >= BUSY,
-        "competitor busy, but less": lambda share, _: 0 < share < BUSY,
-        "no competitor": lambda share, _: share == 0,
-        f"no competitor, {OFF:.0%} slower than quiet": lambda share, slow: share == 0 and slow,
-        f"{OFF:.0%} slower than quiet, for whatever reason": lambda _, slow: slow,
-    }
-    marks = {
-        name: [marked for share, slow, marked in blocks if belongs(share, slow)]
-        for name, belongs in groups.items()
-    }
-    return {name: (len(group), sum(group)) for name, group in marks.items()}
+    for trial in trials:
+        for block, share, marked in zip(trial.blocks, trial.shares, trial.marked, strict=True):
+            is_slow = measure_pace_ms(block) > (1 + OFF) * compute_quiet_ms(trials, block.kind)
+            if share >= BUSY:
+                marks[busy].append(marked)
+            elif share > 0:
+                marks[less].append(marked)
+            else:
+                marks[alone].append(marked)
+                if is_slow:
+                    marks[alone_and_slow].append(marked)
+            if is_slow:
+                marks[slow].append(marked)
+    return {group: (len(own), sum(own)) for group, own in marks.items()}
 
 
 def build_report(trials: Sequence[SweepTrial], batch: int) -> Report:
     """Compare sweeps and naive loops with the quiet machine's value."""
-    quiet_ms, counts = compute_quiet_ms(trials), count_marked(trials)
-    busy, marked = next(iter(counts.values()))
+    quiet_ms = compute_quiet_ms(trials)
+    counts = count_marked(trials)
     misleading = sum(is_misleading(trial.row, quiet_ms) for trial in trials)
-    blocks: Rows = [
-        (name, count, part, 100 * part / count if count else None)
-        for name, (count, part) in counts.items()
-    ]
+    blocks: Rows = []
+    for group, (count, part) in counts.items():
+        blocks.append((group, count, part, 100 * part / count if count else None))
     report = Report(
         "runner_real",
         f"{len(trials)} sweeps of batch {batch}, every other one with a competitor",
@@ -206,17 +206,14 @@ def build_report(trials: Sequence[SweepTrial], batch: int) -> Report:
         ],
         [ReportTarget(f"sweeps that mislead, of {len(trials)}", misleading, 0)],
         [
-            (
-                f"Quiet machine: {format_value(quiet_ms)} ms a batch, the median of all blocks"
-                " without a busy competitor."
-            ),
-            ("The naive loop ran on the same session, as long as all blocks together."),
-            (
-                f"A sweep misleads if it is more than {OFF:.0%} off, not suspect, and its interval"
-                " excludes quiet."
-            ),
+            f"Quiet machine: {format_value(quiet_ms)} ms a batch, the median of all blocks"
+            " without a busy competitor.",
+            "The naive loop ran on the same session, as long as all blocks together.",
+            f"A sweep misleads if it is more than {OFF:.0%} off, not suspect, and its interval"
+            " excludes quiet.",
         ],
     )
+    busy, marked = next(iter(counts.values()))
     if busy:
         share = 100 * marked / busy
         report.targets.append(
@@ -229,22 +226,36 @@ def build_report(trials: Sequence[SweepTrial], batch: int) -> Report:
 
 
 def _tabulate_sweeps(trials: Sequence[SweepTrial], quiet_ms: float) -> ReportTable:
-    rows: Rows = [
-        (
-            *(number, _format_bool(trial.competitor), 100 * fmean(trial.shares)),
-            *(trial.row.latency_ms, trial.row.latency_ms_low, trial.row.latency_ms_high),
-            *(
-                _off_percent(trial.row.latency_ms, quiet_ms),
-                _format_bool(contains_value(trial.row, quiet_ms)),
-            ),
-            *(trial.row.disturbed_blocks, sum(share >= BUSY for share in trial.shares)),
-            _format_bool(bool(trial.row.suspect)),
+    rows: Rows = []
+    for number, trial in enumerate(trials):
+        row = trial.row
+        rows.append(
+            (
+                number,
+                _format_bool(trial.competitor),
+                100 * fmean(trial.shares),
+                row.latency_ms,
+                row.latency_ms_low,
+                row.latency_ms_high,
+                _off_percent(row.latency_ms, quiet_ms),
+                _format_bool(contains_value(row, quiet_ms)),
+                row.disturbed_blocks,
+                sum(share >= BUSY for share in trial.shares),
+                _format_bool(bool(row.suspect)),
+            )
         )
-        for number, trial in enumerate(trials)
-    ]
     columns = (
-        *("sweep", "competitor", "busy, %", "ms", "low", "high", "off, %", "interval holds"),
-        *("blocks marked", "blocks with competitor", "suspect"),
+        "sweep",
+        "competitor",
+        "busy, %",
+        "ms",
+        "low",
+        "high",
+        "off, %",
+        "interval holds",
+        "blocks marked",
+        "blocks with competitor",
+        "suspect",
     )
     return ReportTable("Sweeps", columns, rows)
 
@@ -252,21 +263,16 @@ def _tabulate_sweeps(trials: Sequence[SweepTrial], quiet_ms: float) -> ReportTab
 def _tabulate_ways(trials: Sequence[SweepTrial], quiet_ms: float) -> ReportTable:
     rows: Rows = []
     for name, competitor in (("no competitor", False), ("competitor", True)):
-        some = [trial for trial in trials if trial.competitor == competitor]
-        held = sum(contains_value(trial.row, quiet_ms) for trial in some)
-        loops_held = sum(trial.loop.contains(quiet_ms) for trial in some)
-        suspect = sum(bool(trial.row.suspect) for trial in some)
-        ways: list[tuple[str, list[float], int, int | None]] = [
-            ("sweep", [trial.row.latency_ms for trial in some], held, suspect),
-            ("naive loop", [trial.loop.mean_ms for trial in some], loops_held, None),
-        ]
-        for way, values, holds, bad in ways:
-            if values:
-                off = [abs(_off_percent(value, quiet_ms)) for value in values]
-                spread = 100 * (max(values) / min(values) - 1)
-                rows.append(
-                    (f"{way}, {name}", len(values), median(off), max(off), spread, holds, bad)
-                )
+        group = [trial for trial in trials if trial.competitor == competitor]
+        if not group:
+            continue
+        held = sum(contains_value(trial.row, quiet_ms) for trial in group)
+        suspect = sum(bool(trial.row.suspect) for trial in group)
+        row_ms = [trial.row.latency_ms for trial in group]
+        rows.append((f"sweep, {name}", *_describe_spread(row_ms, quiet_ms), held, suspect))
+        held = sum(trial.loop.contains(quiet_ms) for trial in group)
+        loop_ms = [trial.loop.mean_ms for trial in group]
+        rows.append((f"naive loop, {name}", *_describe_spread(loop_ms, quiet_ms), held, None))
     columns = (
         "way",
         "times",
@@ -277,6 +283,14 @@ def _tabulate_ways(trials: Sequence[SweepTrial], quiet_ms: float) -> ReportTable
         "marked as bad",
     )
     return ReportTable("Relative to the quiet machine's value", columns, rows)
+
+
+def _describe_spread(values: Sequence[float], quiet_ms: float) -> tuple[Value, ...]:
+    """Return how many values there are, the median and the worst of how far they are off, and their
+    range.
+    """
+    off = [abs(_off_percent(value, quiet_ms)) for value in values]
+    return len(values), median(off), max(off), 100 * (max(values) / min(values) - 1)
 
 
 def _off_percent(value: float, quiet_ms: float) -> float:

@@ -4,7 +4,7 @@ to a naive loop.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from statistics import fmean, median
 from typing import Any
 
@@ -12,7 +12,8 @@ from benchmarks.report import Options, Report, ReportTable, ReportTarget, Value
 from benchmarks.runner.common import OFF
 from benchmarks.runner.simulation import MINUTE_S, ROUNDS, Scenario, SimulatedSweep, simulate_sweeps
 
-SWEEPS, QUICK_SWEEPS = 2000, 5
+SWEEPS = 2000
+QUICK_SWEEPS = 5
 QUIET: Mapping[str, Any] = {"noise": 0.02, "probe_noise": 0.05}
 
 
@@ -42,12 +43,11 @@ def run(options: Options) -> Report:
     """Simulate the same number of sweeps for each scenario."""
     count = QUICK_SWEEPS if options.quick else SWEEPS
     results = [(scenario, simulate_sweeps(count, scenario)) for scenario in SCENARIOS]
-    misleading = max(
-        _percent(sweeps, lambda sweep: sweep.misleads)
-        for scenario, sweeps in results
-        if scenario.has_short_spells
-    )
-    suspect = _percent(results[0][1], lambda sweep: sweep.suspect)
+    misleading = 0.0
+    for scenario, sweeps in results:
+        if scenario.has_short_spells:
+            misleading = max(misleading, _percent(sweep.misleads for sweep in sweeps))
+    suspect = _percent(bool(sweep.row.suspect) for sweep in results[0][1])
     return Report(
         "repeatability",
         f"{count} simulated sweeps of {ROUNDS} rounds for each kind of machine",
@@ -61,51 +61,45 @@ def run(options: Options) -> Report:
             ),
         ],
         [
-            (
-                "Naive: the mean over the iterations of one run of the same time, ± 1.96 standard"
-                " errors."
-            ),
-            (
-                f"A row misleads if it is more than {OFF:.0%} off, not suspect, and its interval"
-                " excludes the quiet value."
-            ),
-            (
-                "The last machines are often slow for a whole sweep: only a probe's best from"
-                " before can show that."
-            ),
-            (
-                f"A block is truly disturbed if it is more than {OFF:.0%} slower than on the quiet"
-                " machine."
-            ),
+            "Naive: the mean over the iterations of one run of the same time, ± 1.96 standard"
+            " errors.",
+            f"A row misleads if it is more than {OFF:.0%} off, not suspect, and its interval"
+            " excludes the quiet value.",
+            "The last machines are often slow for a whole sweep: only a probe's best from"
+            " before can show that.",
+            f"A block is truly disturbed if it is more than {OFF:.0%} slower than on the quiet"
+            " machine.",
         ],
     )
 
 
 def _tabulate_rows(results: Sequence[tuple[Scenario, Sequence[SimulatedSweep]]]) -> ReportTable:
-    rows: list[tuple[Value, ...]] = [
-        (
-            scenario.name,
-            _percent(sweeps, lambda sweep: sweep.holds),
-            100 * median(sweep.width for sweep in sweeps),
-            _percent(sweeps, lambda sweep: sweep.off),
-            _percent(sweeps, lambda sweep: sweep.suspect),
-            _percent(sweeps, lambda sweep: sweep.misleads),
-            _percent(sweeps, lambda sweep: sweep.loop_holds),
-            100 * median(2 * sweep.loop.error_ms / sweep.loop.mean_ms for sweep in sweeps),
-            _percent(sweeps, lambda sweep: sweep.loop_off),
+    rows: list[tuple[Value, ...]] = []
+    for scenario, sweeps in results:
+        loop_widths = [2 * sweep.loop.error_ms / sweep.loop.mean_ms for sweep in sweeps]
+        rows.append(
+            (
+                scenario.name,
+                _percent(sweep.holds for sweep in sweeps),
+                100 * median(sweep.width for sweep in sweeps),
+                _percent(sweep.off for sweep in sweeps),
+                _percent(bool(sweep.row.suspect) for sweep in sweeps),
+                _percent(sweep.misleads for sweep in sweeps),
+                _percent(sweep.loop_holds for sweep in sweeps),
+                100 * median(loop_widths),
+                _percent(sweep.loop_off for sweep in sweeps),
+            )
         )
-        for scenario, sweeps in results
-    ]
     columns = (
-        *(
-            "machine",
-            "interval holds, %",
-            "width, %",
-            f"> {OFF:.0%} off, %",
-            "suspect, %",
-            "misleads, %",
-        ),
-        *("naive holds, %", "naive width, %", f"naive > {OFF:.0%} off, %"),
+        "machine",
+        "interval holds, %",
+        "width, %",
+        f"> {OFF:.0%} off, %",
+        "suspect, %",
+        "misleads, %",
+        "naive holds, %",
+        "naive width, %",
+        f"naive > {OFF:.0%} off, %",
     )
     return ReportTable(
         "The row of a sweep and a naive loop, relative to the quiet machine's value", columns, rows
@@ -132,5 +126,5 @@ def _tabulate_blocks(results: Sequence[tuple[Scenario, Sequence[SimulatedSweep]]
     return ReportTable("Blocks", columns, rows)
 
 
-def _percent(sweeps: Sequence[SimulatedSweep], test: Callable[[SimulatedSweep], bool]) -> float:
-    return 100 * fmean(map(test, sweeps))
+def _percent(outcomes: Iterable[bool]) -> float:
+    return 100 * fmean(outcomes)

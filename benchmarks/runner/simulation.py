@@ -12,16 +12,7 @@ from typing import Any
 
 from ipu_results.runner.backends import Kind, SessionSpec
 from ipu_results.runner.config import SweepPlan, Visit
-from ipu_results.runner.estimate import (
-    DEFAULT,
-    NS,
-    Block,
-    Estimate,
-    Stamps,
-    SuspicionLimits,
-    estimate,
-    find_disturbances,
-)
+from ipu_results.runner.estimate import NS, Block, Estimate, Stamps, estimate, find_disturbances
 from ipu_results.runner.sessions import SessionStamps
 from ipu_results.runner.worker import run_batches
 
@@ -37,12 +28,15 @@ from benchmarks.runner.common import (
 )
 from benchmarks.runner.null_backend import NullSession
 
-SIZES, JUDGED, SESSIONS, ROUNDS = (2, 4, 6, 8, 10, 12), 8, 2, 6
+SIZES = (2, 4, 6, 8, 10, 12)
+JUDGED = 8
+SESSIONS = 2
+ROUNDS = 6
 MINUTE_S = 60.0
 MAX_MEDIAN = 0.5449  # standard deviations: the median of the greater of two normal values
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Scenario:
     """Options of the simulated machine.
 
@@ -61,7 +55,7 @@ class Scenario:
         return float(self.options.get("regimes", (1, 0, 0))[1]) < MINUTE_S
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class SimulatedSweep:
     """The row of one sweep and the mean of one naive loop.
 
@@ -79,9 +73,8 @@ class SimulatedSweep:
 
     @property
     def width(self) -> float:
-        return (
-            (self.row.latency_ms_high or 0) - (self.row.latency_ms_low or 0)
-        ) / self.row.latency_ms
+        row = self.row
+        return ((row.latency_ms_high or 0) - (row.latency_ms_low or 0)) / row.latency_ms
 
     @property
     def holds(self) -> bool:
@@ -90,10 +83,6 @@ class SimulatedSweep:
     @property
     def off(self) -> bool:
         return is_off(self.row.latency_ms, self.quiet_ms)
-
-    @property
-    def suspect(self) -> bool:
-        return bool(self.row.suspect)
 
     @property
     def misleads(self) -> bool:
@@ -108,50 +97,44 @@ class SimulatedSweep:
         return is_off(self.loop.mean_ms, self.quiet_ms)
 
 
-def simulate_sweeps(
-    count: int, scenario: Scenario, limits: SuspicionLimits = DEFAULT, rounds: int = ROUNDS
-) -> list[SimulatedSweep]:
+def simulate_sweeps(count: int, scenario: Scenario) -> list[SimulatedSweep]:
     """Simulate sweeps over all batch sizes with seeds 0, 1, … and judge one batch size of each."""
-    return [_simulate_sweep(scenario, seed, limits, rounds) for seed in range(count)]
+    return [_simulate_sweep(scenario, seed) for seed in range(count)]
 
 
-def _simulate_sweep(
-    scenario: Scenario, seed: int, limits: SuspicionLimits, rounds: int
-) -> SimulatedSweep:
+def _simulate_sweep(scenario: Scenario, seed: int) -> SimulatedSweep:
     sessions = _open_sessions(scenario, seed)
-    machine, noise = sessions[0].machine, float(scenario.options.get("noise", 0.0))
-    plan = SweepPlan(SIZES, SESSIONS, seed=seed, least_rounds=rounds)
+    machine = sessions[0].machine
+    plan = SweepPlan(SIZES, SESSIONS, seed=seed, least_rounds=ROUNDS)
     blocks, best = _measure_blocks(sessions, plan, scenario.blind)
-    best = null_backend.PROBE_MS if scenario.known else best
+    if scenario.known:
+        best = null_backend.PROBE_MS
     work_ms = machine.base_ms + JUDGED // SESSIONS * machine.per_item_ms
     quiet: dict[Kind, float] = {
-        "amortised": work_ms * math.exp(noise**2 / 2),
-        "isolated": work_ms * math.exp(noise * MAX_MEDIAN),
+        "amortised": work_ms * math.exp(machine.noise**2 / 2),
+        "isolated": work_ms * math.exp(machine.noise * MAX_MEDIAN),
     }
-    disturbed = [measure_pace_ms(block) > (1 + OFF) * quiet[block.kind] for block in blocks]
-    marked = [bool(causes) for causes in find_disturbances(blocks, limits, best)]
-    caught = sum(truly and mark for truly, mark in zip(disturbed, marked, strict=True))
-    duration = sum(block.window.end - block.window.start for block in blocks)
-    return SimulatedSweep(
-        estimate(blocks, limits, best),
-        quiet["amortised"],
-        sum(disturbed),
-        caught,
-        sum(marked) - caught,
-        average_loop(_run_naive_loop(_open_sessions(scenario, seed), plan, duration)),
-    )
+    disturbed = caught = accused = duration = 0
+    for block, causes in zip(blocks, find_disturbances(blocks, best), strict=True):
+        duration += block.window.end - block.window.start
+        if measure_pace_ms(block) > (1 + OFF) * quiet[block.kind]:
+            disturbed += 1
+            caught += bool(causes)
+        else:
+            accused += bool(causes)
+    loop = average_loop(_run_naive_loop(_open_sessions(scenario, seed), plan, duration))
+    row = estimate(blocks, best)
+    return SimulatedSweep(row, quiet["amortised"], disturbed, caught, accused, loop)
 
 
 def _open_sessions(scenario: Scenario, seed: int) -> list[NullSession]:
     options = {**scenario.options, "seed": seed}
-    sessions = [
-        null_backend.open(
-            SessionSpec(null_backend.NAME, "", sessions=SESSIONS, session=number, options=options)
-        )
-        for number in range(SESSIONS)
-    ]
-    for session in sessions:
+    sessions = []
+    for number in range(SESSIONS):
+        spec = SessionSpec("null", "", sessions=SESSIONS, session=number, options=options)
+        session = NullSession(spec)
         session.prepare(JUDGED // SESSIONS, "amortised")
+        sessions.append(session)
     return sessions
 
 
@@ -163,22 +146,27 @@ def _measure_blocks(
     The other sizes only advance the clock.
     """
     blocks: list[Block] = []
-    now, best, first = 0, math.inf, sessions[0]
+    first = sessions[0]
+    now = 0
+    probes = []
+
+    def run_probe() -> float:
+        probes.append(null_backend.PROBE_MS if blind else first.probe_ms(now))
+        return probes[-1]
+
     for number in range(plan.least_rounds):
         for visit in plan.list_visits(number):
-            before = _run_probe(first, now, blind)
+            before = run_probe()
             if visit.batch_size == JUDGED:
                 stamps = _run_block(sessions, plan, visit, now)
                 now = max(session.now for session in sessions)
-                probes = before, _run_probe(first, now, blind)
-                blocks.append(Block(len(blocks), number, JUDGED, visit.kind, "", stamps, probes))
+                around = (before, run_probe())
+                blocks.append(Block(len(blocks), number, JUDGED, visit.kind, "", stamps, around))
             else:
-                batch_s = (
-                    first.machine.base_ms + visit.batch_size // SESSIONS * first.machine.per_item_ms
-                ) / 1e3
+                micro_batch = visit.batch_size // SESSIONS
+                batch_s = (first.machine.base_ms + micro_batch * first.machine.per_item_ms) / 1e3
                 now += int(max(plan.block_s, plan.iterations * batch_s) * NS)
-            best = min(best, before, *(blocks[-1].probe_ms or () if blocks else ()))
-    return blocks, best
+    return blocks, min(probes)
 
 
 def _run_block(
@@ -189,8 +177,8 @@ def _run_block(
         return tuple(_run_session(session, start, until, plan.iterations) for session in sessions)
     stamps: list[list[Stamps]] = [[] for _ in sessions]
     while start < until or len(stamps[0]) < plan.iterations:
-        for session, own in zip(sessions, stamps, strict=True):
-            own.extend(_run_session(session, start, start, 1))
+        for number, session in enumerate(sessions):
+            stamps[number] += _run_session(session, start, start, 1)
         start = max(session.now for session in sessions)
     return tuple(map(tuple, stamps))
 
@@ -203,13 +191,7 @@ def _run_session(
     def feed() -> tuple[None, int, int, int]:
         return None, session.now, session.now, session.now
 
-    return tuple(
-        (a, b, c, d, e) for a, b, c, d, e in run_batches(session, feed, until, min_batches)
-    )
-
-
-def _run_probe(session: NullSession, now: int, blind: bool) -> float:
-    return null_backend.PROBE_MS if blind else session.probe_ms(now)
+    return tuple(run_batches(session, feed, until, min_batches))
 
 
 def _run_naive_loop(

@@ -25,18 +25,15 @@ from benchmarks.runner import null_backend
 if TYPE_CHECKING:
     import onnx
 
-SIDE, CLASSES = 32, 7
+SIDE = 16
+CLASSES = 10
 SHORT = {"least_rounds": 2, "most_rounds": 2, "block_s": 0.05, "iterations": 2, "warm_runs": 1}
 
 register_backend("null", null_backend)
 
 
 def build_tiny_model(
-    side: int = SIDE,
-    classes: int = CLASSES,
-    batch: int | None = None,
-    seed: int = 0,
-    inputs: int = 1,
+    side: int = SIDE, batch: int | None = None, inputs: int = 1
 ) -> onnx.ModelProto:
     """Build a small ResNeXt: a grouped convolution with a shortcut.
 
@@ -45,33 +42,41 @@ def build_tiny_model(
     # slow
     from ipu_results.emulator.networks.builder import BatchNorm, GraphBuilder, WeightGenerator  # noqa: PLC0415
 
-    graph = GraphBuilder(WeightGenerator(seed), batch=batch)
-    x, *more = [graph.add_input(name, (3, side, side)) for name in ("image", "other")[:inputs]]
-    for other in more:
-        x = graph.add_node("Add", "both", x, other)
-    x = graph.add_node(
-        "Relu",
-        "stem.relu",
-        graph.add_convolution("stem", x, (3, 16), 3, stride=2, norm=BatchNorm()),
-    )
-    y = graph.add_node(
-        "Relu",
-        "body.relu",
-        graph.add_convolution("body", x, (16, 16), 3, groups=4, norm=BatchNorm()),
-    )
-    x = graph.add_node(
-        "Add", "add", graph.add_convolution("expand", y, (16, 16), norm=BatchNorm(scale=0.5)), x
-    )
+    graph = GraphBuilder(WeightGenerator(0), batch=batch)
+    x = graph.add_input("image", (3, side, side))
+    if inputs == 2:
+        x = graph.add_node("Add", "both", x, graph.add_input("other", (3, side, side)))
+    norm = BatchNorm()
+    x = graph.add_convolution("stem", x, (3, 16), 3, stride=2, norm=norm)
+    x = graph.add_node("Relu", "stem.relu", x)
+    y = graph.add_convolution("body", x, (16, 16), 3, groups=4, norm=norm)
+    y = graph.add_node("Relu", "body.relu", y)
+    y = graph.add_convolution("expand", y, (16, 16), norm=BatchNorm(scale=0.5))
+    x = graph.add_node("Add", "add", y, x)
     x = graph.add_node("Flatten", "flatten", graph.add_node("GlobalAveragePool", "pool", x))
-    return graph.build_model("tiny", graph.add_dense("classes", x, (16, classes)), (classes,))
+    x = graph.add_dense("classes", x, (16, CLASSES))
+    return graph.build_model("tiny", x, (CLASSES,))
 
 
-def write_tiny_model(path: Path, **more: Any) -> Path:
+def write_tiny_model(path: Path) -> Path:
     import onnx  # noqa: PLC0415 (slow)
 
-    path.parent.mkdir(parents=True, exist_ok=True)
-    onnx.save(build_tiny_model(**more), path)
+    onnx.save(build_tiny_model(), path)
     return path
+
+
+def parse_model(text: str) -> onnx.ModelProto:
+    """Read a graph as onnx prints it, without its header."""
+    import onnx.parser  # noqa: PLC0415 (slow)
+
+    return onnx.parser.parse_model(f'<ir_version: 8, opset_import: ["" : 17]> net {text}')
+
+
+def draw_images(count: int, seed: int = 0) -> np.ndarray:
+    """Draw random images of random contrast, so that their outputs differ."""
+    random = np.random.default_rng(seed)
+    colours = random.normal(size=(count, 3, 1, 1))
+    return (colours + random.normal(size=(count, 3, SIDE, SIDE))).astype(np.float32)
 
 
 def write_images(folder: Path, modes: Iterable[str] = ("RGB",) * 5) -> Path:
@@ -80,12 +85,9 @@ def write_images(folder: Path, modes: Iterable[str] = ("RGB",) * 5) -> Path:
     random = np.random.default_rng(0)
     for number, mode in enumerate(modes):
         path = folder / f"{number}-{mode}.jpg"
-        pixels = (
-            (random.integers(0, 256, 3) + random.normal(0, 20, (40, 44, 3)))
-            .clip(0, 255)
-            .astype(np.uint8)
-        )
-        Image.fromarray(pixels).convert("RGB" if mode == "broken" else mode).save(path)
+        pixels = random.integers(0, 256, 3) + random.normal(0, 20, (40, 44, 3))
+        image = Image.fromarray(pixels.clip(0, 255).astype(np.uint8))
+        image.convert("RGB" if mode == "broken" else mode).save(path)
         if mode == "broken":
             path.write_bytes(path.read_bytes()[:200])
     return folder
@@ -162,9 +164,8 @@ def faulty_task(python: str, batches: tuple[int, ...] = (2, 4), **options: Any) 
 
 def list_children() -> set[int]:
     """Return the processes that this one started and that still run."""
-    return {
-        child.pid for child in psutil.Process().children(recursive=True) if is_running(child.pid)
-    }
+    children = psutil.Process().children(recursive=True)
+    return {child.pid for child in children if is_running(child.pid)}
 
 
 def is_running(pid: int) -> bool:
@@ -191,10 +192,8 @@ def read_record(folder: Path) -> dict[str, Any]:
 
 
 def read_blocks(folder: Path) -> list[dict[str, Any]]:
-    return [
-        json.loads(line)
-        for line in (folder / "blocks.jsonl").read_text(encoding="utf-8").splitlines()
-    ]
+    text = (folder / "blocks.jsonl").read_text(encoding="utf-8")
+    return [json.loads(line) for line in text.splitlines()]
 
 
 def read_points(folder: Path) -> list[dict[str, str]]:

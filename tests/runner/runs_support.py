@@ -14,22 +14,12 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 import tomli_w
+from ipu_results.runner.record import STAMPS
 from ipu_results.schema.vocabulary import load_vocabulary
 
 RUN_ID = "20261121-134501-onnxruntime-cpu-3fa2"
 EMULATED_ID = "20261121-140000-emulator-c2-00b1"
 POINT_COLUMNS = load_vocabulary().header_of("sweep-points", "sweep_points").names
-STAMPS = (
-    "block",
-    "session",
-    "iteration",
-    "start_ns",
-    "loaded_ns",
-    "preprocessed_ns",
-    "inferred_ns",
-    "retrieved_ns",
-)
-
 CPU: dict[str, Any] = {
     "platform": "Some CPU @ 2.00GHz",
     "framework": "onnxruntime",
@@ -92,16 +82,17 @@ def point(batch_size: int, throughput: float, **changes: Any) -> dict[str, Any]:
     """Return one line of points.csv, of a CPU measurement but for `changes`; None is a blank cell."""
     values = {**SHARED, **CPU, **changes}
     latency = batch_size / throughput * 1000
-    figures = {
+    watts = values.get("power_w")
+    return {
         "batch_size": batch_size,
         "micro_batch_size": batch_size // values["sessions"],
         "throughput": throughput,
         "latency_ms": latency,
         "latency_ms_low": latency * 0.9,
         "latency_ms_high": latency * 1.1,
-        "efficiency": throughput / values["power_w"] if values.get("power_w") else None,
+        "efficiency": throughput / watts if watts else None,
+        **values,
     }
-    return {**figures, **values}
 
 
 def emulated_point(batch_size: int, throughput: float, **changes: Any) -> dict[str, Any]:
@@ -154,7 +145,8 @@ def put_run(
     )
     (target / "points.csv").write_text(format_points(lines), encoding="utf-8")
     (target / "blocks.jsonl").write_text('{"block": 0}\n', encoding="utf-8")
-    stamps = {name: pa.array([0, 1], pa.int64()) for name in STAMPS}
+    names = ("block", "session", "iteration", *STAMPS)
+    stamps = {name: pa.array([0, 1], pa.int64()) for name in names}
     pq.write_table(pa.table(stamps), target / "stamps.parquet")
     write_sidecars(target, run_id, len(lines))
     return target
@@ -168,13 +160,9 @@ def put_emulated(
 
 def format_points(points: Iterable[Mapping[str, Any]]) -> str:
     out = io.StringIO()
-    writer = csv.DictWriter(
-        out, POINT_COLUMNS, lineterminator="\n", extrasaction="ignore", restval=""
-    )
+    writer = csv.DictWriter(out, POINT_COLUMNS, lineterminator="\n", extrasaction="ignore")
     writer.writeheader()
-    writer.writerows(
-        {name: "" if value is None else value for name, value in line.items()} for line in points
-    )
+    writer.writerows(points)
     return out.getvalue()
 
 
@@ -188,6 +176,10 @@ def write_sidecars(folder: Path, run_id: str = RUN_ID, rows: int = len(POINTS)) 
         "retrieved_on": date(2026, 11, 21),
         "note": "made for a test",
     }
+    attachments = {}
+    for name in ("blocks.jsonl", "stamps.parquet"):
+        if (folder / name).exists():
+            attachments[name] = compute_digest(folder / name)
     files = {
         "record.json": {
             "document_id": f"sweep-{run_id}",
@@ -200,11 +192,7 @@ def write_sidecars(folder: Path, run_id: str = RUN_ID, rows: int = len(POINTS)) 
             "title": f"Local sweep {run_id}: points",
             "reader": "sweep-points",
             "tables": {"sweep_points": {"rows": rows}},
-            "attachments": {
-                name: compute_digest(folder / name)
-                for name in ("blocks.jsonl", "stamps.parquet")
-                if (folder / name).exists()
-            },
+            "attachments": attachments,
         },
     }
     for name, own in files.items():

@@ -4,8 +4,8 @@ fall-back is silent.
 
 from __future__ import annotations
 
-import builtins
 import subprocess
+import sys
 from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
@@ -18,13 +18,13 @@ import onnxruntime
 import openvino
 import pytest
 from ipu_results.errors import BackendError
-from ipu_results.runner.backends import Device, Session, SessionSpec
+from ipu_results.runner.backends import Device, InputShape, SessionSpec
 from ipu_results.runner.backends import onnxruntime as ort
 from ipu_results.runner.backends import openvino as ov
-from ipu_results.runner.models import fix_batch_size, prepare_model
+from ipu_results.runner.models import prepare_model
 from ipu_results.runner.workload import compare_outputs, compute_reference
 
-from tests.runner.test_runner_models import CLASSES, images, network
+from tests.runner.runner_support import CLASSES, SIDE, build_tiny_model, draw_images, parse_model
 
 BACKENDS = [(ort, "cpu"), (ov, "CPU")]
 both = pytest.mark.parametrize(("backend", "device"), BACKENDS, ids=["onnxruntime", "openvino"])
@@ -33,24 +33,14 @@ Files = dict[str, str]
 
 @pytest.fixture(scope="module")
 def files(tmp_path_factory: pytest.TempPathFactory) -> Files:
-    """Write the network in fp32, fp16 and int8, and in fp32 for batches of two only."""
+    """Write the network in fp32, fp16 and int8."""
     folder = tmp_path_factory.mktemp("models")
-    onnx.save(network(), folder / "tiny.onnx")
-    source, x = str(folder / "tiny.onnx"), images(32, 1)
-    models = {
-        precision: prepare_model(source, precision, folder, x)
-        for precision in ("fp32", "fp16", "int8")
-    }
-    paths = {precision: str(model.path) for precision, model in models.items()}
-    return {**paths, "static": str(fix_batch_size(models["fp32"], 2, folder))}
-
-
-@pytest.fixture(scope="module")
-def sessions(files: Files) -> dict[str, Session]:
-    return {
-        backend.NAME: backend.open(SessionSpec(device, files["fp32"], "fp32"))
-        for backend, device in BACKENDS
-    }
+    onnx.save(build_tiny_model(), folder / "tiny.onnx")
+    paths = {}
+    for precision in ("fp32", "fp16", "int8"):
+        model = prepare_model(str(folder / "tiny.onnx"), precision, folder, draw_images(32, 1))
+        paths[precision] = str(model.path)
+    return paths
 
 
 # --- outputs
@@ -68,7 +58,7 @@ def test_outputs_are_those_of_the_reference(
     assert session.dtype == dtype
     if precision != "fp16":
         assert session.facts.compute_precision == precision
-    x = images(6)
+    x = draw_images(6)
     outputs = session.run(x.astype(dtype))
     assert (outputs.shape, outputs.dtype) == ((6, CLASSES), np.float32)
     cosine, top1 = compare_outputs(outputs, compute_reference(Path(files["fp32"]), x))
@@ -84,22 +74,17 @@ def test_fp16_model_is_computed_as_its_kernels_report(files: Files) -> None:
     """Neither library has half-precision convolutions for an x86 CPU of before AVX512-FP16: they
     cast.
     """
-    facts = ort.open(SessionSpec("cpu", files["fp16"], "fp16")).facts
     spec = SessionSpec("cpu", files["fp16"])
-    session = ort._create(spec, ort.PROVIDERS["cpu"], {})
-    inputs = {"image": ("float16", (None, *session.get_inputs()[0].shape[1:]))}
+    inputs = {"image": InputShape("float16", (None, 3, SIDE, SIDE))}
     kinds = ort._count_kernels(spec, ort.PROVIDERS["cpu"], inputs)
-    assert kinds == Counter({facts.compute_precision: 3})
-    assert (
-        ort.open(SessionSpec("cpu", files["fp32"], sessions=2, session=1)).facts.compute_precision
-        == ""
-    )
-    hint = (
-        openvino.Core().compile_model(files["fp16"], "CPU").get_property("INFERENCE_PRECISION_HINT")
-    )
+    assert kinds == Counter({ort.open(spec).facts.compute_precision: 3})
+    second = ort.open(SessionSpec("cpu", files["fp32"], sessions=2, session=1))
+    assert second.facts.compute_precision == ""
+    compiled = openvino.Core().compile_model(files["fp16"], "CPU")
+    hint = compiled.get_property("INFERENCE_PRECISION_HINT").get_type_name()
     facts = ov.open(SessionSpec("CPU", files["fp16"])).facts
-    assert facts.compute_precision == ov.TYPES[hint.get_type_name()]
-    assert f"precision hint {hint.get_type_name()}" in facts.notes
+    assert facts.compute_precision == ov.TYPES[hint]
+    assert f"precision hint {hint}" in facts.notes
 
 
 def node(kind: str, precision: str) -> SimpleNamespace:
@@ -124,10 +109,8 @@ def test_openvino_precision_is_that_of_most_convolutions(
     nodes: list[Any], precision: str, notes: list[str]
 ) -> None:
     runtime = SimpleNamespace(get_ops=lambda: nodes)
-    assert ov._read_precision(SimpleNamespace(get_runtime_model=lambda: runtime)) == (
-        precision,
-        notes,
-    )
+    compiled = SimpleNamespace(get_runtime_model=lambda: runtime)
+    assert ov._read_precision(compiled) == (precision, notes)
 
 
 @pytest.mark.parametrize(
@@ -142,7 +125,7 @@ def test_openvino_precision_is_that_of_most_convolutions(
 def test_fp32_on_cuda_is_tf32_where_allowed_and_able(
     monkeypatch: pytest.MonkeyPatch, kernels: str, option: str, capability: float, precision: str
 ) -> None:
-    monkeypatch.setattr(ort, "list_gpus", lambda: [("T4", 7.5), ("GPU", capability)])
+    monkeypatch.setattr(ort, "list_gpus", lambda: [ort.Gpu("T4", 7.5), ort.Gpu("GPU", capability)])
     session = SimpleNamespace(
         get_provider_options=lambda: {"CUDAExecutionProvider": {"use_tf32": option}}
     )
@@ -154,9 +137,8 @@ def test_fp32_on_cuda_is_tf32_where_allowed_and_able(
 def test_bf16_is_computed_or_refused(
     backend: ModuleType, device: str, files: Files, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    able = backend is ov and "BF16" in openvino.Core().get_property(
-        "CPU", "OPTIMIZATION_CAPABILITIES"
-    )
+    capabilities = openvino.Core().get_property("CPU", "OPTIMIZATION_CAPABILITIES")
+    able = backend is ov and "BF16" in capabilities
     spec = SessionSpec(device, files["fp32"], "bf16")
     if able:
         assert backend.open(spec).facts.compute_precision == "bf16"
@@ -171,65 +153,40 @@ def test_bf16_is_computed_or_refused(
 # --- options
 
 
-@pytest.mark.parametrize(
-    ("spec", "options"),
-    [
-        (SessionSpec("cuda:1", "m", "fp32"), {"device_id": "1", "use_tf32": "0"}),
-        (SessionSpec("cuda", "m"), {"device_id": "0"}),
-        (
-            SessionSpec("cuda", "m", options={"gpu_mem_limit": 1}),
-            {"device_id": "0", "gpu_mem_limit": "1"},
-        ),
-    ],
-)
-def test_onnxruntime_gets_the_options_of_its_provider(
-    spec: SessionSpec, options: dict[str, str]
-) -> None:
-    assert ort._select_provider(spec)[1] == options
+def test_onnxruntime_gets_the_options_of_its_provider() -> None:
+    spec = SessionSpec("cuda:1", "m", "fp32", options={"gpu_mem_limit": 1})
+    expected = {"device_id": "1", "use_tf32": "0", "gpu_mem_limit": "1"}
+    assert ort._select_provider(spec)[1] == expected
+    assert ort._select_provider(SessionSpec("cuda", "m"))[1] == {"device_id": "0"}
     with pytest.raises(BackendError, match="names another device than --device"):
         ort._select_provider(SessionSpec("cuda", "m", options={"device_id": 3}))
 
 
-@pytest.mark.parametrize(
-    ("spec", "more"),
-    [
-        (SessionSpec("CPU", "m"), {}),
-        (
-            SessionSpec("CPU", "m", "bf16", threads=1, sessions=2, options={"NUM_STREAMS": 2}),
-            {
-                "INFERENCE_NUM_THREADS": 1,
-                "ENABLE_CPU_PINNING": False,
-                "INFERENCE_PRECISION_HINT": "bf16",
-                "NUM_STREAMS": 2,
-            },
-        ),
-        (SessionSpec("CPU", "m", "int8"), {}),
-        (SessionSpec("GPU.0", "m", threads=1, sessions=2), {}),
-    ],
-)
-def test_openvino_configuration_holds_what_was_requested(
-    spec: SessionSpec, more: dict[str, object]
-) -> None:
-    assert ov._build_configuration(spec) == {"PERFORMANCE_HINT": "LATENCY", **more}
+def test_openvino_configuration_holds_what_was_requested() -> None:
+    options = {"NUM_STREAMS": 2}
+    spec = SessionSpec("CPU", "m", "bf16", threads=1, sessions=2, options=options)
+    assert ov._build_configuration(spec) == {
+        "PERFORMANCE_HINT": "LATENCY",
+        "INFERENCE_NUM_THREADS": 1,
+        "ENABLE_CPU_PINNING": False,
+        "INFERENCE_PRECISION_HINT": "bf16",
+        **options,
+    }
+    spec = SessionSpec("GPU.0", "m", "int8", threads=1, sessions=2)
+    assert ov._build_configuration(spec) == {"PERFORMANCE_HINT": "LATENCY"}
 
 
 # --- what is refused
 
-WRONG = [
-    (images(2)[:, :, 1:], r"\(2, 3, 15, 16\)"),
-    (images(2).astype(np.float16), "float16"),
-]
-
 
 @both
-@pytest.mark.parametrize(("x", "message"), WRONG)
-def test_wrong_images_are_refused(
-    backend: ModuleType, device: str, sessions: dict[str, Session], x: np.ndarray, message: str
-) -> None:
-    with pytest.raises(
-        BackendError, match=f"^{device}: takes float32 images of shape .*, not .*{message}"
-    ):
-        sessions[backend.NAME].run(x)
+def test_wrong_images_are_refused(backend: ModuleType, device: str, files: Files) -> None:
+    session = backend.open(SessionSpec(device, files["fp32"], "fp32"))
+    images = draw_images(2)
+    for wrong, named in ((images[:, :, 1:], r"\(2, 3, 15, 16\)"), (images.astype("f2"), "float16")):
+        message = f"^{device}: takes float32 images of shape .*, not .*{named}"
+        with pytest.raises(BackendError, match=message):
+            session.run(wrong)
 
 
 @both
@@ -241,37 +198,25 @@ def test_unusable_model_is_refused_in_one_line(
         with pytest.raises(BackendError, match=f"^{device}: [^\n]+$"):
             backend.open(SessionSpec(device, str(tmp_path / name)))
     assert "onnxruntime:" not in capfd.readouterr().err
-    text = (
-        '<ir_version: 8, opset_import: ["" : 17]> odd (double[N,3] x) => (double[N,3] y) { y ='
-        " Add(x, x) }"
-    )
-    onnx.save(onnx.parser.parse_model(text), tmp_path / "odd.onnx")
-    with pytest.raises(
-        BackendError,
-        match=r"the model takes .*(double|float64).*, not float images or integer tokens",
-    ):
+    text = "(double[N,3] x) => (double[N,3] y) { y = Add(x, x) }"
+    onnx.save(parse_model(text), tmp_path / "odd.onnx")
+    message = r"the model takes .*(double|float64).*, not float images or integer tokens"
+    with pytest.raises(BackendError, match=message):
         backend.open(SessionSpec(device, str(tmp_path / "odd.onnx")))
 
 
 @pytest.mark.parametrize(
     ("backend", "device", "message"),
     [
-        (
-            ort,
-            "cuda:0",
-            (
-                "^cuda:0: CUDAExecutionProvider is not in the installed onnxruntime: install"
-                " onnxruntime-gpu"
-            ),
-        ),
-        (ort, "cpu:1", "^cpu:1: is not a device of onnxruntime; known: cpu, cuda:0, "),
-        (ov, "GPU.7", "^GPU.7: is not a device of this machine: OpenVINO sees CPU"),
+        (ort, "cuda:0", "is not in the installed onnxruntime: install onnxruntime-gpu"),
+        (ort, "cpu:1", "is not a device of onnxruntime; known: cpu, cuda:0, "),
+        (ov, "GPU.7", "is not a device of this machine: OpenVINO sees CPU"),
     ],
 )
 def test_absent_device_is_refused(
     files: Files, backend: ModuleType, device: str, message: str
 ) -> None:
-    with pytest.raises(BackendError, match=message):
+    with pytest.raises(BackendError, match=f"^{device}: .*{message}"):
         backend.open(SessionSpec(device, files["fp32"]))
 
 
@@ -280,12 +225,10 @@ def test_provider_that_takes_no_node_is_an_error(
 ) -> None:
     """The wheel's Azure provider runs no local node, so all of them would go to the CPU."""
     assert "AzureExecutionProvider" in onnxruntime.get_available_providers()
-    monkeypatch.setitem(
-        ort.PROVIDERS, "azure", ort.Provider("AzureExecutionProvider", "gpu", "onnxruntime")
-    )
-    with pytest.raises(
-        BackendError, match=r"^azure: .*fallback to CPU EP has been explicitly disabled"
-    ):
+    azure = ort.Provider("AzureExecutionProvider", "gpu", "onnxruntime")
+    monkeypatch.setitem(ort.PROVIDERS, "azure", azure)
+    message = "^azure: .*fallback to CPU EP has been explicitly disabled"
+    with pytest.raises(BackendError, match=message):
         ort.open(SessionSpec("azure", files["fp32"]))
 
 
@@ -297,28 +240,21 @@ def test_provider_that_does_not_start_is_an_error(
     calls: list[Any] = []
 
     def create_on_cpu(path: str, settings: Any, providers: Any, enable_fallback: int) -> Any:
-        calls.append(
-            (
-                providers,
-                enable_fallback,
-                settings.get_session_config_entry("session.disable_cpu_ep_fallback"),
-            )
-        )
+        disabled = settings.get_session_config_entry("session.disable_cpu_ep_fallback")
+        calls.append((providers, enable_fallback, disabled))
         return real(path, providers=["CPUExecutionProvider"])
 
     monkeypatch.setattr(onnxruntime, "get_available_providers", lambda: ["CUDAExecutionProvider"])
     monkeypatch.setattr(onnxruntime, "InferenceSession", create_on_cpu)
-    with pytest.raises(
-        BackendError,
-        match=r"^cuda:0: CUDAExecutionProvider did not start: CPUExecutionProvider did$",
-    ):
+    message = "^cuda:0: CUDAExecutionProvider did not start: CPUExecutionProvider did$"
+    with pytest.raises(BackendError, match=message):
         ort.open(SessionSpec("cuda:0", files["fp32"]))
     assert calls == [([("CUDAExecutionProvider", {"device_id": "0"})], 0, "1")]
 
 
 @pytest.mark.parametrize(
     ("device", "compiled_for", "good"),
-    [("CPU", ["CPU"], True), ("GPU", ["GPU.0"], True), ("GPU.0", ["GPU"], True), ("GPU.1", ["(GPU.1)"], True),
+    [("GPU", ["GPU.0"], True), ("GPU.0", ["GPU"], True), ("GPU.1", ["(GPU.1)"], True),
      ("GPU", ["(CPU)"], False), ("GPU.1", ["GPU.0"], False), ("GPU", ["GPU.0", "CPU"], False), ("CPU", [], False)],
 )  # fmt: skip
 def test_openvino_on_another_device_is_an_error(
@@ -334,12 +270,15 @@ def test_openvino_on_another_device_is_an_error(
 # --- probes
 
 
+TWO_GPUS = "0, GPU-aa, A100, 8.0\n1, GPU-bb, T4, 7.5\n"
+
+
 @pytest.mark.parametrize(
     ("printed", "visible", "names"),
     [
-        ("0, GPU-aa, A100, 8.0\n1, GPU-bb, T4, 7.5\n", None, ["A100", "T4"]),
-        ("0, GPU-aa, A100, 8.0\n1, GPU-bb, T4, 7.5\n", "GPU-bb,0", ["T4", "A100"]),
-        ("0, GPU-aa, A100, 8.0\n1, GPU-bb, T4, 7.5\n", "-1", []),
+        (TWO_GPUS, None, ["A100", "T4"]),
+        (TWO_GPUS, "GPU-bb,0", ["T4", "A100"]),
+        (TWO_GPUS, "-1", []),
         ("No devices were found\n", None, []),
     ],
 )
@@ -347,25 +286,22 @@ def test_gpus_are_numbered_as_cuda_does(
     monkeypatch: pytest.MonkeyPatch, printed: str, visible: str | None, names: list[str]
 ) -> None:
     def run(command: list[str], **_: Any) -> subprocess.CompletedProcess[str]:
-        assert command[:2] == ["nvidia-smi", "--query-gpu=index,uuid,name,compute_cap"]
+        assert command[0] == "nvidia-smi"
         return subprocess.CompletedProcess(command, 0, printed, "")
 
     monkeypatch.setattr(ort.subprocess, "run", run)
-    monkeypatch.setenv("CUDA_DEVICE_ORDER", "PCI_BUS_ID")
     monkeypatch.delenv("CUDA_VISIBLE_DEVICES", raising=False)
     if visible is not None:
         monkeypatch.setenv("CUDA_VISIBLE_DEVICES", visible)
     monkeypatch.setattr(onnxruntime, "get_available_providers", lambda: ["CUDAExecutionProvider"])
-    assert [name for name, _ in ort.list_gpus()] == names
-    expected = [
-        Device("onnxruntime", f"cuda:{number}", "gpu", name) for number, name in enumerate(names)
-    ]
     cuda = [device for device in ort.probe() if device.name.startswith("cuda")]
-    assert (
-        cuda == expected
-        if names
-        else [device.reason for device in cuda] == ["nvidia-smi names no GPU here"]
-    )
+    expected = []
+    for number, name in enumerate(names):
+        expected.append(Device("onnxruntime", f"cuda:{number}", "gpu", name))
+    if names:
+        assert cuda == expected
+    else:
+        assert [device.reason for device in cuda] == ["nvidia-smi names no GPU here"]
 
 
 def test_missing_library_is_a_reason(monkeypatch: pytest.MonkeyPatch, files: Files) -> None:
@@ -375,18 +311,10 @@ def test_missing_library_is_a_reason(monkeypatch: pytest.MonkeyPatch, files: Fil
     with monkeypatch.context() as broken:
         broken.setattr(openvino, "Core", break_core)
         assert [device.reason for device in ov.probe()] == ["does not start: no driver"]
-    real = builtins.__import__
-
-    def import_without(name: str, *rest: Any) -> Any:
-        if name in ("openvino", "onnxruntime"):
-            raise ModuleNotFoundError(f"No module named '{name}'")
-        return real(name, *rest)
-
-    monkeypatch.setattr(builtins, "__import__", import_without)
+    for name in ("openvino", "onnxruntime"):
+        monkeypatch.setitem(sys.modules, name, None)
     [device] = ov.probe()
     assert str(device.reason).endswith("pip install 'ipu-results[openvino]'")
-    assert {cpu.reason for cpu in ort.probe()} == {
-        "cannot be imported: No module named 'onnxruntime'"
-    }
+    assert all(str(own.reason).startswith("cannot be imported: ") for own in ort.probe())
     with pytest.raises(BackendError, match="OpenVINO is not installed"):
         ov.open(SessionSpec("CPU", files["fp32"]))

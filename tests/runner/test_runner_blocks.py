@@ -3,18 +3,16 @@
 from __future__ import annotations
 
 import pytest
-from ipu_results.runner.backends import Kind
 from ipu_results.runner.estimate import Block, Stamps
 
 
 def session(*ends: int, start: int = 0) -> tuple[Stamps, ...]:
     """Return iterations one after the other, of which only the ends matter."""
-    starts = (start, *ends[:-1])
-    return tuple((begin, begin, begin, end, end) for begin, end in zip(starts, ends, strict=True))
-
-
-def block(*stamps: tuple[Stamps, ...], batch: int = 2, kind: Kind = "amortised") -> Block:
-    return Block(7, 3, batch, kind, "2026-11-21T13:45:01Z", stamps)
+    stamps = []
+    for end in ends:
+        stamps.append((start, start, start, end, end))
+        start = end
+    return tuple(stamps)
 
 
 LATE = ((0, 0, 0, 10, 10), (20, 20, 20, 30, 30))
@@ -35,11 +33,11 @@ WINDOWS = {
 @pytest.mark.parametrize("case", WINDOWS)
 def test_window_and_its_items_by_hand(case: str) -> None:
     stamps, batch, expected = WINDOWS[case]
-    window = block(*stamps, batch=batch).window
+    window = Block(0, 0, batch, "amortised", "", tuple(stamps)).window
     assert (window.start, window.end, window.items) == pytest.approx(expected)
 
 
 def test_latencies_are_from_the_first_start_to_the_last_end() -> None:
     first = ((1_000_000, 0, 0, 0, 5_000_000), (10_000_000, 0, 0, 0, 12_000_000))
     second = ((2_000_000, 0, 0, 0, 4_000_000), (9_000_000, 0, 0, 0, 15_000_000))
-    assert block(first, second, kind="isolated").latencies_ms == [4.0, 6.0]
+    assert Block(0, 0, 2, "isolated", "", (first, second)).latencies_ms == [4.0, 6.0]

@@ -1,6 +1,4 @@
-"""What a configuration leads to: devices, plans and defaults; and a sweep that is started from
-Python.
-"""
+"""What a configuration leads to: devices, plans and defaults."""
 
 from __future__ import annotations
 
@@ -8,11 +6,12 @@ import json
 import re
 from dataclasses import asdict, fields
 from pathlib import Path
+from typing import Any
 
 import msgspec
 import pytest
 from ipu_results.emulator.target import DEFAULT_BATCH_SIZES, TARGETS
-from ipu_results.errors import BackendError, SweepConfigError
+from ipu_results.errors import SweepConfigError
 from ipu_results.runner import SweepConfig
 from ipu_results.runner.backends import Device
 from ipu_results.runner.config import (
@@ -28,30 +27,21 @@ from ipu_results.runner.config import (
 MODEL = Device("popart", "ipu-model", "simulated", "a model of an IPU")
 EMULATED = [Device("emulator", name, "emulated", name) for name in TARGETS]
 CPU = Device("onnxruntime", "cpu", "cpu", "a CPU")
+DEVICES = {"popart": [MODEL], "emulator": EMULATED, "onnxruntime": [CPU], "openvino": []}
 
 
-def plan(out: Path = RUNS, **fields: object) -> list[SweepTask]:
-    own = {
-        "popart": [MODEL],
-        "emulator": EMULATED,
-        "onnxruntime": [CPU],
-        "openvino": [],
-    }
-    return plan_sweeps(SweepConfig(**fields), out, lambda name: own[name])  # type: ignore[arg-type]
+def plan(out: Path = RUNS, **fields: Any) -> list[SweepTask]:
+    return plan_sweeps(SweepConfig(**fields), out, DEVICES.__getitem__)
 
 
 def test_default_is_the_paper_on_an_emulated_c2_and_then_the_cpu() -> None:
     emulated, measured = plan()
     assert (emulated.device, measured.device) == (EMULATED[0], CPU)
-    assert [task.plan.batch_sizes for task in (emulated, measured)] == [(2, 4, 6, 8, 10, 12)] * 2
+    for task in (emulated, measured):
+        assert (task.plan.batch_sizes, task.plan.sessions) == ((2, 4, 6, 8, 10, 12), 2)
     assert (emulated.plan.least_rounds, emulated.plan.most_rounds, emulated.threads) == (1, 1, None)
-    assert (measured.plan.least_rounds, measured.plan.most_rounds, measured.plan.budget_s) == (
-        6,
-        1000,
-        90.0,
-    )
-    assert measured.threads == max(1, count_cores() // 2)
-    assert {task.plan.sessions for task in (emulated, measured)} == {2}
+    assert (measured.plan.least_rounds, measured.plan.most_rounds) == (6, 1000)
+    assert (measured.plan.budget_s, measured.threads) == (90.0, max(1, count_cores() // 2))
 
 
 def test_default_batch_sizes_are_those_that_the_sessions_can_share() -> None:
@@ -59,44 +49,34 @@ def test_default_batch_sizes_are_those_that_the_sessions_can_share() -> None:
     assert choose_batch_sizes(4) == DEFAULT_BATCH_SIZES["bow-2000"] == (4, 8, 16, 32, 64)
     assert choose_batch_sizes(3) == (6, 12)
     assert choose_batch_sizes(7) == (7, 14, 21, 28, 35, 42)
-    assert set(DEFAULT_BATCH_SIZES) == set(TARGETS)
 
 
 @pytest.mark.parametrize(
     ("fields", "expected"),
     [
-        (
-            {"quick": True},
-            {"batch_sizes": (2, 4), "least_rounds": 2, "most_rounds": 2, "block_s": 0.5},
-        ),
+        ({"quick": True}, {"batch_sizes": (2, 4), "most_rounds": 2, "block_s": 0.5}),
         ({"quick": True, "rounds": 1}, {"least_rounds": 1, "most_rounds": 1, "iterations": 2}),
         ({"quick": True, "batch_sizes": (8,)}, {"batch_sizes": (8,)}),
         ({"rounds": 3}, {"least_rounds": 3, "most_rounds": 3}),
         ({"budget_s": 5.0}, {"least_rounds": 1, "most_rounds": 1000, "budget_s": 5.0}),
-        (
-            {"overlap": False, "seed": 7, "sessions": 1},
-            {"overlap": False, "seed": 7, "sessions": 1},
-        ),
+        ({"overlap": False, "seed": 7}, {"overlap": False, "seed": 7}),
     ],
 )
 def test_fields_of_the_configuration_shape_the_plan(
-    fields: dict[str, object], expected: dict[str, object]
+    fields: dict[str, Any], expected: dict[str, Any]
 ) -> None:
     (task,) = plan(backend="onnxruntime", **fields)
-    assert {name: getattr(task.plan, name) for name in expected} == expected
+    assert asdict(task.plan).items() >= expected.items()
 
 
 def test_contradictions_are_refused() -> None:
     with pytest.raises(SweepConfigError, match="an emulated sweep has one round"):
         plan(backend="emulator", rounds=3)
     assert plan(rounds=3)[0].plan.most_rounds == 1, "auto: for the CPU alone"
-    with pytest.raises(
-        SweepConfigError, match=r"a simulated run is not a result and is not appended to raw/runs"
-    ):
+    message = "a simulated run is not a result and is not appended to raw/runs"
+    with pytest.raises(SweepConfigError, match=message):
         plan(backend="popart", device="ipu-model")
     assert plan(Path("elsewhere"), backend="popart", device="ipu-model")[0].device == MODEL
-    with pytest.raises(BackendError, match="is not a device of onnxruntime"):
-        plan(backend="onnxruntime", device="tpu")
 
 
 def test_settings_are_typed_fields_of_the_configuration() -> None:
@@ -109,7 +89,6 @@ def test_settings_are_typed_fields_of_the_configuration() -> None:
         "options": {"a": {"b": [1]}, "noise": 0.02},
         "seed": -1,
     }
-    assert parse_settings([]) == {}
     assert SETTINGS.keys() <= {field.name for field in fields(SweepConfig)}
 
 
@@ -118,13 +97,11 @@ def test_settings_are_typed_fields_of_the_configuration() -> None:
     [
         ("sesions=4", "with a key of network, sequence_length, sessions, .*, options.NAME$"),
         ("sessions", "is not KEY=VALUE"),
-        ("backend=auto", "is not KEY=VALUE with a key of"),
         ("options=1", "is not KEY=VALUE with a key of"),
         ("options.=1", "is not KEY=VALUE with a key of"),
         ("options.noise=loud", "expected a JSON value"),
         pytest.param(f"options.x={'[' * 100_000}", "expected a JSON value", id="nested"),
         ("sessions=0", "expected a whole number from 1"),
-        ("rounds=1.5", "expected a whole number from 1"),
         ("overlap=no", "expected true or false"),
         ("budget_s=nan", "expected a number of seconds from 0"),
         ("power_declared=W", "expected a number of watts"),
@@ -141,14 +118,8 @@ def test_setting_given_twice_is_refused() -> None:
 
 
 def test_task_survives_the_journal_and_publishes_no_path() -> None:
-    images = "/home/me/images"
-    (task,) = plan(
-        backend="onnxruntime",
-        images=images,
-        model="/home/me/net.onnx",
-        options={"a": 1},
-        power_command="w",
-    )
+    private = {"images": "/home/me/images", "model": "/home/me/net.onnx", "power_command": "w"}
+    (task,) = plan(backend="onnxruntime", options={"a": 1}, **private)
     assert msgspec.convert(json.loads(json.dumps(asdict(task))), SweepTask) == task
     assert task.describe_setup() == {
         "precision": None,
@@ -161,6 +132,4 @@ def test_task_survives_the_journal_and_publishes_no_path() -> None:
         "power_command": True,
         "options": {"a": 1},
     }
-    assert re.search(
-        r"^  batch sizes 2, 4, .*; 6 rounds however long they take", task.describe(), re.M
-    )
+    assert "  batch sizes 2, 4, 6, 8, 10, 12; 6 rounds however long they take" in task.describe()

@@ -7,7 +7,6 @@ from __future__ import annotations
 import errno
 import json
 import os
-import re
 import subprocess
 import sys
 from collections.abc import Callable
@@ -55,9 +54,6 @@ def list_names(folder: Path) -> list[str]:
     return sorted(path.name for path in folder.iterdir())
 
 
-# --- what is written is what is read
-
-
 def test_nan_is_not_written(tmp_path: Path) -> None:
     journal = write_steps(tmp_path)
     before = journal.path.read_bytes()
@@ -89,7 +85,7 @@ def test_every_prefix_loads_its_whole_lines_and_can_be_continued(tmp_path: Path)
 
 @pytest.mark.parametrize("line", [1, 4])
 @pytest.mark.parametrize(
-    "damage", [b"{", b"[]", b"7", b"", b"\0" * 40, b"\xff\xfe", b'{"step": "block"} {}']
+    "damage", [b"{", b"[]", b"", b"\0" * 40, b"\xff\xfe", b'{"step": "block"} {}']
 )
 def test_damaged_line_is_named_and_the_journal_kept(
     tmp_path: Path, line: int, damage: bytes
@@ -107,9 +103,8 @@ def test_damaged_line_is_named_and_the_journal_kept(
 
 
 def test_missing_journal_is_named(tmp_path: Path) -> None:
-    with pytest.raises(
-        DamagedRunError, match=f"^{RUN_ID}: has no journal: No such file or directory$"
-    ):
+    message = f"^{RUN_ID}: has no journal: No such file or directory$"
+    with pytest.raises(DamagedRunError, match=message):
         load_steps(tmp_path)
 
 
@@ -123,18 +118,19 @@ def test_run_without_a_step_leaves_no_folder(tmp_path: Path) -> None:
 # --- a full disk
 
 
-class FullDisk:
-    """A disk with room for a few more bytes."""
+def fill_disk(monkeypatch: pytest.MonkeyPatch, room: int) -> None:
+    """Leave room for a few more bytes."""
+    write = os.write
+    left = [room]
 
-    def __init__(self, room: int) -> None:
-        self.room, self._write = room, os.write
-
-    def write(self, descriptor: int, data: bytes) -> int:
-        if not self.room:
+    def write_some(descriptor: int, data: bytes) -> int:
+        if not left[0]:
             raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
-        done = self._write(descriptor, data[: self.room])
-        self.room -= done
+        done = write(descriptor, data[: left[0]])
+        left[0] -= done
         return done
+
+    monkeypatch.setattr(os, "write", write_some)
 
 
 @pytest.mark.parametrize("room", [0, 1, 100])
@@ -144,14 +140,11 @@ def test_full_disk_keeps_the_steps_before(
     journal = write_steps(tmp_path, STEPS[:2])
     before = journal.path.read_bytes()
     with monkeypatch.context() as full:
-        full.setattr(os, "write", FullDisk(room).write)
+        fill_disk(full, room)
         with pytest.raises(DamagedRunError) as caught:
             journal.append("block", more="x" * 200)
-    place = re.escape(str(journal.folder))
-    message = (
-        rf"{RUN_ID}: {place}: 2 steps are kept, the next cannot be written: No space left on device"
-    )
-    assert re.fullmatch(message, str(caught.value))
+    reason = "2 steps are kept, the next cannot be written: No space left on device"
+    assert str(caught.value) == f"{RUN_ID}: {journal.folder}: {reason}"
     assert journal.path.read_bytes() == before
     for step in STEPS[2:]:
         journal.append(**step)
@@ -163,20 +156,17 @@ def test_full_disk_keeps_the_steps_before(
 
 @pytest.mark.slow
 def test_one_process_measures_a_run(tmp_path: Path) -> None:
-    journal, other = write_steps(tmp_path), RUN_ID.replace("3fa2", "0000")
+    journal = write_steps(tmp_path)
     message = f"{RUN_ID}: another process is measuring it"
-    with journal.lock(), Journal(tmp_path, other).lock():
+    program = "import sys, pathlib\nfrom ipu_results.runner.record import Journal\n"
+    program += "with Journal(pathlib.Path(sys.argv[1]), sys.argv[2]).lock(): print('locked')"
+    command = [sys.executable, "-c", program, str(tmp_path), RUN_ID]
+    with journal.lock():
         with pytest.raises(DamagedRunError, match=f"^{message}$"), Journal(tmp_path, RUN_ID).lock():
             pass
-        program = "import sys, pathlib\nfrom ipu_results.runner.record import Journal\n"
-        program += "with Journal(pathlib.Path(sys.argv[1]), sys.argv[2]).lock(): print('locked')"
-        command = [sys.executable, "-c", program, str(tmp_path), RUN_ID]
-        done = subprocess.run(
-            command, cwd=ROOT, capture_output=True, text=True, timeout=600, check=False
-        )
+        done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
         assert (done.returncode, done.stdout) == (1, "")
         assert f"DamagedRunError: {message}" in done.stderr
-        assert list_unfinished(tmp_path) == [other, RUN_ID]
     assert load_steps(tmp_path) == STEPS
 
 
@@ -204,12 +194,6 @@ def _break() -> None:
 
 def read_published(out: Path) -> dict[str, bytes]:
     return {path.name: path.read_bytes() for path in (out / RUN_ID).iterdir()}
-
-
-def holds_no_document(raw: Path) -> bool:
-    with pytest.raises(CatalogueError, match="contains no sidecar"):
-        load_catalogue(raw)
-    return True
 
 
 def _stop_at_call(
@@ -258,7 +242,8 @@ def test_publishing_is_all_or_nothing(
         else:
             assert load_steps(out) == STEPS
             assert list_unfinished(out) == [RUN_ID]
-            assert holds_no_document(out)
+            with pytest.raises(CatalogueError, match="contains no sidecar"):
+                load_catalogue(out)
             again = Journal(out, RUN_ID)
             again.load()
             again.publish(FILES)
@@ -272,9 +257,8 @@ def test_publishing_is_all_or_nothing(
 def test_published_run_is_never_overwritten(tmp_path: Path) -> None:
     write_steps(tmp_path).publish(FILES)
     again = write_steps(tmp_path)
-    with pytest.raises(
-        DamagedRunError, match=f"^{RUN_ID}: cannot be written: Directory not empty$"
-    ):
+    message = f"^{RUN_ID}: cannot be written: Directory not empty$"
+    with pytest.raises(DamagedRunError, match=message):
         again.publish({"record.json": b"another"})
     assert read_published(tmp_path) == FILES
     assert load_steps(tmp_path) == STEPS
@@ -282,14 +266,9 @@ def test_published_run_is_never_overwritten(tmp_path: Path) -> None:
 
 
 def test_unfinished_runs_are_listed_in_their_order(tmp_path: Path) -> None:
-    ids = [
-        "20261121-134501-null-null-0000",
-        "20251121-134501-popart-ipu-ffff",
-        "20261121-134500-null-null-1111",
-    ]
-    for run_id in ids:
-        with (journal := Journal(tmp_path, run_id)).lock():
-            journal.append("opened")
+    ids = ["20251121-134501-popart-ipu-ffff", "20261121-134500-a-1111", "20261121-134501-a-0000"]
+    for run_id in reversed(ids):
+        (tmp_path / f"{run_id}.unfinished").mkdir()
     (tmp_path / f"{RUN_ID}.unfinished").write_text("a file\n")
-    assert list_unfinished(tmp_path) == sorted(ids)
+    assert list_unfinished(tmp_path) == ids
     assert list_unfinished(tmp_path / "absent") == []

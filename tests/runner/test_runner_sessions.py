@@ -9,8 +9,8 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from contextlib import closing
+from dataclasses import replace
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -46,12 +46,8 @@ def _no_process_left(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
 
 
 def specs(count: int = 2, **options: Any) -> list[SessionSpec]:
-    return [
-        SessionSpec(
-            "faulty", "", micro_batches=(2,), sessions=count, session=number, options=options
-        )
-        for number in range(count)
-    ]
+    first = SessionSpec("faulty", "", micro_batches=(2,), sessions=count, options=options)
+    return [replace(first, session=number) for number in range(count)]
 
 
 def open_pool(
@@ -77,18 +73,16 @@ def test_every_session_runs_for_the_time_of_the_block(python: str) -> None:
     for session in stamps:
         assert len(session) >= 3
         assert session[-1][-1] >= before + 0.05 * NS
-        flat = [stamp for row in session for stamp in row]
-        assert flat == sorted(flat)
+        assert list(session) == sorted(session)
     assert [len(session) for session in isolated] == [4, 4]
     for batch in range(3):
-        assert min(session[batch + 1][0] for session in isolated) > max(
-            session[batch][-1] for session in isolated
-        )
+        end = max(session[batch][-1] for session in isolated)
+        assert min(session[batch + 1][0] for session in isolated) > end
 
 
-@pytest.mark.parametrize("count", [3, 7])
-def test_outputs_are_in_the_order_of_the_reference(python: str, tmp_path: Path, count: int) -> None:
+def test_outputs_are_in_the_order_of_the_reference(python: str, tmp_path: Path) -> None:
     """Also where a batch has more images than the folder."""
+    count = 4
     names = sorted(path.name for path in write_images(tmp_path, ["RGB"] * count).iterdir())
     images = {"folder": str(tmp_path), "names": names, "height": SIDE, "width": SIDE}
     with closing(open_pool(python, images=images)) as pool:
@@ -97,7 +91,7 @@ def test_outputs_are_in_the_order_of_the_reference(python: str, tmp_path: Path, 
         outputs = pool.compute_outputs(6)
     stream = ImageStream(tmp_path, names, SIDE, SIDE, micro_batch=count)
     reference = stream.prepare(stream.load()).reshape(count, -1)[:, :OUTPUTS]
-    workload = Workload(SimpleNamespace(), images, reference, {}, (), {})  # type: ignore[arg-type]
+    workload = Workload({}, reference=reference)
     assert len(np.unique(reference, axis=0)) == count
     assert np.array_equal(outputs, workload.select_reference(6, 2))
 
@@ -115,7 +109,6 @@ def test_output_of_a_library_is_not_a_reply(python: str) -> None:
 @pytest.mark.parametrize(
     ("fault", "session", "message"),
     [
-        ("die", 0, "the process of session 0 was killed by SIGKILL"),
         ("die", 1, "the process of session 1 was killed by SIGKILL"),
         ("exit", 1, "the process of session 1 ended with 3"),
     ],
@@ -146,14 +139,8 @@ def test_session_that_hangs_is_killed(python: str) -> None:
 @pytest.mark.parametrize(
     ("first", "message"),
     [
-        (
-            "import absent_library",
-            r"^the process of session 0 ended with 1: .*ModuleNotFoundError: No module named",
-        ),
-        (
-            "import os; os.write(1, b'{\"half'); os._exit(5)",
-            "^the process of session 0 ended with 5$",
-        ),
+        ("import absent_library", "session 0 ended with 1: .*Error: No module named 'absent_lib"),
+        ("import os; os.write(1, b'{\"half'); os._exit(5)", "session 0 ended with 5$"),
         ("print('Welcome')", "^session 0 sent an invalid reply: 'Welcome'$"),
     ],
 )
@@ -166,36 +153,22 @@ def test_worker_that_does_not_start_is_reported(tmp_path: Path, first: str, mess
 
 
 @pytest.mark.parametrize(
-    ("when", "fault", "error", "message", "document", "place"),
+    ("fault", "error", "text"),
     [
-        ("open", "refuse", BackendError, "has no room for this batch", "tiny", "faulty"),
-        ("prepare", "refuse", BackendError, "has no room for this batch", "tiny", "faulty"),
-        ("run", "miss-image", UnusableImagesError, "cannot be read", "one.jpg", None),
-        ("run", "fail", RunnerError, "ValueError: not one of ours", None, None),
+        ("refuse", BackendError, "tiny: faulty: has no room for this batch"),
+        ("miss-image", UnusableImagesError, "one.jpg: cannot be read"),
+        ("fail", RunnerError, "ValueError: not one of ours"),
     ],
 )
 def test_error_in_a_session_is_raised_as_what_it_was(
-    python: str,
-    when: str,
-    fault: str,
-    error: type[RunnerError],
-    message: str,
-    document: str | None,
-    place: str | None,
+    python: str, fault: str, error: type[RunnerError], text: str
 ) -> None:
-    pool = None
-    with pytest.raises(RunnerError) as caught:  # noqa: PT012 (`when` says which of the calls raises)
-        pool = open_pool(python, when=when, do=fault, session=1)
+    with closing(open_pool(python, when="run", do=fault, session=1)) as pool:
         pool.prepare(4, "amortised")
-        pool.run_stream(0.0, 1)
-    if pool is not None:
-        pool.close()
+        with pytest.raises(RunnerError) as caught:
+            pool.run_stream(0.0, 1)
     assert type(caught.value) is error
-    assert (caught.value.message, caught.value.document, caught.value.place) == (
-        message,
-        document,
-        place,
-    )
+    assert str(caught.value) == text
 
 
 def test_pool_works_on_after_an_error(python: str, tmp_path: Path) -> None:
@@ -217,13 +190,11 @@ def test_pool_works_on_after_an_error(python: str, tmp_path: Path) -> None:
 def test_closed_sessions_end_by_themselves(python: str) -> None:
     pool = open_pool(python)
     transports = [transport for transport in pool.transports if isinstance(transport, Subprocess)]
-    assert [is_running(transport.pid) for transport in transports] == [True, True]
+    assert all(is_running(transport.pid) for transport in transports)
     pool.close()
-    assert [is_running(transport.pid) for transport in transports] == [False, False]
-    assert [transport._process.returncode for transport in transports] == [
-        0,
-        0,
-    ], "closed, not killed"
+    assert not any(is_running(transport.pid) for transport in transports)
+    codes = [transport._process.returncode for transport in transports]
+    assert codes == [0, 0], "closed, not killed"
     pool.close()
 
 
@@ -262,14 +233,14 @@ sys.stdin.read()
 """
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("busy", [False, True])
 def test_sessions_end_when_the_sweep_is_killed(python: str, busy: bool) -> None:
     program = PARENT.format(root=str(ROOT), python=python, busy=busy)
-    pipes: dict[str, Any] = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE}
-    with subprocess.Popen([sys.executable, "-c", program], cwd=ROOT, **pipes) as parent:
+    command = [sys.executable, "-c", program]
+    pipe = subprocess.PIPE
+    with subprocess.Popen(command, cwd=ROOT, stdin=pipe, stdout=pipe) as parent:
         assert parent.stdout is not None
         pids = json.loads(parent.stdout.readline())
-        assert [is_running(pid) for pid in pids] == [True, True]
+        assert all(is_running(pid) for pid in pids)
         parent.kill()
     assert wait_for(lambda: not any(is_running(pid) for pid in pids))

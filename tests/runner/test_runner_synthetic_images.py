@@ -23,9 +23,10 @@ def test_first_draws_are_frozen() -> None:
 
 def test_files_are_as_large_as_cocos_and_hold_what_was_drawn(tmp_path: Path) -> None:
     folder = tmp_path / "new" / "folder"
-    names = generate_images(folder, 16, 1)
+    names = generate_images(folder, 12, 1)
     assert names[:2] == ["photo-1-00000.jpg", "photo-1-00001.jpg"]
-    bits, area = 0, 0
+    bits = 0
+    area = 0
     for number, name in enumerate(names):
         pixels, _ = draw_image(1, number)
         with Image.open(folder / name) as image:

@@ -19,7 +19,7 @@ imported here before it is used.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from ipu_results.runner.config import Progress, SweepConfig
@@ -28,18 +28,14 @@ if TYPE_CHECKING:
 __all__ = ["Progress", "SweepConfig", "SweepResult", "resume_sweep", "run_sweep"]
 
 
-def __getattr__(name: str) -> Any:
+def __getattr__(name: str) -> object:
     if name not in __all__:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     from importlib import import_module  # noqa: PLC0415 (see above)
 
+    home = "config" if name in ("Progress", "SweepConfig") else "sweep"
     try:
-        return getattr(
-            import_module(
-                f"{__name__}.{'config' if name in ('Progress', 'SweepConfig') else 'sweep'}"
-            ),
-            name,
-        )
+        return getattr(import_module(f"{__name__}.{home}"), name)
     except ModuleNotFoundError as error:
         from ipu_results.kit.extras import explain_missing  # noqa: PLC0415
 

@@ -8,7 +8,9 @@ import json
 import random
 import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import closing
 from dataclasses import dataclass, field, replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -19,12 +21,13 @@ from ipu_results.runner.backends import NAMES, Device, Kind, load_backend
 from ipu_results.schema.vocabulary import load_vocabulary, normalise_name
 
 AUTO = "auto"
+# an interpreter starts and imports PopART in it
 PROBE_TIMEOUT_S = 60.0
 
 ListDevices = Callable[[str], Sequence[Device]]
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class SelectedDevice:
     device: Device
     reason: str
@@ -41,12 +44,9 @@ def list_devices(name: str, python: str = sys.executable) -> Sequence[Device]:
     from ipu_results.runner.sessions import Subprocess  # noqa: PLC0415
 
     try:
-        transport = Subprocess(0, python)
-        try:
+        with closing(Subprocess(0, python)) as transport:
             transport.send("probe", backend=name)
             return [Device(**device) for device in transport.recv(PROBE_TIMEOUT_S)["devices"]]
-        finally:
-            transport.close()
     except RunnerError as error:
         return [Device(name, name, "ipu", "IPU", error.message)]
 
@@ -65,20 +65,20 @@ def select_devices(
     by name only. Raises BackendError for a device that is not here or cannot be used, or that does
     not compute in `precision`; no other one replaces it.
     """
-    if name == AUTO and device:
+    if name != AUTO:
+        selected = [_select_named(name, device, target, probe)]
+    elif device:
         raise BackendError(
             "--device needs --backend, which names the backend of the device", place=device
         )
-    selected = (
-        _select_automatically(target, probe)
-        if name == AUTO
-        else [_select_named(name, device, target, probe)]
-    )
-    able = [
-        choice
-        for choice in selected
-        if precision in (None, *load_backend(choice.device.backend).TRAITS.precisions)
-    ]
+    else:
+        selected = _select_automatically(target, probe)
+    if precision is None:
+        return selected
+    able = []
+    for choice in selected:
+        if precision in load_backend(choice.device.backend).TRAITS.precisions:
+            able.append(choice)
     if not able:
         first = selected[0].device
         raise BackendError(
@@ -88,43 +88,47 @@ def select_devices(
 
 
 def _select_named(name: str, device: str | None, target: str, probe: ListDevices) -> SelectedDevice:
+    # its devices are the targets, so both options name one
     if name == "emulator":
         device = device or target
     devices = probe(name)
-    real = [candidate for candidate in devices if candidate.kind != "simulated"] or devices
-    matches = [candidate for candidate in devices if candidate.name == device] if device else real
-    usable = [candidate for candidate in matches if candidate.usable]
-    if usable:
-        return SelectedDevice(usable[0], "requested")
+    if device:
+        matches = [own for own in devices if own.name == device]
+    else:
+        # a simulated device is no stand-in for a real one
+        matches = [own for own in devices if own.kind != "simulated"] or list(devices)
+    for match in matches:
+        if match.usable:
+            return SelectedDevice(match, "requested")
     if matches:
-        raise BackendError(
-            matches[0].reason or "cannot be used", document=name, place=matches[0].name
-        )
-    known = ", ".join(candidate.name for candidate in devices) or "none"
-    raise BackendError(f"is not a device of {name}, which has: {known}", place=device or name)
+        first = matches[0]
+        raise BackendError(first.reason or "cannot be used", document=name, place=first.name)
+    names = ", ".join(own.name for own in devices) or "none"
+    raise BackendError(f"is not a device of {name}, which has: {names}", place=device or name)
 
 
 def _select_automatically(target: str, probe: ListDevices) -> list[SelectedDevice]:
-    devices = [device for name in NAMES for device in probe(name)]
+    usable: list[Device] = []
+    for name in NAMES:
+        usable += [device for device in probe(name) if device.usable]
     for kind, reason in (("ipu", "an IPU is here"), ("gpu", "no IPU is here, a GPU is")):
-        usable = [device for device in devices if device.kind == kind and device.usable]
-        if usable:
-            return [SelectedDevice(usable[0], reason)]
+        for device in usable:
+            if device.kind == kind:
+                return [SelectedDevice(device, reason)]
     reason = "neither an IPU nor a GPU is here"
-    emulated = [device for device in devices if device.kind == "emulated" and device.name == target]
-    cpus = [
-        device
-        for device in devices
-        if device.backend == "onnxruntime" and device.kind == "cpu" and device.usable
-    ]
-    return [
-        *(SelectedDevice(device, f"{reason}: emulated") for device in emulated),
-        *(SelectedDevice(device, f"{reason}: measured") for device in cpus),
-    ]
+    emulated = []
+    measured = []
+    for device in usable:
+        if device.kind == "emulated" and device.name == target:
+            emulated.append(SelectedDevice(device, f"{reason}: emulated"))
+        if device.kind == "cpu" and device.backend == "onnxruntime":
+            measured.append(SelectedDevice(device, f"{reason}: measured"))
+    return emulated + measured
 
 
 BUDGET_S = 90.0
 LEAST_ROUNDS = 6  # fewer give no interval of 95 % for a median
+# an end for a budget that somebody meant in other units
 MOST_ROUNDS = 1000
 ISOLATED_EVERY = 2  # rounds
 
@@ -132,7 +136,7 @@ ISOLATED_EVERY = 2  # rounds
 RUNS = Path("raw/runs")  # where runs are appended by default
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Visit:
     """One block to measure."""
 
@@ -156,7 +160,7 @@ class Progress:
         """Report what the user should know of the run."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class SweepPlan:
     """The rounds of a sweep.
 
@@ -181,10 +185,12 @@ class SweepPlan:
         """Return a round: every batch size in a stream, every other round also with nothing else in
         flight.
         """
-        kinds: Sequence[Kind] = (
-            ("amortised", "isolated") if number % ISOLATED_EVERY == 0 else ("amortised",)
-        )
-        visits = [Visit(number, batch, kind) for batch in self.batch_sizes for kind in kinds]
+        visits = [Visit(number, batch, "amortised") for batch in self.batch_sizes]
+        # half as often: they take time from the rounds that the interval is over
+        if number % ISOLATED_EVERY == 0:
+            kinds: tuple[Kind, ...] = ("amortised", "isolated")
+            visits = [Visit(number, batch, kind) for batch in self.batch_sizes for kind in kinds]
+        # a seed of its own for each round: a resumed sweep finds the order again
         random.Random(f"{self.seed} {number}").shuffle(visits)
         return visits
 
@@ -194,10 +200,8 @@ class SweepPlan:
 
     def estimate_round_s(self, batch_s: Mapping[int, float]) -> float:
         """Return the seconds of a mean round from those of one batch by batch size."""
-        kinds = 1 + 1 / ISOLATED_EVERY
-        return kinds * sum(
-            max(self.block_s, self.iterations * seconds) for seconds in batch_s.values()
-        )
+        blocks_s = [max(self.block_s, self.iterations * seconds) for seconds in batch_s.values()]
+        return (1 + 1 / ISOLATED_EVERY) * sum(blocks_s)
 
 
 def check_batch_sizes(batch_sizes: Sequence[int], sessions: int) -> tuple[int, ...]:
@@ -215,7 +219,6 @@ def check_batch_sizes(batch_sizes: Sequence[int], sessions: int) -> tuple[int, .
 
 SESSIONS = {"m2000": 4, "bow-2000": 4}  # one per chip
 DEFAULT_SESSIONS = 2  # as in the paper
-QUICK = {"least_rounds": 2, "most_rounds": 2, "block_s": 0.5, "iterations": 2, "warm_runs": 1}
 QUICK_SIZES = 2  # of the batch sizes
 
 
@@ -271,7 +274,7 @@ class SweepConfig:
     command_line: str = "ipu_results.runner.run_sweep"
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class SweepTask:
     """One sweep on one device, with every default decided.
 
@@ -289,23 +292,23 @@ class SweepTask:
         device = self.device
         plan = self.plan
         config = self.config
-        rounds = (
-            f"{plan.least_rounds} rounds however long they take, and more until {plan.budget_s:g} s"
-            " are measured"
-        )
-        if plan.least_rounds == plan.most_rounds:
-            rounds = f"{plan.least_rounds} {'round' if plan.least_rounds == 1 else 'rounds'}"
+        rounds = f"{plan.least_rounds} rounds"
+        if plan.least_rounds != plan.most_rounds:
+            rounds += f" however long they take, and more until {plan.budget_s:g} s are measured"
+        elif plan.least_rounds == 1:
+            rounds = "1 round"
+        network = config.network or config.model
+        if config.sequence_length:
+            network += f", sequences of {config.sequence_length} tokens"
         precision = config.precision or "the precision of the backend"
         sizes = ", ".join(map(str, plan.batch_sizes))
-        tokens = config.sequence_length
-        length = f", sequences of {tokens} tokens" if tokens else ""
         return (
             f"{device.backend} {device.name} ({device.description}): {self.reason}\n"
-            f"  {config.network or config.model}{length} in {precision}, {plan.sessions} sessions\n"
+            f"  {network} in {precision}, {plan.sessions} sessions\n"
             f"  batch sizes {sizes}; {rounds}, seed {plan.seed}"
         )
 
-    def describe_setup(self) -> dict[str, Any]:
+    def describe_setup(self) -> dict[str, object]:
         """Return the setup as the record publishes it: without a path of this machine."""
         config = self.config
         return {
@@ -329,22 +332,15 @@ def plan_sweeps(
     Raises SweepConfigError for options that contradict each other, RunnerError for what this
     machine cannot do.
     """
-    python = config.python or sys.executable
-    selected = select_devices(
-        config.backend,
-        config.device,
-        config.target,
-        probe or (lambda name: list_devices(name, python)),
-        config.precision,
-    )
-    if (
-        any(choice.device.kind == "simulated" for choice in selected)
-        and out.resolve() == RUNS.resolve()
-    ):
+    probe = probe or partial(list_devices, python=config.python or sys.executable)
+    selected = select_devices(config.backend, config.device, config.target, probe, config.precision)
+    simulated = any(choice.device.kind == "simulated" for choice in selected)
+    if simulated and out.resolve() == RUNS.resolve():
         raise SweepConfigError(
             f"a simulated run is not a result and is not appended to {RUNS}; name another folder"
             " (--out)"
         )
+    # by the name of the record, so that the rows of two files can be compared
     config = replace(config, network=_find_network(config))
     return [_plan_sweep(config, choice) for choice in selected]
 
@@ -360,48 +356,41 @@ def _find_network(config: SweepConfig) -> str | None:
             f"the setting network is for an ONNX file: {config.model} is a built-in network"
         )
     models = load_vocabulary().models
-    known = models.get(normalise_name(config.network))
-    if known is None:
-        near = find_nearest_words(
-            config.network, {key: entry["model"] for key, entry in models.items()}, 1, 0
-        )
-        hint = f"; the nearest is {near[0]}" if near else ""
+    entry = models.get(normalise_name(config.network))
+    if entry is None:
+        names = {key: entry["model"] for key, entry in models.items()}
+        nearest = find_nearest_words(config.network, names, 1, 0)
+        hint = f"; the nearest is {nearest[0]}" if nearest else ""
         raise SweepConfigError(f"{config.network} is not a network of the record{hint}")
-    return str(known["model"])
+    return str(entry["model"])
 
 
 def _plan_sweep(config: SweepConfig, choice: SelectedDevice) -> SweepTask:
     device = choice.device
-    sessions = config.sessions or SESSIONS.get(device.name, DEFAULT_SESSIONS)
-    sizes = (
-        config.batch_sizes or choose_batch_sizes(sessions)[: QUICK_SIZES if config.quick else None]
-    )
     emulated = device.kind == "emulated"
     if config.rounds and emulated and config.backend != AUTO:
         raise SweepConfigError(
             "an emulated sweep has one round: every further one would be the same"
         )
-    exactly = 1 if emulated else config.rounds
-    plan: dict[str, Any] = {
-        "least_rounds": LEAST_ROUNDS if config.budget_s is None else 1,
-        "most_rounds": MOST_ROUNDS,
-        **(QUICK if config.quick else {}),
-        **({"least_rounds": exactly, "most_rounds": exactly} if exactly else {}),
-    }
-    return SweepTask(
-        device,
-        SweepPlan(
-            check_batch_sizes(sizes, sessions),
-            sessions,
-            seed=config.seed,
-            budget_s=BUDGET_S if config.budget_s is None else config.budget_s,
-            overlap=config.overlap,
-            **plan,
-        ),
-        config,
-        config.threads or (max(1, count_cores() // sessions) if device.kind == "cpu" else None),
-        choice.reason,
+    sessions = config.sessions or SESSIONS.get(device.name, DEFAULT_SESSIONS)
+    sizes = config.batch_sizes
+    if not sizes:
+        sizes = choose_batch_sizes(sessions)[: QUICK_SIZES if config.quick else None]
+    plan = SweepPlan(
+        check_batch_sizes(sizes, sessions), sessions, seed=config.seed, overlap=config.overlap
     )
+    if config.budget_s is not None:
+        plan = replace(plan, budget_s=config.budget_s, least_rounds=1)
+    if config.quick:
+        plan = replace(plan, least_rounds=2, most_rounds=2, block_s=0.5, iterations=2, warm_runs=1)
+    rounds = 1 if emulated else config.rounds
+    if rounds:
+        plan = replace(plan, least_rounds=rounds, most_rounds=rounds)
+    threads = config.threads
+    # more threads than cores would make sessions wait for each other
+    if not threads and device.kind == "cpu":
+        threads = max(1, count_cores() // sessions)
+    return SweepTask(device, plan, config, threads, choice.reason)
 
 
 def choose_batch_sizes(sessions: int) -> tuple[int, ...]:
@@ -409,9 +398,8 @@ def choose_batch_sizes(sessions: int) -> tuple[int, ...]:
     share evenly.
     """
     sizes = DEFAULT_BATCH_SIZES["m2000" if sessions in SESSIONS.values() else "c2"]
-    return tuple(size for size in sizes if size % sessions == 0) or tuple(
-        sessions * n for n in range(1, 7)
-    )
+    shared = tuple(size for size in sizes if size % sessions == 0)
+    return shared or tuple(range(sessions, 7 * sessions, sessions))
 
 
 def count_cores() -> int:
@@ -420,8 +408,7 @@ def count_cores() -> int:
     from ipu_results.runner.environment import count_usable_cores, read_cpu_quota  # noqa: PLC0415
 
     usable = count_usable_cores() or 1
-    quota = read_cpu_quota()
-    return max(1, min(usable, int(quota) if quota else usable))
+    return max(1, min(usable, int(read_cpu_quota() or usable)))
 
 
 def _parse_count(text: str) -> int:
@@ -442,22 +429,22 @@ def _parse_seconds(text: str) -> float:
     return seconds
 
 
+WHOLE = (_parse_count, "a whole number from 1")
 # The fields of SweepConfig that have no option on the command line: how --set reads each, and what
 # it expects.
-SETTINGS: Mapping[str, tuple[Callable[[str], Any], str]] = {
+SETTINGS: Mapping[str, tuple[Callable[[str], object], str]] = {
     "network": (str, "a name"),
-    "sequence_length": (_parse_count, "a whole number from 1"),
-    "sessions": (_parse_count, "a whole number from 1"),
-    "threads": (_parse_count, "a whole number from 1"),
+    "sequence_length": WHOLE,
+    "sessions": WHOLE,
+    "threads": WHOLE,
     "overlap": (_parse_switch, "true or false"),
     "budget_s": (_parse_seconds, "a number of seconds from 0"),
-    "rounds": (_parse_count, "a whole number from 1"),
+    "rounds": WHOLE,
     "seed": (int, "a whole number"),
     "power_declared": (float, "a number of watts"),
     "python": (str, "the path of an interpreter"),
-    "options": (json.loads, "a JSON value"),
 }
-OPTION_PREFIX = "options."  # before the name of each option of the backend
+OPTION = "options."  # before the name of each option of the backend
 
 
 def parse_settings(texts: Iterable[str]) -> dict[str, Any]:
@@ -465,29 +452,26 @@ def parse_settings(texts: Iterable[str]) -> dict[str, Any]:
 
     Raises SweepConfigError, which names the keys that exist.
     """
-    keys = [*(known for known in SETTINGS if known != "options"), f"{OPTION_PREFIX}NAME"]
-    form = f"KEY=VALUE with a key of {', '.join(keys)}"
+    form = f"KEY=VALUE with a key of {', '.join(SETTINGS)}, {OPTION}NAME"
     try:
         pairs = split_settings(texts, form)
     except ValueError as error:
         raise SweepConfigError(f"--set {error}") from error
     settings: dict[str, Any] = {}
-    options: dict[str, Any] = {}
-    for key, value in pairs.items():
-        option = key.removeprefix(OPTION_PREFIX)
-        is_option = option not in ("", key)
-        name = "options" if is_option else key
-        if name not in SETTINGS or (name == "options" and not is_option):
-            raise SweepConfigError(f"--set {key}={value} is not {form}")
-        parse, expected = SETTINGS[name]
-        try:
-            parsed = parse(value)
-        except (ValueError, KeyError, RecursionError) as error:
-            raise SweepConfigError(f"--set {key}={value}: expected {expected}") from error
-        if is_option:
-            options[option] = parsed
+    for key, text in pairs.items():
+        option = key.removeprefix(OPTION)
+        if key in SETTINGS:
+            settings[key] = _parse_setting(key, text, *SETTINGS[key])
+        elif option not in ("", key):
+            options = settings.setdefault("options", {})
+            options[option] = _parse_setting(key, text, json.loads, "a JSON value")
         else:
-            settings[key] = parsed
-    if options:
-        settings["options"] = options
+            raise SweepConfigError(f"--set {key}={text} is not {form}")
     return settings
+
+
+def _parse_setting(key: str, text: str, parse: Callable[[str], object], expected: str) -> object:
+    try:
+        return parse(text)
+    except (ValueError, KeyError, RecursionError) as error:
+        raise SweepConfigError(f"--set {key}={text}: expected {expected}") from error

@@ -9,14 +9,12 @@ import json
 import os
 import platform
 import re
-import shlex
 import tempfile
 import time
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
-from itertools import pairwise
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple, TypedDict
 
 import psutil
 from filelock import FileLock, Timeout
@@ -26,12 +24,14 @@ from ipu_results.kit.files import write_atomically
 
 PROC = Path("/proc")
 SYS = Path("/sys")
+# the flags of a CPU that matter for arithmetic
 ARITHMETIC = (
     "sse4_2 avx avx2 fma f16c avx512f avx512_vnni avx512_bf16 avx512_fp16 avx_vnni amx_tile"
     " amx_bf16 amx_int8 amx_fp16 neon asimd asimdhp asimddp bf16 i8mm sve"
-).split()
-MARKERS = {"docker": ".dockerenv", "podman": "run/.containerenv"}
+)
+# parts of the name of a control group
 CONTAINERS = ("docker", "kubepods", "containerd", "libpod", "lxc", "garden")
+# how the maker of a virtual machine's firmware begins
 HYPERVISORS = (
     "QEMU",
     "VMware",
@@ -42,34 +42,53 @@ HYPERVISORS = (
     "DigitalOcean",
     "OpenStack",
 )
-# The value of this option is a command, which may name a user, a machine or a path anywhere.
-COMMAND_OPTION = "--power-command"
-PREFIXED = re.compile(r"(--?[\w-]+=|[\w.-]+=)?(.*)", re.DOTALL)
 
 
-def describe_environment(
-    proc: Path = PROC, sys: Path = SYS, root: Path = Path("/")
-) -> dict[str, Any]:
-    """Return the properties for JSON; None where the system does not report one.
+class Environment(TypedDict):
+    """The machine, in the record's names; None where the system does not report a property."""
 
-    Tests replace the folders.
-    """
-    cpu = parse_cpuinfo(read_text(proc / "cpuinfo") or "")
+    cpu: str | None
+    cpu_flags: list[str] | None
+    machine: str
+    logical_cores: int | None
+    physical_cores: int | None
+    usable_cores: int | None
+    cpu_quota: float | None
+    memory_gb: float
+    governor: str | None
+    system: str
+    kernel: str
+    python: str
+    container: str | None
+    virtual_machine: str | None
+    load_average: list[float]
+
+
+class CpuInfo(NamedTuple):
+    """What /proc/cpuinfo says: `flags` are those that matter for arithmetic, None if it lists none."""
+
+    model: str | None = None
+    flags: list[str] | None = None
+    hypervisor: bool = False
+
+
+def describe_environment() -> Environment:
+    cpu = parse_cpuinfo(read_text(PROC / "cpuinfo") or "")
     return {
-        "cpu": cpu["model"] or platform.processor() or None,
-        "cpu_flags": cpu["flags"],
+        "cpu": cpu.model or platform.processor() or None,
+        "cpu_flags": cpu.flags,
         "machine": platform.machine(),
         "logical_cores": psutil.cpu_count(logical=True),
         "physical_cores": psutil.cpu_count(logical=False),
         "usable_cores": count_usable_cores(),
-        "cpu_quota": read_cpu_quota(proc, sys),
+        "cpu_quota": read_cpu_quota(),
         "memory_gb": round(psutil.virtual_memory().total / 1e9, 1),
-        "governor": read_governors(sys),
+        "governor": read_governors(),
         "system": platform.system(),
         "kernel": platform.release(),
         "python": f"{platform.python_implementation()} {platform.python_version()}",
-        "container": detect_container(proc, root),
-        "virtual_machine": detect_virtual_machine(cpu["hypervisor"], sys),
+        "container": detect_container(),
+        "virtual_machine": detect_virtual_machine(cpu.hypervisor),
         "load_average": [round(load, 2) for load in psutil.getloadavg()],
     }
 
@@ -84,10 +103,8 @@ def read_text(path: Path) -> str | None:
         return None
 
 
-def parse_cpuinfo(cpuinfo: str) -> dict[str, Any]:
-    """Return model, flags that matter for arithmetic (None if it lists none) and hypervisor flag
-    from /proc/cpuinfo.
-    """
+def parse_cpuinfo(cpuinfo: str) -> CpuInfo:
+    """Read the properties of the first processor."""
     first: dict[str, str] = {}
     for line in cpuinfo.splitlines():
         key, _, value = line.partition(":")
@@ -95,18 +112,17 @@ def parse_cpuinfo(cpuinfo: str) -> dict[str, Any]:
     model = first.get("model name")
     if model is None and "CPU part" in first:
         model = f"Arm implementer {first.get('CPU implementer')} part {first['CPU part']}"
-    flags = (first.get("flags") or first.get("Features") or "").split()
-    return {
-        "model": model,
-        "flags": [flag for flag in ARITHMETIC if flag in flags] if flags else None,
-        "hypervisor": "hypervisor" in flags,
-    }
+    listed = (first.get("flags") or first.get("Features") or "").split()
+    if not listed:
+        return CpuInfo(model)
+    flags = [flag for flag in ARITHMETIC.split() if flag in listed]
+    return CpuInfo(model, flags, "hypervisor" in listed)
 
 
 def name_cpu() -> str:
     """Return the name of the CPU as the system knows it."""
-    model = parse_cpuinfo(read_text(PROC / "cpuinfo") or "")["model"]
-    return str(model or platform.processor() or platform.machine())
+    model = parse_cpuinfo(read_text(PROC / "cpuinfo") or "").model
+    return model or platform.processor() or platform.machine()
 
 
 def count_usable_cores() -> int | None:
@@ -121,11 +137,10 @@ def read_cpu_quota(proc: Path = PROC, sys: Path = SYS) -> float | None:
     The group's folder and those above it limit it. In a container the path may be one that only the
     host has. Control groups of version 1 are not read.
     """
-    groups = (read_text(proc / "self" / "cgroup") or "").splitlines()
-    path = next((line.removeprefix("0::") for line in groups if line.startswith("0::")), "")
     folder = sys / "fs" / "cgroup"
     folders = [folder]
-    for part in path.split("/"):
+    group = re.search(r"^0::(.*)$", read_text(proc / "self" / "cgroup") or "", re.MULTILINE)
+    for part in group[1].split("/") if group else ():
         if part not in ("", ".."):
             folder /= part
             folders.append(folder)
@@ -137,17 +152,19 @@ def read_cpu_quota(proc: Path = PROC, sys: Path = SYS) -> float | None:
     return min(limits, default=None)
 
 
-def read_governors(sys: Path = SYS) -> str | None:
+def read_governors() -> str | None:
     """Return the CPU frequency governors in use, joined by a comma if there are several."""
-    paths = (sys / "devices" / "system" / "cpu").glob("cpu[0-9]*/cpufreq/scaling_governor")
-    return ", ".join(sorted({text for text in map(read_text, paths) if text})) or None
+    paths = (SYS / "devices" / "system" / "cpu").glob("cpu[0-9]*/cpufreq/scaling_governor")
+    governors = {read_text(path) or "" for path in paths}
+    return ", ".join(sorted(governors - {""})) or None
 
 
 def detect_container(proc: Path = PROC, root: Path = Path("/")) -> str | None:
     """Return the kind of container that this process is in, and the evidence."""
-    for kind, marker in MARKERS.items():
-        if (root / marker).exists():
-            return f"{kind}: marker file"
+    if (root / ".dockerenv").exists():
+        return "docker: marker file"
+    if (root / "run" / ".containerenv").exists():
+        return "podman: marker file"
     named = read_text(root / "run" / "systemd" / "container")
     if named:
         return f"{named}: told by systemd"  # kept: text of record.json
@@ -168,7 +185,9 @@ def detect_virtual_machine(flagged: bool, sys: Path = SYS) -> str | None:
         return f"hypervisor flag: {vendor}" if vendor else "hypervisor flag"
     if kind:
         return f"hypervisor type: {kind}"
-    return f"vendor: {vendor}" if vendor and vendor.startswith(HYPERVISORS) else None
+    if vendor and vendor.startswith(HYPERVISORS):
+        return f"vendor: {vendor}"
+    return None
 
 
 def read_versions(names: Iterable[str]) -> dict[str, str]:
@@ -180,67 +199,27 @@ def read_versions(names: Iterable[str]) -> dict[str, str]:
     return versions
 
 
-def format_command_line(argv: Sequence[str]) -> str:
-    """Format `sys.argv` for a shell: of a path its last component, of a power command its program."""
-    shown = ["ipu-results"]
-    for before, word in pairwise(argv):
-        shown.append(_shorten_command(word) if before == COMMAND_OPTION else _shorten_word(word))
-    return shlex.join(shown)
-
-
-def _shorten_word(word: str) -> str:
-    """Remove the folders from `--name=path`, `key=path` or a path."""
-    if word.startswith(f"{COMMAND_OPTION}="):
-        return f"{COMMAND_OPTION}={_shorten_command(word.partition('=')[2])}"
-    match = PREFIXED.fullmatch(word)
-    assert match is not None
-    head = match[1] or ""
-    rest = match[2]
-    return head + (_shorten_word(rest) if head and "=" in rest else _last_component(rest))
-
-
-def _last_component(path: str) -> str:
-    """Return the last component, whichever system wrote the path."""
-    return re.split(r"[\\/]", path.rstrip("\\/"))[-1]
-
-
-def _shorten_command(command: str) -> str:
-    try:
-        words = shlex.split(command)
-    except ValueError:
-        words = []
-    return (
-        " ".join([_last_component(words[0]), *(["..."] if len(words) > 1 else [])])
-        if words
-        else "..."
-    )
-
-
+# about 5 ms, which is short beside a block
 STEPS = 60_000
 HISTORY = "probes.json"
 CACHE_VARIABLE = "IPU_RESULTS_CACHE"  # environment variable that names another folder
 # Linux counts a guest's time within user and nice as well.
 COUNTED_TWICE = ("guest", "guest_nice")
+# a core that waits for a disk computes nothing
 WAITING = ("idle", "iowait")
 
 
-def run_probe(clock: Callable[[], int] = time.perf_counter_ns) -> float:
+def run_probe() -> float:
     """Return the milliseconds of a fixed single-threaded computation: about 5, more when the
     machine is slow.
-    """
-    started = clock()
-    compute_steps(STEPS)
-    return (clock() - started) / 1e6
 
-
-def compute_steps(steps: int) -> int:
-    """Return the value after N steps of a linear congruential generator (constants of Numerical
-    Recipes).
+    It is a linear congruential generator with the constants of Numerical Recipes.
     """
+    started = time.perf_counter_ns()
     value = 1
-    for _ in range(steps):
+    for _ in range(STEPS):
         value = (value * 1664525 + 1013904223) & 0xFFFFFFFF
-    return value
+    return (time.perf_counter_ns() - started) / 1e6
 
 
 def get_cache_folder() -> Path:
@@ -257,8 +236,11 @@ def load_best_probe(cache: Path | None = None) -> float | None:
     None where no sweep has run since then. A damaged file counts as absent.
     """
     try:
-        history = json.loads(((cache or get_cache_folder()) / HISTORY).read_text(encoding="utf-8"))
-        best = history["best_ms"] if history["machine"] == _identify_machine() else None
+        text = ((cache or get_cache_folder()) / HISTORY).read_text(encoding="utf-8")
+        history = json.loads(text)
+        best = history["best_ms"]
+        if history["machine"] != _identify_machine():
+            return None
     except (OSError, ValueError, KeyError, TypeError):
         return None
     return float(best) if isinstance(best, int | float) and best > 0 else None
@@ -270,11 +252,8 @@ def save_best_probe(best_ms: float, cache: Path | None = None) -> None:
     A folder that cannot be written to is ignored.
     """
     path = (cache or get_cache_folder()) / HISTORY
-    known = load_best_probe(cache)
-    history = {
-        "machine": _identify_machine(),
-        "best_ms": best_ms if known is None else min(best_ms, known),
-    }
+    best_ms = min(best_ms, load_best_probe(cache) or best_ms)
+    history = {"machine": _identify_machine(), "best_ms": best_ms}
     with suppress(OSError, IpuResultsError):
         path.parent.mkdir(parents=True, exist_ok=True)
         write_atomically(path, json.dumps(history).encode())
@@ -309,22 +288,22 @@ class Usage(NamedTuple):
     own: float
 
 
-def read_usage(
-    system: Callable[[], Any] = psutil.cpu_times, own: Callable[[], float] | None = None
-) -> Usage:
+def read_usage() -> Usage:
     """Read the CPU time used so far."""
-    times = {name: spent for name, spent in system()._asdict().items() if name not in COUNTED_TWICE}
+    times = psutil.cpu_times()._asdict()
+    for name in COUNTED_TWICE:
+        times.pop(name, None)
     total = sum(times.values())
     steal = times.get("steal")
     idle = sum(times.get(name, 0.0) for name in WAITING)
-    return Usage(total, total - idle - (steal or 0.0), steal, (own or read_own_seconds)())
+    return Usage(total, total - idle - (steal or 0.0), steal, _read_own_seconds())
 
 
-def read_own_seconds(process: psutil.Process | None = None) -> float:
+def _read_own_seconds() -> float:
     """Sum the CPU seconds of this process and its descendants; an ended one counts in the parent
     that waited for it.
     """
-    process = process or psutil.Process()
+    process = psutil.Process()
     family = [process]
     with suppress(psutil.Error):
         family += process.children(recursive=True)
@@ -339,13 +318,14 @@ def read_own_seconds(process: psutil.Process | None = None) -> float:
 def compute_load(earlier: Usage, later: Usage) -> Load:
     """Return the load between two moments; a window below the clock's tick has none."""
     total = later.total - earlier.total
+    # two readings within one tick of the clock
     if total <= 0:
         return Load(None, None)
     foreign = (later.busy - earlier.busy) - (later.own - earlier.own)
-    stolen = None if earlier.steal is None or later.steal is None else later.steal - earlier.steal
-    return Load(
-        _clip_share(foreign / total), None if stolen is None else _clip_share(stolen / total)
-    )
+    steal = None
+    if earlier.steal is not None and later.steal is not None:
+        steal = _clip_share((later.steal - earlier.steal) / total)
+    return Load(_clip_share(foreign / total), steal)
 
 
 def _clip_share(share: float) -> float:
@@ -378,10 +358,11 @@ class ConcurrentSweeps:
         """
         if self.reason:
             return []
-        paths = (
-            path for path in sorted(self._folder.glob(f"*{SUFFIX}")) if path.stem != self._run_id
-        )
-        return [path.stem for path in paths if _is_alive(path)]
+        others = []
+        for path in sorted(self._folder.glob(f"*{SUFFIX}")):
+            if path.stem != self._run_id and _is_alive(path):
+                others.append(path.stem)
+        return others
 
 
 def _is_alive(path: Path) -> bool:
@@ -395,18 +376,10 @@ def _is_alive(path: Path) -> bool:
         return True
     except OSError:
         return False
-    try:
-        with suppress(OSError):
-            path.unlink(missing_ok=True)
-    finally:
-        lock.release()
+    with suppress(OSError):
+        path.unlink(missing_ok=True)
+    lock.release()
     return False
-
-
-def get_locks_folder() -> Path:
-    """Return the folder in which the sweeps of this machine announce themselves."""
-    named = os.environ.get(VARIABLE)
-    return Path(named) if named else Path(tempfile.gettempdir()) / FOLDER
 
 
 @contextmanager
@@ -416,7 +389,7 @@ def announce_sweep(run_id: str) -> Iterator[ConcurrentSweeps]:
     A folder that cannot be written to does not stop a sweep: the others are then unknown, with the
     reason.
     """
-    folder = get_locks_folder()
+    folder = Path(os.environ.get(VARIABLE) or Path(tempfile.gettempdir()) / FOLDER)
     path = folder / f"{run_id}{SUFFIX}"
     lock = FileLock(path, timeout=ANNOUNCE_S, mode=0o666, preserve_lock_file=True)
     reason = None

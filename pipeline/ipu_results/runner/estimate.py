@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from functools import lru_cache
-from itertools import pairwise
 from statistics import median
-from typing import Any
+from typing import NamedTuple
 
 import numpy as np
 
@@ -18,11 +16,12 @@ from ipu_results.runner.backends import Kind
 # start, loaded, pre-processed, inferred, retrieved: ns of one clock
 Stamps = tuple[int, int, int, int, int]
 
+# nanoseconds of a second, and of a millisecond
 NS = 1e9
 MS = 1e6  # nanoseconds
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Window:
     """The time in which all sessions were at work, in ns, and the items of that time."""
 
@@ -36,7 +35,7 @@ class Window:
         return self.items / (self.end - self.start) * NS
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Block:
     """The stamps of a block, by session and iteration, and what was observed: None where time is
     calculated.
@@ -57,7 +56,7 @@ class Block:
     power_w: float | None = None
     power_reason: str | None = None
     others: int = 0
-    notes: Mapping[str, Any] = field(default_factory=dict)
+    notes: Mapping[str, object] = field(default_factory=dict)  # kept: of blocks.jsonl
     batches_per_step: int = 1
 
     @property
@@ -80,31 +79,33 @@ class Block:
         ends = [session[-1][-1] for session in self.stamps]
         start = max(starts)
         end = min(ends)
+        # they were never at work together
         if end <= start:
             start = min(starts)
             end = max(ends)
-        micro = self.batch_size / self.sessions * self.batches_per_step
-        # each iteration counts from the end of the one before, so that a session's time has no gaps
-        spans = [
-            span
-            for session in self.stamps
-            for span in pairwise([session[0][0], *(row[-1] for row in session)])
-        ]
-        done = sum(_clip_to_window(span, start, end) for span in spans)
-        return Window(start, end, done * micro)
+        shares = []
+        for session in self.stamps:
+            # from the end of the one before, so that a session's time has no gaps
+            begin = session[0][0]
+            for stamps in session:
+                shares.append(_clip_to_window(begin, stamps[-1], start, end))
+                begin = stamps[-1]
+        micro_batch = self.batch_size / self.sessions * self.batches_per_step
+        return Window(start, end, sum(shares) * micro_batch)
 
     @property
     def latencies_ms(self) -> list[float]:
         """Return those of an isolated block: from the first session's start to the last one's end,
         batch by batch.
         """
-        batches = zip(*self.stamps, strict=True)
-        return [
-            (max(stamps[-1] for stamps in batch) - min(stamps[0] for stamps in batch)) / MS
-            for batch in batches
-        ]
+        latencies = []
+        for batch in zip(*self.stamps, strict=True):
+            start = min(stamps[0] for stamps in batch)
+            end = max(stamps[-1] for stamps in batch)
+            latencies.append((end - start) / MS)
+        return latencies
 
-    def to_json(self) -> dict[str, Any]:
+    def to_json(self) -> dict[str, object]:
         # asdict copies every stamp
         columns = {column.name: getattr(self, column.name) for column in fields(self)}
         if self.batches_per_step == 1:
@@ -112,50 +113,46 @@ class Block:
         return columns
 
 
-def _clip_to_window(span: tuple[int, int], start: int, end: int) -> float:
-    """Return the share of an iteration that is in the window."""
-    if span[1] <= span[0]:  # shorter than the clock's resolution
-        return float(start <= span[0] <= end)
-    return max(0, min(span[1], end) - max(span[0], start)) / (span[1] - span[0])
+def _clip_to_window(begin: int, finish: int, start: int, end: int) -> float:
+    """Return the share of an iteration, from begin to finish, that is in the window."""
+    if finish <= begin:  # shorter than the clock's resolution
+        return float(start <= begin <= end)
+    return max(0, min(finish, end) - max(begin, start)) / (finish - begin)
 
 
 CONFIDENCE = 0.95  # of the interval of the median over rounds; order statistics reach it
-FEWEST = 6  # rounds for that: 1 − 2 · 0.5⁶ = 0.969, while five have 0.9375
+# Rounds for that: 1 − 2 · 0.5⁶ = 0.969, while five have 0.9375. On machines that flip, three rounds
+# mislead several times as often as six.
+FEWEST = 6
 DRIFT_ROUNDS = 4  # rounds that are needed to compare the first half of them with the second
 TAIL_CONFIDENCE = 0.99  # LoadGen's, in loadgen/results.cc: early stopping with a tolerance of 0
-# of an iteration's stamps; the stages end pre-processed, inferred, retrieved
-START, _LOADED, *STAGES = range(5)
+# places in the stamps of an iteration
+START = 0
+PREPROCESSED = 2
+INFERRED = 3
+RETRIEVED = 4
 
 
-@dataclass(frozen=True, slots=True)
-class SuspicionLimits:
-    """Limits beyond which a block is disturbed, or a row suspect.
-
-    Their misses: `python -m benchmarks repeatability`.
-
-    rounds: fewer have no interval of 95 %. On machines that flip, three rounds mislead several
-    times as often as six. width: of the interval, as a share of the median: a row should promise ±
-    5 %. drift: between the medians of the first and the second half of the rounds: the row is half
-    as far off. disturbed: share of the row's blocks. A median is off when half of the amortised
-    blocks are, a third of all. probe: times the best of the run. Back to back, one in a hundred
-    reaches 1.2; the slow regimes seen reach 1.6. behind: how much slower a block is than the
-    fastest of its kind in the row. Noise of 1 % a block does not reach it. foreign, steal: shares
-    of the machine. What is taken from one thread holds up a batch that all threads work at, and
-    stolen time is taken from busy ones.
-    """
-
-    rounds: int = FEWEST
-    width: float = 0.10
-    drift: float = 0.05
-    disturbed: float = 0.2
-    probe: float = 1.3
-    behind: float = 0.06
-    foreign: float = 0.05
-    steal: float = 0.02
+# Limits beyond which a block is disturbed, or a row suspect. How often they miss:
+# `python -m benchmarks repeatability`.
+MAX_WIDTH = 0.10  # of the interval, as a share of the median: a row should promise ± 5 %
+# between the medians of the first and the second half of the rounds: the row is half as far off
+MAX_DRIFT = 0.05
+# Share of the row's blocks. A median is off when half of the amortised blocks are, a third of all.
+MAX_DISTURBED = 0.2
+# Times the best of the run. Back to back, one in a hundred reaches 1.2; the slow regimes seen reach
+# 1.6.
+MAX_PROBE = 1.3
+# How much slower a block is than the fastest of its kind in the row. Noise of 1 % a block does not
+# reach it.
+MAX_BEHIND = 0.06
+# Shares of the machine. What is taken from one thread holds up a batch that all threads work at, and
+# stolen time is taken from busy ones.
+MAX_FOREIGN = 0.05
+MAX_STEAL = 0.02
 
 
-@dataclass(frozen=True, slots=True)
-class Estimate:
+class Estimate(NamedTuple):
     """The figures of one row, with the names and units of the columns of `points.csv`; None where
     unknown.
     """
@@ -182,19 +179,25 @@ class Estimate:
     suspect: list[str]
 
 
-DEFAULT = SuspicionLimits()
-REASONS: Mapping[str, Callable[[float], str]] = {
-    "probe": lambda worst: f"probe up to {worst:.2f} times its best",
-    "foreign": lambda worst: f"foreign processes took up to {format_percent(worst)} of the machine",
-    "steal": lambda worst: f"up to {format_percent(worst)} stolen by the hypervisor",
-    "behind": lambda worst: f"up to {format_percent(worst)} slower than the fastest of its kind",
-    "others": lambda worst: f"up to {worst:.0f} other sweeps beside it",  # kept: text of points.csv
+REASONS = {
+    "probe": "probe up to {:.2f} times its best",
+    "foreign": "foreign processes took up to {} of the machine",
+    "steal": "up to {} stolen by the hypervisor",
+    "behind": "up to {} slower than the fastest of its kind",
+    "others": "up to {:.0f} other sweeps beside it",  # kept: text of points.csv
 }
+SHARES = ("foreign", "steal", "behind")  # of those that are printed in percent
 
 
-def estimate(
-    blocks: Sequence[Block], limits: SuspicionLimits = DEFAULT, best_probe_ms: float | None = None
-) -> Estimate:
+class Interval(NamedTuple):
+    """The interval of a median and its confidence."""
+
+    low: float
+    high: float
+    confidence: float
+
+
+def estimate(blocks: Sequence[Block], best_probe_ms: float | None = None) -> Estimate:
     """Compute the row of one batch size.
 
     `best_probe_ms` is the best probe of the run, or of this machine ever.
@@ -209,71 +212,73 @@ def estimate(
     amortised = [block for block in blocks if block.kind == "amortised"]
     isolated = [block for block in blocks if block.kind == "isolated"]
     rounds = group_by_round(amortised)
-    size = blocks[0].batch_size
+    size_ms = 1e3 * blocks[0].batch_size
     throughput = median(rounds)
-    low, high, confidence = compute_interval(rounds)
-    causes = find_disturbances(blocks, limits, best_probe_ms)
-    preprocess, infer, retrieve = (
-        _median_stage_ms(amortised, *ends) for ends in pairwise((START, *STAGES))
-    )
-    tail = [latency for block in isolated for latency in block.latencies_ms]
-    probes = [probe for block in blocks for probe in block.probe_ms or ()]
-    watts = [block.power_w for block in amortised if block.power_w is not None]
+    interval = compute_interval(rounds)
+    causes = find_disturbances(blocks, best_probe_ms)
+    tail: list[float] = []
+    for block in isolated:
+        tail += block.latencies_ms
+    suspect = [*_suspect_rounds(rounds), *_suspect_blocks(causes)]
     others = sum(block.others > 0 for block in blocks)
-    # kept: of points.csv
-    shared = [f"another sweep ran beside {others} of {len(blocks)} blocks"] if others else []
+    if others:  # kept: text of points.csv
+        suspect.append(f"another sweep ran beside {others} of {len(blocks)} blocks")
     return Estimate(
         throughput=throughput,
-        latency_ms=1e3 * size / throughput,
-        latency_ms_low=None if high is None else 1e3 * size / high,
-        latency_ms_high=None if low is None else 1e3 * size / low,
-        interval_confidence=confidence,
-        latency_isolated_ms=_median_or_none(median(block.latencies_ms) for block in isolated),
+        latency_ms=size_ms / throughput,
+        latency_ms_low=size_ms / interval.high if interval else None,
+        latency_ms_high=size_ms / interval.low if interval else None,
+        interval_confidence=interval.confidence if interval else None,
+        latency_isolated_ms=_find_median(median(block.latencies_ms) for block in isolated),
         latency_p90_ms=estimate_tail(tail, 0.90),
         latency_p99_ms=estimate_tail(tail, 0.99),
         rounds=len(rounds),
         blocks=len(blocks),
         iterations=sum(block.iterations for block in blocks),
         disturbed_blocks=sum(map(bool, causes)),
-        preprocess_ms=preprocess,
-        infer_ms=infer,
-        retrieve_ms=retrieve,
-        probe_ms=_median_or_none(probes),
-        foreign_cpu=max(
-            (block.foreign_cpu for block in blocks if block.foreign_cpu is not None), default=None
-        ),
-        steal=max((block.steal for block in blocks if block.steal is not None), default=None),
-        power_w=_median_or_none(watts),
-        suspect=[*_suspect_rounds(rounds, limits), *_suspect_blocks(causes, limits), *shared],
+        preprocess_ms=_find_stage_ms(amortised, START, PREPROCESSED),
+        infer_ms=_find_stage_ms(amortised, PREPROCESSED, INFERRED),
+        retrieve_ms=_find_stage_ms(amortised, INFERRED, RETRIEVED),
+        probe_ms=_find_median(list_probes(blocks)),
+        foreign_cpu=_find_largest(block.foreign_cpu for block in blocks),
+        steal=_find_largest(block.steal for block in blocks),
+        power_w=_find_median(block.power_w for block in amortised),
+        suspect=suspect,
     )
+
+
+def list_probes(blocks: Iterable[Block]) -> list[float]:
+    probes: list[float] = []
+    for block in blocks:
+        probes += block.probe_ms or ()
+    return probes
 
 
 def group_by_round(blocks: Iterable[Block]) -> list[float]:
     """Return items per second of each round, in the order of the rounds; the median where one has
     several blocks.
     """
-    by_round: dict[int, list[float]] = defaultdict(list)
+    by_round: dict[int, list[float]] = {}
     for block in blocks:
-        by_round[block.round].append(block.window.throughput)
+        by_round.setdefault(block.round, []).append(block.window.throughput)
     return [median(by_round[number]) for number in sorted(by_round)]
 
 
-def compute_interval(rounds: Sequence[float]) -> tuple[float | None, float | None, float | None]:
-    """Return the ends of the interval of the median and its confidence, by order statistics of the
-    rounds.
+def compute_interval(rounds: Sequence[float]) -> Interval | None:
+    """Return the interval of the median, by order statistics of the rounds; None for one round.
 
     Fewer than six rounds span less than 95 %: then it is their minimum and maximum with the
     confidence that these have.
     """
     count = len(rounds)
-    ranked = sorted(rounds)
     if count < 2:
-        return None, None, None
+        return None
+    ranked = sorted(rounds)
     if count < FEWEST:
-        return ranked[0], ranked[-1], 1 - 2 * 0.5**count
+        return Interval(ranked[0], ranked[-1], 1 - 2 * 0.5**count)
     # as many rounds are below the median as tosses of a coin
     low = _find_rank(count, 0.5, (1 - CONFIDENCE) / 2)
-    return ranked[low], ranked[-1 - low], CONFIDENCE
+    return Interval(ranked[low], ranked[-1 - low], CONFIDENCE)
 
 
 def estimate_tail(latencies: Sequence[float], share: float) -> float | None:
@@ -297,32 +302,35 @@ def count_allowed_slow(count: int, share: float) -> int:
 
 
 def find_disturbances(
-    blocks: Sequence[Block], limits: SuspicionLimits, best_probe_ms: float | None
+    blocks: Sequence[Block], best_probe_ms: float | None
 ) -> list[dict[str, float]]:
     """Return, by block, what is over its limit and how far; empty for an undisturbed block."""
-    known = [] if best_probe_ms is None else [best_probe_ms]
-    best = min(
-        [*known, *(probe for block in blocks for probe in block.probe_ms or ())], default=None
-    )
-    paces = [
-        1 / own.window.throughput if own.kind == "amortised" else median(own.latencies_ms)
-        for own in blocks
-    ]
-    fastest = {
-        block.kind: pace
-        for pace, block in sorted(zip(paces, blocks, strict=True), key=lambda pair: -pair[0])
-    }
+    probes = list_probes(blocks)
+    if best_probe_ms is not None:
+        probes.append(best_probe_ms)
+    paces = [_measure_pace(block) for block in blocks]
+    # of each kind, since an isolated batch has another pace than one in a stream
+    fastest: dict[Kind, float] = {}
+    for block, pace in zip(blocks, paces, strict=True):
+        fastest[block.kind] = min(pace, fastest.get(block.kind, pace))
     causes = []
     for block, pace in zip(blocks, paces, strict=True):
         observed = {
-            "probe": (max(block.probe_ms) / best if block.probe_ms and best else 0.0, limits.probe),
-            "foreign": (block.foreign_cpu or 0.0, limits.foreign),
-            "steal": (block.steal or 0.0, limits.steal),
-            "behind": (pace / fastest[block.kind] - 1, limits.behind),
-            "others": (float(block.others), 0.0),
+            "probe": (max(block.probe_ms) / min(probes) if block.probe_ms else 0.0, MAX_PROBE),
+            "foreign": (block.foreign_cpu or 0.0, MAX_FOREIGN),
+            "steal": (block.steal or 0.0, MAX_STEAL),
+            "behind": (pace / fastest[block.kind] - 1, MAX_BEHIND),
+            "others": (block.others, 0.0),
         }
         causes.append({cause: value for cause, (value, limit) in observed.items() if value > limit})
     return causes
+
+
+def _measure_pace(block: Block) -> float:
+    """Return the time of an item or a batch, to compare blocks of one kind."""
+    if block.kind == "amortised":
+        return 1 / block.window.throughput
+    return median(block.latencies_ms)
 
 
 def format_percent(share: float) -> str:
@@ -332,7 +340,8 @@ def format_percent(share: float) -> str:
 def _check_blocks(blocks: Sequence[Block]) -> None:
     if not any(block.kind == "amortised" for block in blocks):
         raise RunnerError("no amortised block was measured")
-    if len(sizes := {block.batch_size for block in blocks}) > 1:
+    sizes = {block.batch_size for block in blocks}
+    if len(sizes) > 1:
         raise RunnerError(f"blocks of several batch sizes: {', '.join(map(str, sorted(sizes)))}")
     for block in blocks:
         if not block.stamps or not all(block.stamps):
@@ -341,54 +350,53 @@ def _check_blocks(blocks: Sequence[Block]) -> None:
             raise RunnerError(f"block {block.block} has zero duration")
 
 
-def _suspect_rounds(rounds: Sequence[float], limits: SuspicionLimits) -> list[str]:
+def _suspect_rounds(rounds: Sequence[float]) -> list[str]:
     reasons = []
     count = len(rounds)
-    if count < limits.rounds:
+    if count < FEWEST:
         reasons.append(f"only {count} round{'s' if count > 1 else ''}")
-    low, high, _ = compute_interval(rounds)
-    if (
-        low is not None
-        and high is not None
-        and (width := (high - low) / median(rounds)) > limits.width
-    ):
-        reasons.append(f"interval is {format_percent(width)} wide")
+    interval = compute_interval(rounds)
+    if interval:
+        width = (interval.high - interval.low) / median(rounds)
+        if width > MAX_WIDTH:
+            reasons.append(f"interval is {format_percent(width)} wide")
     if count >= DRIFT_ROUNDS:
-        drift = median(rounds[-(count // 2) :]) / median(rounds[: count // 2]) - 1
-        if abs(drift) > limits.drift:
+        half = count // 2  # without the middle one of an odd number
+        drift = median(rounds[-half:]) / median(rounds[:half]) - 1
+        if abs(drift) > MAX_DRIFT:
             reasons.append(
                 f"drift of {format_percent(drift)} from the first half of the rounds to the second"
             )
     return reasons
 
 
-def _suspect_blocks(causes: Sequence[Mapping[str, float]], limits: SuspicionLimits) -> list[str]:
-    disturbed = sum(map(bool, causes))
-    if disturbed < limits.disturbed * len(causes) or not disturbed:
+def _suspect_blocks(causes: Sequence[Mapping[str, float]]) -> list[str]:
+    disturbed = [over for over in causes if over]
+    if not disturbed or len(disturbed) < MAX_DISTURBED * len(causes):
         return []
-    worst = {
-        name: max((cause[name] for cause in causes if name in cause), default=None)
-        for name in REASONS
-    }
-    reasons = [
-        describe(value) for name, describe in REASONS.items() if (value := worst[name]) is not None
-    ]
-    return [f"{disturbed} of {len(causes)} blocks disturbed: {', '.join(reasons)}"]
+    reasons = []
+    for cause, text in REASONS.items():
+        worst = max((over[cause] for over in disturbed if cause in over), default=None)
+        if worst is not None:
+            reasons.append(text.format(format_percent(worst) if cause in SHARES else worst))
+    return [f"{len(disturbed)} of {len(causes)} blocks disturbed: {', '.join(reasons)}"]
 
 
-def _median_stage_ms(blocks: Iterable[Block], begin: int, end: int) -> float:
-    spans = (
-        (stamps[end] - stamps[begin]) / block.batches_per_step
-        for block in blocks
-        for session in block.stamps
-        for stamps in session
-    )
+def _find_stage_ms(blocks: Iterable[Block], begin: int, end: int) -> float:
+    spans = []
+    for block in blocks:
+        for session in block.stamps:
+            spans += [(stamps[end] - stamps[begin]) / block.batches_per_step for stamps in session]
     return median(spans) / MS
 
 
-def _median_or_none(values: Iterable[float]) -> float | None:
-    known = list(values)
+def _find_median(values: Iterable[float | None]) -> float | None:
+    known = [value for value in values if value is not None]
     return median(known) if known else None
+
+
+def _find_largest(values: Iterable[float | None]) -> float | None:
+    return max((value for value in values if value is not None), default=None)
 
 
 @lru_cache(maxsize=256)

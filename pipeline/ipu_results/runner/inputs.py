@@ -18,6 +18,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from io import BytesIO
 from itertools import accumulate
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -27,29 +28,29 @@ from ipu_results.errors import UnusableImagesError
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
-    from pathlib import Path
 
-    import numpy.typing as npt
+    from ipu_results.runner.backends import Batch
 
-    Array = npt.NDArray[Any]
-    Pixels = npt.NDArray[np.uint8]
-
-# What is drawn of a synthetic image follows COCO: share in percent, widths and heights from and to.
+# What is drawn of a synthetic image follows COCO.
 MAX_SIDE = 640
-SIZES = (
-    (22, (640, 640), (480, 480)),
-    (12, (640, 640), (427, 427)),
-    (9, (480, 480), (640, 640)),
-    (28, (640, 640), (359, 510)),
-    (12, (400, 480), (640, 640)),
-    (13, (428, 560), (320, 420)),
-    (4, (300, 400), (450, 550)),
+SIZE_SHARES = (22, 12, 9, 28, 12, 13, 4)  # percent
+SIZES = (  # widths and heights, each from and to
+    ((640, 640), (480, 480)),
+    ((640, 640), (427, 427)),
+    ((480, 480), (640, 640)),
+    ((640, 640), (359, 510)),
+    ((400, 480), (640, 640)),
+    ((428, 560), (320, 420)),
+    ((300, 400), (450, 550)),
 )
-QUALITIES = ((70, 96), (30, 90))  # share in percent, quality
+QUALITY_SHARES = (70, 30)  # percent
+QUALITIES = (96, 90)
 CONTRASTS = (8, 26)  # standard deviation of the brightness, of 255: from and to
 TINT = 0.25  # the part of red and blue that does not follow the brightness
+# grey, around which the brightness varies
 MIDDLE = 128.0
 
+# what COCO and ImageNet come in
 SUFFIXES = (".jpg", ".jpeg", ".png")
 FORMATS = ("JPEG", "PNG")
 MEAN = (0.485, 0.456, 0.406)  # of ImageNet, per channel; as in torchvision
@@ -90,7 +91,7 @@ def generate_images(folder: Path, count: int, seed: int) -> list[str]:
     return names
 
 
-def draw_image(seed: int, number: int) -> tuple[Pixels, int]:
+def draw_image(seed: int, number: int) -> tuple[np.ndarray, int]:
     """Draw one image before it is compressed, (height, width, 3), and its JPEG quality.
 
     Amplitudes fall as 1 / f, as they do in photographs (Field 1987), from equally distributed
@@ -98,12 +99,14 @@ def draw_image(seed: int, number: int) -> tuple[Pixels, int]:
     """
     # a stream for each image: the first ones are the same whatever their number
     bits = np.random.PCG64([seed, number])
-    _, widths, heights = SIZES[_choose(bits, SIZES)]
+    widths, heights = SIZES[_choose(bits, SIZE_SHARES)]
     width = _draw(bits, *widths)
     height = _draw(bits, *heights)
-    _, quality = QUALITIES[_choose(bits, QUALITIES)]
+    quality = QUALITIES[_choose(bits, QUALITY_SHARES)]
     contrast = _draw(bits, *CONTRASTS)
-    brightness, red, blue = (_draw_texture(bits, height, width) for _ in range(3))
+    brightness = _draw_texture(bits, height, width)
+    red = _draw_texture(bits, height, width)
+    blue = _draw_texture(bits, height, width)
     channels = np.stack([brightness + TINT * red, brightness, brightness + TINT * blue], axis=-1)
     pixels = np.clip(np.rint(MIDDLE + contrast * channels), 0, 255).astype(np.uint8)
     return pixels, quality
@@ -113,33 +116,32 @@ def _draw(bits: np.random.PCG64, first: int, last: int) -> int:
     return first + int(bits.random_raw()) % (last - first + 1)
 
 
-def _choose(bits: np.random.PCG64, entries: Sequence[tuple[Any, ...]]) -> int:
-    """Return the number of one entry, drawn by the shares that they begin with."""
-    ends = list(accumulate(entry[0] for entry in entries))
+def _choose(bits: np.random.PCG64, shares: Iterable[int]) -> int:
+    """Return the number of one share, drawn by their sizes."""
+    ends = list(accumulate(shares))
     return bisect(ends, _draw(bits, 0, ends[-1] - 1))
 
 
-def _draw_texture(bits: np.random.PCG64, height: int, width: int) -> npt.NDArray[np.float64]:
+def _draw_texture(bits: np.random.PCG64, height: int, width: int) -> np.ndarray:
     """Cut a texture out of a square that repeats, of mean 0 and standard deviation 1."""
     amplitudes = _build_amplitudes()
-    white = (
-        bits.random_raw(amplitudes.size // 2).astype("<u8").view("<u2").astype(np.float64)
-        - (2**16 - 1) / 2
-    )
+    draws = bits.random_raw(amplitudes.size // 2).astype("<u8")
+    # a draw of 64 bits is two coefficients of 2 × 16 bits, here around 0
+    white = draws.view("<u2").astype(np.float64) - (2**16 - 1) / 2
     spectrum = white.view(np.complex128).reshape(amplitudes.shape) * amplitudes
     cutting = np.fft.irfft2(spectrum, s=(MAX_SIDE, MAX_SIDE))[:height, :width]
     return np.asarray((cutting - cutting.mean()) / cutting.std())
 
 
 @lru_cache(maxsize=None)  # noqa: UP033 (Python 3.8)
-def _build_amplitudes() -> npt.NDArray[np.float64]:
+def _build_amplitudes() -> np.ndarray:
     """Return 1 / f over the half plane of frequencies, without the mean."""
     down = np.fft.fftfreq(MAX_SIDE)[:, None]
     along = np.fft.rfftfreq(MAX_SIDE)[None, :]
     frequency = np.sqrt(down * down + along * along)
+    # the mean has no share
     frequency[0, 0] = np.inf
-    amplitudes: npt.NDArray[np.float64] = 1 / frequency
-    return amplitudes
+    return np.asarray(1 / frequency)
 
 
 def find_usable_images(
@@ -159,18 +161,18 @@ def find_usable_images(
         raise UnusableImagesError(
             f"is not a folder of images: {error.strerror}", document=str(folder)
         ) from error
-    for name in (
-        entry.name for entry in entries if entry.suffix.lower() in SUFFIXES and entry.is_file()
-    ):
+    for entry in entries:
         if len(names) == max_images:
             break
+        if entry.suffix.lower() not in SUFFIXES or not entry.is_file():
+            continue
         try:
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore")
-                decode_image(_read(folder, name), *size)
-            names.append(name)
+                decode_image(_read(folder, entry.name), *size)
+            names.append(entry.name)
         except UnusableImagesError as error:
-            excluded.append(_keep_printable(f"{name}: {error.message}"))
+            excluded.append(_keep_printable(f"{entry.name}: {error.message}"))
     if not names:
         first = f"; {len(excluded)} left out, the first {excluded[0]}" if excluded else ""
         raise UnusableImagesError(
@@ -179,7 +181,7 @@ def find_usable_images(
     return names, excluded
 
 
-def decode_image(data: bytes, height: int, width: int) -> Pixels:
+def decode_image(data: bytes, height: int, width: int) -> np.ndarray:
     """Return the centre of a JPEG or PNG, (height, width, 3), as torchvision's loader and
     CenterCrop do.
 
@@ -195,28 +197,29 @@ def decode_image(data: bytes, height: int, width: int) -> Pixels:
         raise UnusableImagesError(_keep_printable(str(error)) or type(error).__name__) from error
 
 
-def _crop(image: Image.Image, height: int, width: int) -> Pixels:
-    top, rows, above = _place_crop(image.height, height)
-    left, columns, before = _place_crop(image.width, width)
-    centre = np.asarray(image.crop((left, top, left + columns, top + rows)).convert("RGB"))
-    if (rows, columns) == (height, width):
+def _crop(image: Image.Image, height: int, width: int) -> np.ndarray:
+    rows = _place_crop(image.height, height)
+    columns = _place_crop(image.width, width)
+    box = (columns.start, rows.start, columns.stop, rows.stop)
+    centre = np.asarray(image.crop(box).convert("RGB"))
+    if centre.shape[:2] == (height, width):
         return centre
     padded = np.zeros((height, width, 3), np.uint8)
-    padded[above : above + rows, before : before + columns] = centre
+    above = (height - len(rows)) // 2
+    before = (width - len(columns)) // 2
+    padded[above : above + len(rows), before : before + len(columns)] = centre
     return padded
 
 
-def _place_crop(length: int, size: int) -> tuple[int, int, int]:
-    """Return where the crop begins along one axis of the image, its length, and the zeros before
-    it.
-    """
+def _place_crop(length: int, size: int) -> range:
+    """Return the pixels of one axis of an image that the crop takes: all of a shorter one."""
     if length < size:
-        return 0, length, (size - length) // 2
+        return range(length)
     start = round((length - size) / 2)  # as torchvision rounds: .5 to the even number
-    return start, size, 0
+    return range(start, start + size)
 
 
-def normalise_images(pixels: Sequence[Pixels], dtype: str = "float32") -> Array:
+def normalise_images(pixels: Sequence[np.ndarray], dtype: str = "float32") -> np.ndarray:
     """Return crops of one size as a C-contiguous array (n, 3, height, width) of `float32` or
     `float16`.
 
@@ -234,27 +237,21 @@ def normalise_images(pixels: Sequence[Pixels], dtype: str = "float32") -> Array:
 
 
 @lru_cache(maxsize=None)  # noqa: UP033 (Python 3.8)
-def _build_tables(dtype: str) -> Array:
+def _build_tables(dtype: str) -> np.ndarray:
     """Return the normalised value of each of the 256 values of a pixel, by channel."""
     if dtype not in DTYPES:
         raise ValueError(f"images are {' or '.join(DTYPES)}, not {dtype}")
     mean, deviation = np.array([MEAN, DEVIATION], np.float32)[:, :, None]
-    table: npt.NDArray[np.float32] = (
-        np.arange(256, dtype=np.float32) / np.float32(255) - mean
-    ) / deviation
-    return table.astype(dtype)
+    values = np.arange(256, dtype=np.float32) / np.float32(255)
+    return np.asarray((values - mean) / deviation).astype(dtype)
 
 
 def hash_images(folder: Path, names: Iterable[str]) -> str:
     """Return the SHA-256 of what `sha256sum` prints for these images in this order."""
     total = hashlib.sha256()
     for name in names:
-        total.update(
-            hashlib.sha256(_read(folder, name)).hexdigest().encode()
-            + b"  "
-            + os.fsencode(name)
-            + b"\n"
-        )
+        digest = hashlib.sha256(_read(folder, name)).hexdigest()
+        total.update(digest.encode() + b"  " + os.fsencode(name) + b"\n")
     return total.hexdigest()
 
 
@@ -288,9 +285,18 @@ class InputStream:
 
     def choose(self) -> list[int]:
         """Return the numbers of the next batch."""
-        places = range(self._next, self._next + self.micro_batch * self.step, self.step)
-        self._next = places.stop
-        return [place % self._count for place in places]
+        # every `step`th, so that sessions never feed the same item in one batch
+        numbers = range(self._next, self._next + self.micro_batch * self.step, self.step)
+        self._next = numbers.stop
+        return [number % self._count for number in numbers]
+
+    def load(self) -> Any:
+        """Return the next items as they are kept."""
+        raise NotImplementedError
+
+    def prepare(self, data: Any) -> Batch:
+        """Return what `load` returned as the session takes it, C-contiguous."""
+        raise NotImplementedError
 
 
 class ImageStream(InputStream):
@@ -298,7 +304,7 @@ class ImageStream(InputStream):
 
     def __init__(
         self,
-        folder: Path,
+        folder: Path | str,
         names: Sequence[str],
         height: int,
         width: int,
@@ -306,8 +312,8 @@ class ImageStream(InputStream):
         **turns: int,
     ) -> None:
         super().__init__(len(names), **turns)
-        self.folder = folder
-        self.names = list(names)
+        self.folder = Path(folder)
+        self.names = names
         self.height = height
         self.width = width
         self.dtype = dtype
@@ -318,11 +324,11 @@ class ImageStream(InputStream):
 
         Raises UnusableImagesError for one that is gone.
         """
-        self._loaded = [self.names[place] for place in self.choose()]
+        self._loaded = [self.names[number] for number in self.choose()]
         return [_read(self.folder, name) for name in self._loaded]
 
-    def prepare(self, data: Sequence[bytes]) -> Array:
-        """Return what `load` read as the session takes it: (micro-batch, 3, height, width)."""
+    def prepare(self, data: Sequence[bytes]) -> np.ndarray:
+        """Return (micro-batch, 3, height, width)."""
         pixels = []
         for name, image in zip(self._loaded, data):  # noqa: B905 (Python 3.8)
             try:
@@ -343,22 +349,20 @@ class SequenceStream(InputStream):
     def __init__(
         self, file: Path | str, inputs: Sequence[str], dtype: str = "float32", **turns: int
     ) -> None:
-        with np.load(file) as arrays:
-            read = {name: arrays[str(number)] for number, name in enumerate(inputs)}
-        self._arrays = {
-            name: x.astype(dtype) if x.dtype.kind == "f" else x for name, x in read.items()
-        }
-        super().__init__(len(next(iter(self._arrays.values()))), **turns)
+        self._arrays = {}
+        with np.load(file) as saved:
+            for number, name in enumerate(inputs):
+                array = saved[f"arr_{number}"]
+                self._arrays[name] = array.astype(dtype) if array.dtype.kind == "f" else array
+        super().__init__(len(array), **turns)
 
     def load(self) -> list[int]:
         """Return the numbers of the next sequences, which are in memory."""
         return self.choose()
 
-    def prepare(self, data: Sequence[int]) -> dict[str, Any]:
-        """Return what `load` chose as the session takes it, by input: (micro-batch, …),
-        C-contiguous.
-        """
-        return {name: x[data] for name, x in self._arrays.items()}
+    def prepare(self, data: Sequence[int]) -> dict[str, np.ndarray]:
+        """Return (micro-batch, …) by input."""
+        return {name: array[data] for name, array in self._arrays.items()}
 
 
 @dataclass(frozen=True)
@@ -374,36 +378,39 @@ class TextInput:
     limit: int = 0
 
 
-def generate_sequences(inputs: Sequence[TextInput], count: int, seed: int) -> dict[str, Array]:
+def generate_sequences(inputs: Sequence[TextInput], count: int, seed: int) -> dict[str, np.ndarray]:
     """Return `count` full sequences: tokens drawn evenly from the table, no padding, one segment.
 
     The same on every machine and with every numpy, which fixes PCG64's raw draws.
     """
-    return {own.name: _fill_input(own, count, seed + number) for number, own in enumerate(inputs)}
+    arrays = {}
+    for number, text in enumerate(inputs):
+        arrays[text.name] = _fill_input(text, count, seed + number)
+    return arrays
 
 
-def _fill_input(own: TextInput, count: int, seed: int) -> Array:
-    shape = (count, *own.shape)
-    if own.role == "tokens":
-        draws = np.random.PCG64(seed).random_raw(math.prod(shape)) % np.uint64(own.limit)
-        return draws.reshape(shape).astype(own.dtype)
-    if own.role == "positions":
-        return np.ascontiguousarray(
-            np.broadcast_to(np.arange(own.shape[-1]), shape).astype(own.dtype)
-        )
+def _fill_input(text: TextInput, count: int, seed: int) -> np.ndarray:
+    shape = (count, *text.shape)
+    if text.role == "tokens":
+        draws = np.random.PCG64(seed).random_raw(math.prod(shape)) % np.uint64(text.limit)
+        return draws.reshape(shape).astype(text.dtype)
+    if text.role == "positions":
+        positions = np.arange(text.shape[-1]).astype(text.dtype)
+        return np.ascontiguousarray(np.broadcast_to(positions, shape))
     # A float mask is added to the scores: zeros hide nothing. An integer one says which tokens
     # count.
-    value = own.role == "mask" and not own.dtype.startswith("float")
-    return np.full(shape, value, dtype=own.dtype)
+    value = text.role == "mask" and not text.dtype.startswith("float")
+    return np.full(shape, value, dtype=text.dtype)
 
 
-def save_sequences(file: Path, arrays: Mapping[str, Any]) -> dict[str, Any]:
+def save_sequences(file: Path, arrays: Mapping[str, np.ndarray]) -> dict[str, Any]:
     """Write arrays of one length; return the arguments of their `SequenceStream`."""
-    np.savez(file, **{str(number): x for number, x in enumerate(arrays.values())})
+    # by number: `savez` makes a file of each name, and an input may be called `a/b`
+    np.savez(file, *arrays.values())
     return {"file": str(file), "inputs": list(arrays)}
 
 
-def hash_sequences(arrays: Mapping[str, Array]) -> str:
+def hash_sequences(arrays: Mapping[str, np.ndarray]) -> str:
     """Return the SHA-256 of names, types, shapes and bytes in the order of the names."""
     total = hashlib.sha256()
     for name, array in sorted(arrays.items()):

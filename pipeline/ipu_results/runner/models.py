@@ -8,14 +8,13 @@ import hashlib
 import math
 import re
 import shutil
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from types import SimpleNamespace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import numpy.typing as npt
 import onnx
 from google.protobuf.message import DecodeError, EncodeError
 from onnx import TensorProto
@@ -27,8 +26,8 @@ from ipu_results.kit.files import hash_file
 from ipu_results.runner.backends import format_error
 from ipu_results.runner.inputs import TextInput, generate_sequences
 
-Array = npt.NDArray[Any]
-Feeds = Mapping[str, Array]
+if TYPE_CHECKING:
+    from ipu_results.runner.backends import Batch
 
 SEEDED = "random-he-seed0"
 SEEDED_TEXT = "random-seed0"  # of 0.02, as published, and not by He's rule
@@ -36,9 +35,7 @@ EXPECTED = (
     "expected one float32 image input of shape (batch, 3, height, width) with fixed height and"
     " width, or integer inputs of shape (batch, sequence)"
 )
-QUANTISED = frozenset(
-    {"QuantizeLinear", "QLinearConv", "QLinearMatMul", "ConvInteger", "MatMulInteger"}
-)
+QUANTISED = ("QuantizeLinear", "QLinearConv", "QLinearMatMul", "ConvInteger", "MatMulInteger")
 FLOATS = {TensorProto.FLOAT: "fp32", TensorProto.FLOAT16: "fp16", TensorProto.BFLOAT16: "bf16"}
 PER_CHANNEL_OPSET = 13  # the first in which QuantizeLinear takes an axis
 INTEGERS: dict[int, str] = {
@@ -49,9 +46,10 @@ INTEGERS: dict[int, str] = {
 MASKS: dict[int, str] = {TensorProto.FLOAT: "float32", TensorProto.FLOAT16: "float16"}  # of floats
 # by a part of the name; else tokens
 ROLES = {"mask": "mask", "position": "positions", "type|segment": "types"}
-RESHAPING = frozenset({"Cast", "Flatten", "Identity", "Reshape", "Squeeze", "Unsqueeze"})
+RESHAPING = ("Cast", "Flatten", "Identity", "Reshape", "Squeeze", "Unsqueeze")
+# a typing error of some digits would fill the memory
 MAX_SEQUENCE = 65_536  # tokens
-STATE_IT = "state how many tokens a sequence has, with the setting sequence_length"
+FATAL = 4  # failures are raised, so ONNX Runtime need not print them too
 
 
 @dataclass(frozen=True)
@@ -79,11 +77,29 @@ class PreparedModel:
     sequence_length: int | None = None
 
 
+@dataclass(frozen=True)
+class _Source:
+    """The user's model or a built-in one (`sha256` is "" then), its inputs changed in place to what
+    is run.
+    """
+
+    name: str
+    model: onnx.ModelProto
+    sha256: str
+
+    @property
+    def built_in(self) -> bool:
+        return not self.sha256
+
+    def refuse(self, reason: str) -> RunnerError:
+        return RunnerError(reason, document=self.name)
+
+
 def prepare_model(
     source: str,
     precision: str | None,
     folder: Path,
-    calibration: Array | Feeds | None = None,
+    calibration: Batch | None = None,
     sequence_length: int | None = None,
 ) -> PreparedModel:
     """Write a built-in network, or an ONNX file, into `folder` with a symbolic batch and in the
@@ -95,44 +111,56 @@ def prepare_model(
     text model that takes any. Raises `RunnerError` for a network that takes neither images nor
     text, or that cannot be converted.
     """
-    model, origin, seeded = _load_source(source, sequence_length)
+    loaded = _load_source(source, sequence_length)
+    model = loaded.model
     inputs = _list_inputs(model)
     texts: tuple[TextInput, ...] = ()
+    size = (0, 0, 0)
     length = None
-    changed = False
+    changed = loaded.built_in
     # a model of text takes sequences of integers in one of its inputs at least
-    if any(
-        value.type.tensor_type.elem_type in INTEGERS and len(_get_axes(value)) == 2
-        for value in inputs
-    ):
-        texts, length, changed = fix_text_inputs(model, inputs, sequence_length, source)
-        name = texts[0].name
-        shape = (0, 0, 0)
+    if any(_is_sequence(value) for value in inputs):
+        length = _choose_length(loaded, inputs, sequence_length)
+        changed |= _fix_lengths(model, inputs, length)
+        texts = tuple(_describe_input(loaded, value) for value in inputs)
         feeds = generate_sequences(texts, 2, 0)
+    elif sequence_length is not None:
+        raise loaded.refuse("takes images: the setting sequence_length is for text models")
     else:
-        if sequence_length is not None:
-            raise RunnerError(
-                "takes images: the setting sequence_length is for text models", document=source
-            )
-        image = _find_image_input(inputs, source)
-        name = image.name
-        shape = tuple(axis.dim_value for axis in image.type.tensor_type.shape.dim[1:])
-        feeds = {name: np.zeros((2, *shape), dtype=np.float32)}
-    own = _detect_precision(model)
-    target = own if precision in (None, "bf16") else str(precision)
-    if own not in (target, "fp32"):
-        raise RunnerError(f"is {own} already and cannot be converted to {target}", document=source)
-    plain = folder / f"{source if seeded else Path(source).stem}-{own}.onnx"
-    _write_plain(model, plain, source, seeded or changed)
-    items = "sequences" if texts else "images"
-    declared = [axis.dim_value for axis in model.graph.output[0].type.tensor_type.shape.dim[1:]]
-    outputs = math.prod(declared) if seeded else _count_outputs(plain, feeds, items, source)
-    origin = origin or hash_file(plain)
-    path = plain if target == own else _convert(model, plain, target, calibration, source)
-    weights = (SEEDED_TEXT if texts else SEEDED) if seeded else origin
-    label = plain.stem.removesuffix(f"-{own}")
+        _check_image_input(loaded, inputs)
+        size = tuple(axis.dim_value for axis in _get_axes(inputs[0])[1:])
+        feeds = {inputs[0].name: np.zeros((2, *size), dtype=np.float32)}
+    # a file that is not fp32 cannot be converted without loss
+    own_precision = _detect_precision(model)
+    target = own_precision if precision in (None, "bf16") else str(precision)
+    if own_precision not in (target, "fp32"):
+        raise loaded.refuse(f"is {own_precision} already and cannot be converted to {target}")
+    label = source if loaded.built_in else Path(source).stem
+    plain = folder / f"{label}-{own_precision}.onnx"
+    _write_plain(loaded, plain, changed)
+    if loaded.built_in:
+        outputs = math.prod(axis.dim_value for axis in _get_axes(model.graph.output[0])[1:])
+        weights = SEEDED_TEXT if texts else SEEDED
+    else:
+        outputs = _count_outputs(loaded, plain, feeds, "sequences" if texts else "images")
+        weights = loaded.sha256
+    path = plain
+    if target != own_precision:
+        path = _convert(loaded, plain, target, calibration)
     return PreparedModel(
-        path, hash_file(path), origin, weights, target, label, name, *shape, outputs, texts, length
+        path,
+        sha256=hash_file(path),
+        source_sha256=loaded.sha256 or hash_file(plain),
+        weights=weights,
+        precision=target,
+        name=label,
+        input_name=inputs[0].name,
+        channels=size[0],
+        height=size[1],
+        width=size[2],
+        outputs=outputs,
+        text_inputs=texts,
+        sequence_length=length,
     )
 
 
@@ -150,51 +178,43 @@ def open_cpu_session(path: Path) -> Any:
     import onnxruntime  # noqa: PLC0415
 
     options = onnxruntime.SessionOptions()
-    options.log_severity_level = 4
+    options.log_severity_level = FATAL
     return onnxruntime.InferenceSession(path, options, providers=["CPUExecutionProvider"])
 
 
-def name_inputs(session: Any, batch: Array | Feeds) -> dict[str, Array]:
+def name_inputs(session: Any, batch: Batch) -> dict[str, np.ndarray]:
     """Return arrays by input: images are those of the only input."""
-    return dict(batch) if isinstance(batch, Mapping) else {session.get_inputs()[0].name: batch}
+    return batch if isinstance(batch, dict) else {session.get_inputs()[0].name: batch}
 
 
-def _load_source(source: str, sequence_length: int | None) -> tuple[onnx.ModelProto, str, bool]:
-    """Return the model, the sha256 of its file ("" for a built-in one), and whether it is built in."""
-    if source in networks.NAMES:
+def _load_source(name: str, sequence_length: int | None) -> _Source:
+    if name in networks.NAMES:
+        length = sequence_length or networks.SEQUENCE
         try:
-            model = networks.build(
-                source, weights=True, sequence=sequence_length or networks.SEQUENCE
-            )
+            return _Source(name, networks.build(name, weights=True, sequence=length), "")
         except UnrecognisedModelError as error:
-            raise RunnerError(error.message, document=source) from error
-        return model, "", True
-    path = Path(source)
+            raise RunnerError(error.message, document=name) from error
+    path = Path(name)
     if not path.is_file():
         names = ", ".join(networks.NAMES)
-        raise RunnerError(f"is neither a file nor a built-in network: {names}", document=source)
+        raise RunnerError(f"is neither a file nor a built-in network: {names}", document=name)
     try:
         model = onnx.load(path)
     except (DecodeError, OSError, ValueError, onnx.checker.ValidationError) as error:
         raise RunnerError(
-            f"cannot be read as an ONNX model: {format_error(error)}", document=source
+            f"cannot be read as an ONNX model: {format_error(error)}", document=name
         ) from error
     digest = hashlib.sha256(path.read_bytes())
-    for name in _list_external_files(path):
-        digest.update((path.parent / name).read_bytes())
-    return model, digest.hexdigest(), False
+    for file in _list_external_files(path):
+        digest.update((path.parent / file).read_bytes())
+    return _Source(name, model, digest.hexdigest())
 
 
-def _list_external_files(path: str | Path) -> list[str]:
-    tensors = onnx.load(path, load_external_data=False).graph.initializer
-    return sorted(
-        {
-            pair.value
-            for tensor in tensors
-            for pair in tensor.external_data
-            if pair.key == "location"
-        }
-    )
+def _list_external_files(path: Path) -> list[str]:
+    files: set[str] = set()
+    for tensor in onnx.load(path, load_external_data=False).graph.initializer:
+        files.update(pair.value for pair in tensor.external_data if pair.key == "location")
+    return sorted(files)
 
 
 def _list_inputs(model: onnx.ModelProto) -> list[onnx.ValueInfoProto]:
@@ -203,22 +223,33 @@ def _list_inputs(model: onnx.ModelProto) -> list[onnx.ValueInfoProto]:
     return [value for value in model.graph.input if value.name not in weights]
 
 
-def _find_image_input(inputs: list[onnx.ValueInfoProto], source: str) -> onnx.ValueInfoProto:
+def _get_axes(value: onnx.ValueInfoProto) -> list[Any]:
+    return list(value.type.tensor_type.shape.dim)
+
+
+def _is_sequence(value: onnx.ValueInfoProto) -> bool:
+    return value.type.tensor_type.elem_type in INTEGERS and len(_get_axes(value)) == 2
+
+
+def _format_type(value: onnx.ValueInfoProto, shape: Sequence[object]) -> str:
+    kind = TensorProto.DataType.Name(value.type.tensor_type.elem_type)
+    return f"{kind.lower()} ({', '.join(map(str, shape))})"
+
+
+def _check_image_input(source: _Source, inputs: Sequence[onnx.ValueInfoProto]) -> None:
     if len(inputs) != 1:
         names = ", ".join(f"'{value.name}'" for value in inputs) or "none"
-        raise RunnerError(f"has {len(inputs)} inputs ({names}): {EXPECTED}", document=source)
-    kind = inputs[0].type.tensor_type
-    shape = [
-        axis.dim_value if axis.HasField("dim_value") else axis.dim_param or "?"
-        for axis in kind.shape.dim
-    ]
-    fixed = all(isinstance(axis, int) and axis > 0 for axis in shape[1:])
-    if kind.elem_type != TensorProto.FLOAT or len(shape) != 4 or shape[1] != 3 or not fixed:
-        printed = (
-            f"{TensorProto.DataType.Name(kind.elem_type).lower()} ({', '.join(map(str, shape))})"
-        )
-        raise RunnerError(f"input '{inputs[0].name}' is {printed}: {EXPECTED}", document=source)
-    return inputs[0]
+        raise source.refuse(f"has {len(inputs)} inputs ({names}): {EXPECTED}")
+    image = inputs[0]
+    axes = _get_axes(image)
+    is_float = image.type.tensor_type.elem_type == TensorProto.FLOAT
+    fixed = all(axis.dim_value > 0 for axis in axes[1:])
+    if not is_float or len(axes) != 4 or axes[1].dim_value != 3 or not fixed:
+        shape = []
+        for axis in axes:
+            length = axis.dim_value if axis.HasField("dim_value") else axis.dim_param or "?"
+            shape.append(length)
+        raise source.refuse(f"input '{image.name}' is {_format_type(image, shape)}: {EXPECTED}")
 
 
 def _detect_precision(model: onnx.ModelProto) -> str:
@@ -232,47 +263,45 @@ def _detect_precision(model: onnx.ModelProto) -> str:
     return FLOATS[max(sizes, key=lambda kind: sizes[kind])]
 
 
-def _write_plain(model: onnx.ModelProto, path: Path, source: str, changed: bool) -> None:
+def _write_plain(source: _Source, path: Path, changed: bool) -> None:
     """Copy the user's own bytes where they can be run; else write one file with a symbolic batch."""
-    fixed = any(
-        value.type.tensor_type.shape.dim[0].HasField("dim_value") for value in _list_inputs(model)
-    )
+    model = source.model
+    fixed = any(_get_axes(value)[0].HasField("dim_value") for value in _list_inputs(model))
     if fixed:
         _set_batch(model, BATCH)
-    if changed or fixed or _list_external_files(source):
-        _save(model, path, source)
+    if changed or fixed or _list_external_files(Path(source.name)):
+        _save(source, model, path)
     else:
-        shutil.copyfile(source, path)
+        shutil.copyfile(source.name, path)
 
 
 def _set_batch(model: onnx.ModelProto, batch: int | str) -> None:
+    # shapes inferred for the batch before would contradict it
     del model.graph.value_info[:]
     for value in (*_list_inputs(model), *model.graph.output):
-        for axis in value.type.tensor_type.shape.dim[:1]:
+        for axis in _get_axes(value)[:1]:
             axis.Clear()
             setattr(axis, "dim_value" if isinstance(batch, int) else "dim_param", batch)
 
 
-def _count_outputs(path: Path, feeds: Feeds, items: str, source: str) -> int:
+def _count_outputs(source: _Source, path: Path, feeds: dict[str, np.ndarray], items: str) -> int:
     """Run a batch of two and return the outputs per item.
 
     A batch that the nodes have built in shows up here.
     """
     try:
-        outputs = open_cpu_session(path).run(None, dict(feeds))[0]
+        outputs = open_cpu_session(path).run(None, feeds)[0]
     except Exception as error:  # the library's own classes share no other base
-        raise RunnerError(
-            f"does not run for a batch of two {items}: {format_error(error)}", document=source
+        raise source.refuse(
+            f"does not run for a batch of two {items}: {format_error(error)}"
         ) from error
     if not np.ndim(outputs) or len(outputs) != 2 or not np.size(outputs):
-        printed = f"is of shape {np.shape(outputs)} for two {items}"
-        raise RunnerError(f"output {printed}: expected the batch first", document=source)
+        shape = np.shape(outputs)
+        raise source.refuse(f"output is of shape {shape} for two {items}: expected the batch first")
     return int(np.size(outputs) // 2)
 
 
-def _convert(
-    model: onnx.ModelProto, plain: Path, target: str, calibration: Array | Feeds | None, source: str
-) -> Path:
+def _convert(source: _Source, plain: Path, target: str, calibration: Batch | None) -> Path:
     """Write the fp32 model, which is in `plain`, as fp16 or int8 to the same folder.
 
     Raises RunnerError.
@@ -282,22 +311,20 @@ def _convert(
     path = plain.with_name(plain.name.replace("-fp32.onnx", f"-{target}.onnx"))
     try:
         if target == "fp16":
-            _save(convert_float_to_float16(model, keep_io_types=False), path, source)
+            _save(source, convert_float_to_float16(source.model, keep_io_types=False), path)
         elif calibration is None or not len(calibration):
-            raise RunnerError("needs images to calibrate int8 with", document=source)
+            raise source.refuse("needs images to calibrate int8 with")
         else:
             _quantise(plain, path, calibration)
         open_cpu_session(path)
     except RunnerError:
         raise
     except Exception as error:  # converters raise whatever their parts do
-        raise RunnerError(
-            f"cannot be converted to {target}: {format_error(error)}", document=source
-        ) from error
+        raise source.refuse(f"cannot be converted to {target}: {format_error(error)}") from error
     return path
 
 
-def _quantise(plain: Path, path: Path, calibration: Array | Feeds) -> None:
+def _quantise(plain: Path, path: Path, calibration: Batch) -> None:
     """Quantise to unsigned activations and signed weights of seven bits, per channel, batch-norms
     folded first.
 
@@ -311,106 +338,105 @@ def _quantise(plain: Path, path: Path, calibration: Array | Feeds) -> None:
     try:
         quant_pre_process(str(plain), str(folded), skip_symbolic_shape=True)
         model = onnx.load(folded)
-        if (
-            max(own.version for own in model.opset_import if own.domain in ("", "ai.onnx"))
-            < PER_CHANNEL_OPSET
-        ):
+        opsets = [entry.version for entry in model.opset_import if entry.domain in ("", "ai.onnx")]
+        if max(opsets) < PER_CHANNEL_OPSET:
             onnx.save(onnx.version_converter.convert_version(model, PER_CHANNEL_OPSET), folded)
         arrays = name_inputs(open_cpu_session(folded), calibration)
-        count = len(next(iter(arrays.values())))
-        feeds = iter([{name: x[i : i + 1] for name, x in arrays.items()} for i in range(count)])
-        reader = SimpleNamespace(get_next=lambda: next(feeds, None))
-        kinds = {
-            "activation_type": quantization.QuantType.QUInt8,
-            "weight_type": quantization.QuantType.QInt8,
-        }
+        feeds = []
+        for item in range(len(next(iter(arrays.values())))):
+            feeds.append({name: array[item : item + 1] for name, array in arrays.items()})
+        remaining = iter(feeds)
         quantization.quantize_static(
-            str(folded), str(path), reader, per_channel=True, reduce_range=True, **kinds
+            str(folded),
+            str(path),
+            SimpleNamespace(get_next=lambda: next(remaining, None)),
+            per_channel=True,
+            reduce_range=True,
+            activation_type=quantization.QuantType.QUInt8,
+            weight_type=quantization.QuantType.QInt8,
         )
     finally:
         folded.unlink(missing_ok=True)
 
 
-def _save(model: onnx.ModelProto, path: Path, source: str) -> None:
+def _save(source: _Source, model: onnx.ModelProto, path: Path) -> None:
     try:
         onnx.save(model, path)
     except (EncodeError, ValueError) as error:
-        raise RunnerError(
-            f"does not fit one file of 2 GB: {format_error(error)}", document=source
-        ) from error
+        raise source.refuse(f"does not fit one file of 2 GB: {format_error(error)}") from error
 
 
-def fix_text_inputs(
-    model: onnx.ModelProto,
-    inputs: Sequence[onnx.ValueInfoProto],
-    sequence_length: int | None,
-    source: str,
-) -> tuple[tuple[TextInput, ...], int, bool]:
-    """Give every free dimension but the batch the length of a sequence; return the inputs, the
-    length, what changed.
+def _choose_length(
+    source: _Source, inputs: Sequence[onnx.ValueInfoProto], stated: int | None
+) -> int:
+    """Return the length of the model's sequences, or the stated one where they have any.
 
-    Raises RunnerError for a length that is not stated or not the model's own, and for an input that
-    cannot be filled.
+    Raises RunnerError where none is stated, or another one than the model's own.
     """
-    length = _choose_length(inputs, sequence_length, source)
+    lengths = set()
+    for value in inputs:
+        if _is_sequence(value) and _get_axes(value)[1].HasField("dim_value"):
+            lengths.add(_get_axes(value)[1].dim_value)
+    if len(lengths) > 1:
+        printed = " and ".join(map(str, sorted(lengths)))
+        raise source.refuse(f"its inputs have sequences of {printed} tokens: expected one length")
+    length = lengths.pop() if lengths else stated
+    if length is None:
+        raise source.refuse(
+            "takes sequences of any length; state how many tokens a sequence has, with the setting"
+            " sequence_length"
+        )
+    if stated not in (None, length):
+        raise source.refuse(f"takes sequences of {length} tokens, not {stated}")
+    if not 1 <= length <= MAX_SEQUENCE:
+        raise source.refuse(f"a sequence has 1 to {MAX_SEQUENCE:,} tokens, not {length}")
+    return int(length)
+
+
+def _fix_lengths(
+    model: onnx.ModelProto, inputs: Sequence[onnx.ValueInfoProto], length: int
+) -> bool:
+    """Give every free dimension but the batch this length; return whether there was one."""
     symbols = set()
-    changed = False
     for value in inputs:
         for axis in _get_axes(value)[1:]:
             if not axis.HasField("dim_value"):
                 symbols.add(axis.dim_param)
                 axis.dim_value = length
-                changed = True
-    for value in model.graph.output if changed else ():
+    if not symbols:
+        return False
+    for value in model.graph.output:
         for axis in _get_axes(value)[1:]:
             if axis.dim_param and axis.dim_param in symbols:
                 axis.dim_value = length
-    if changed:
-        del model.graph.value_info[:]  # it may hold the free dimensions
-    return tuple(_describe_input(model.graph, value, source) for value in inputs), length, changed
+    del model.graph.value_info[:]  # it may hold the free dimensions
+    return True
 
 
-def _choose_length(inputs: Sequence[onnx.ValueInfoProto], stated: int | None, source: str) -> int:
-    axes = [_get_axes(value) for value in inputs if value.type.tensor_type.elem_type in INTEGERS]
-    lengths = {own[1].dim_value for own in axes if len(own) == 2 and own[1].HasField("dim_value")}
-    if len(lengths) > 1:
-        printed = " and ".join(map(str, sorted(lengths)))
-        raise RunnerError(
-            f"its inputs have sequences of {printed} tokens: expected one length", document=source
-        )
-    length = next(iter(lengths), stated)
-    if length is None:
-        raise RunnerError(f"takes sequences of any length; {STATE_IT}", document=source)
-    if stated not in (None, length):
-        raise RunnerError(f"takes sequences of {length} tokens, not {stated}", document=source)
-    if not 1 <= length <= MAX_SEQUENCE:
-        raise RunnerError(
-            f"a sequence has 1 to {MAX_SEQUENCE:,} tokens, not {length}", document=source
-        )
-    return int(length)
-
-
-def _describe_input(graph: onnx.GraphProto, value: onnx.ValueInfoProto, source: str) -> TextInput:
+def _describe_input(source: _Source, value: onnx.ValueInfoProto) -> TextInput:
+    """Return how to fill an input. Raises RunnerError where that is not known."""
     kind = value.type.tensor_type.elem_type
     shape = tuple(axis.dim_value for axis in _get_axes(value)[1:])
-    role = next(
-        (role for pattern, role in ROLES.items() if re.search(pattern, value.name, re.I)), "tokens"
-    )
-    dtype = INTEGERS.get(kind) or MASKS.get(kind)
-    fits = shape and (len(shape) == 1 or role == "mask") and (kind in INTEGERS or role == "mask")
-    if dtype is None or not fits:
-        printed = (
-            f"{TensorProto.DataType.Name(kind).lower()} ({', '.join(map(str, ('batch', *shape)))})"
+    role = "tokens"
+    for pattern, name in ROLES.items():
+        if re.search(pattern, value.name, re.IGNORECASE):
+            role = name
+            break
+    dtypes = {**INTEGERS, **MASKS} if role == "mask" else INTEGERS
+    if kind not in dtypes or not shape or (len(shape) > 1 and role != "mask"):
+        printed = _format_type(value, ("batch", *shape))
+        raise source.refuse(
+            f"input '{value.name}' is {printed}: expected tokens, types, positions or a mask,"
+            " integers of shape (batch, sequence)"
         )
-        expected = "tokens, types, positions or a mask, integers of shape (batch, sequence)"
-        raise RunnerError(
-            f"input '{value.name}' is {printed}: expected {expected}", document=source
-        )
-    limit = _count_table_rows(graph, value.name) if role == "tokens" else 0
-    if role == "tokens" and not limit:
-        unknown = "leads to no table of words: the tokens to draw are not known"
-        raise RunnerError(f"input '{value.name}' {unknown}", document=source)
-    return TextInput(value.name, dtype, shape, role, limit)
+    limit = 0
+    if role == "tokens":
+        limit = _count_table_rows(source.model.graph, value.name)
+        if not limit:
+            raise source.refuse(
+                f"input '{value.name}' leads to no table of words: the tokens to draw are not known"
+            )
+    return TextInput(value.name, dtypes[kind], shape, role, limit)
 
 
 def _count_table_rows(graph: onnx.GraphProto, name: str) -> int:
@@ -425,7 +451,3 @@ def _count_table_rows(graph: onnx.GraphProto, name: str) -> int:
         if node.op_type in RESHAPING and node.input[0] in reached:
             reached.update(node.output)
     return 0
-
-
-def _get_axes(value: onnx.ValueInfoProto) -> list[Any]:
-    return list(value.type.tensor_type.shape.dim)

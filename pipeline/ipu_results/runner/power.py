@@ -13,7 +13,7 @@ import signal
 import subprocess
 import threading
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from importlib import import_module
 from pathlib import Path, PurePath
@@ -24,7 +24,9 @@ from ipu_results.errors import RunnerError
 from ipu_results.runner.environment import read_text
 
 MAX_W = 1e6  # above what any machine draws: a counter that was reset, or another unit
+# a meter that takes longer samples too seldom for a block
 COMMAND_TIMEOUT_S = 5.0
+# ASCII only: `float` takes digits of any script and `nan`
 NUMBER = re.compile(r"\d+(?:\.\d+)?(?:[eE][+-]?\d+)?", re.ASCII)
 # Lines of gc-info. Form of the attributes: Graphcore's command line tools, "Device attributes".
 SERIAL = re.compile(r"^[ \t]*board serial number:[ \t]*(?!N/A)(\S+)", re.MULTILINE)
@@ -51,24 +53,24 @@ def find_meter(
     elif command is not None:
         meter = CommandMeter(command)
     if kind in ("emulated", "simulated"):
-        return (
-            None,
-            f"no sensor: the device is {kind}, and what this machine draws is not its power",
-        )
-    if meter is not None:
-        return meter, meter.name
-    sources: Mapping[str, Callable[[str], PowerMeter]] = {
-        "cpu": RaplMeter,
-        "gpu": NvmlMeter,
-        "ipu": BoardMeter,
-    }
-    if kind not in sources:
-        return None, f"no sensor: none is known for a device of kind {kind}"
-    try:
-        meter = sources[kind](device)
-    except RunnerError as error:
-        return None, f"no sensor: {error.message}"
+        reason = f"the device is {kind}, and what this machine draws is not its power"
+        return None, f"no sensor: {reason}"
+    if meter is None:
+        try:
+            meter = _open_own_meter(kind, device)
+        except RunnerError as error:
+            return None, f"no sensor: {error.message}"
     return meter, meter.name
+
+
+def _open_own_meter(kind: str, device: str) -> PowerMeter:
+    if kind == "cpu":
+        return RaplMeter()
+    if kind == "gpu":
+        return NvmlMeter(device)
+    if kind == "ipu":
+        return BoardMeter()
+    raise RunnerError(f"none is known for a device of kind {kind}")
 
 
 class PowerMeter:
@@ -134,6 +136,7 @@ class PowerMeter:
     def close(self) -> None:
         """Wait for the reading under way, if any; none follows it."""
         if self._thread:
+            # the reading under way is waited for: a late one would count in the next window
             self._ended.set()
             self._thread.join()
         self._thread = None
@@ -235,6 +238,7 @@ def run_command(argv: Sequence[str], timeout_s: float = COMMAND_TIMEOUT_S) -> st
     except (OSError, ValueError) as error:
         reason = getattr(error, "strerror", None) or "not a command"
         raise RunnerError(f"{program} could not be started: {reason}") from error
+    # closes the pipes however it ends
     with process:
         try:
             output, _ = process.communicate(timeout=timeout_s)
@@ -269,17 +273,17 @@ class BoardMeter(PowerMeter):
     min_window_s = 2.0
     interval_s = 1.0
 
-    def __init__(self, device: str) -> None:  # noqa: ARG002 (a name has no id of an IPU)
+    def __init__(self) -> None:
         self.read()
         boards: set[str] = set()
         for number in range(MAX_IPUS):  # ids count up from 0
             try:
-                found = SERIAL.findall(query_gc_info(number))
+                serials = SERIAL.findall(query_gc_info(number))
             except RunnerError:
                 break
-            if not found:
+            if not serials:
                 break
-            boards.update(found)
+            boards.update(serials)
         if len(boards) > 1:
             raise RunnerError(
                 "IPUs of several boards, and the device's name has no id to tell which of them"
@@ -287,22 +291,18 @@ class BoardMeter(PowerMeter):
             )
 
     def read(self) -> float:
-        return parse_board_power(query_gc_info(0))
+        text = query_gc_info(0)
+        if not SERIAL.search(text):
+            raise RunnerError("gc-info gave no board serial number")
+        match = BOARD_POWER.search(text)
+        if not match:
+            raise RunnerError("gc-info gave no total board power in watts")
+        return check_watts(float(match[1]), "gc-info")
 
 
 def query_gc_info(number: int) -> str:
     """Return what gc-info prints for the IPU of this id. Raises RunnerError."""
     return run_command(["gc-info", "-i", "-d", str(number)])
-
-
-def parse_board_power(text: str) -> float:
-    """Return the watts of the board that an IPU is on. Raises RunnerError."""
-    if not SERIAL.search(text):
-        raise RunnerError("gc-info gave no board serial number")
-    match = BOARD_POWER.search(text)
-    if not match:
-        raise RunnerError("gc-info gave no total board power in watts")
-    return check_watts(float(match[1]), "gc-info")
 
 
 class RaplMeter(PowerMeter):
@@ -319,13 +319,12 @@ class RaplMeter(PowerMeter):
     # counter wraps around twice between two readings of the thread.
     interval_s = 10.0
 
-    def __init__(self, device: str = "") -> None:  # noqa: ARG002 (all packages count)
+    def __init__(self) -> None:
         # Parts of a package (`core`, `dram`) and `psys`, which overlaps it, have other names.
-        self._packages = [
-            path
-            for path in sorted(POWERCAP.glob("intel-rapl:*"))
-            if (read_text(path / "name") or "").startswith("package")
-        ]
+        self._packages = []
+        for path in sorted(POWERCAP.glob("intel-rapl:*")):
+            if (read_text(path / "name") or "").startswith("package"):
+                self._packages.append(path)
         if not self._packages:
             raise RunnerError("no RAPL counter")
         self._spans = [read_counter(path / "max_energy_range_uj") for path in self._packages]
@@ -339,9 +338,9 @@ class RaplMeter(PowerMeter):
 
     def read(self) -> float:
         """Return the microjoules since the meter was opened."""
-        now = self._read_counters()
-        self._total += sum(map(count_spent, self._last, now, self._spans))
-        self._last = now
+        before = self._last
+        self._last = self._read_counters()
+        self._total += sum(map(count_spent, before, self._last, self._spans))
         return self._total
 
     def start(self) -> None:

@@ -14,11 +14,12 @@ import os
 import shutil
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass, fields
+from dataclasses import asdict, dataclass
 from datetime import date
 from pathlib import Path
-from typing import Any
+from typing import Any, TypedDict, cast
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import tomli_w
@@ -26,14 +27,19 @@ from filelock import FileLock, Timeout
 
 from ipu_results.errors import DamagedRunError, IpuResultsError
 from ipu_results.kit.files import UNFINISHED, write_folder
-from ipu_results.runner.backends import load_backend
+from ipu_results.runner.backends import PredictedPoint, SessionFacts, load_backend
 from ipu_results.runner.config import SweepTask
-from ipu_results.runner.estimate import Block, Estimate, estimate
+from ipu_results.runner.environment import Environment
+from ipu_results.runner.estimate import Block, estimate, list_probes
 from ipu_results.schema.vocabulary import load_vocabulary
 
+# kept: a sweep of an earlier release is resumed by this name
 JOURNAL = "journal.jsonl"
 LOCK = ".lock"
+# where a finished run is built, before it is renamed
 PART = "finished"
+
+Step = dict[str, Any]  # of JSON: `Opened`, `Ready` and `Block` are the typed ones
 
 
 class Journal:
@@ -43,14 +49,14 @@ class Journal:
         self.run_id = run_id
         self.out = folder
         self.folder = folder / f"{run_id}{UNFINISHED}"
-        self.steps: list[dict[str, Any]] = []
+        self.steps: list[Step] = []
         self._length = 0
 
     @property
     def path(self) -> Path:
         return self.folder / JOURNAL
 
-    def select(self, step: str) -> list[dict[str, Any]]:
+    def select(self, step: str) -> list[Step]:
         return [entry for entry in self.steps if entry["step"] == step]
 
     def load(self) -> None:
@@ -64,17 +70,19 @@ class Journal:
             raise DamagedRunError(
                 f"has no journal: {error.strerror}", document=self.run_id
             ) from error
+        # half a line is what a kill left of the step in flight
         self._length = data.rfind(b"\n") + 1
         for number, line in enumerate(data[: self._length].splitlines(), start=1):
             try:
                 self.steps.append({"step": None, **json.loads(line)})
             except (ValueError, TypeError) as error:
-                message = f"is not a step of a journal: {error}"
                 raise DamagedRunError(
-                    message, document=self.run_id, place=f"line {number}"
+                    f"is not a step of a journal: {error}",
+                    document=self.run_id,
+                    place=f"line {number}",
                 ) from error
 
-    def append(self, step: str, **values: Any) -> None:
+    def append(self, step: str, **values: object) -> None:
         """Append a step and bring it to disk.
 
         Raises DamagedRunError; half a step on a full disk is removed again.
@@ -83,10 +91,11 @@ class Journal:
         try:
             self._write(line)
         except OSError as error:
-            message = (
-                f"{len(self.steps)} steps are kept, the next cannot be written: {error.strerror}"
-            )
-            raise DamagedRunError(message, document=self.run_id, place=str(self.folder)) from error
+            raise DamagedRunError(
+                f"{len(self.steps)} steps are kept, the next cannot be written: {error.strerror}",
+                document=self.run_id,
+                place=str(self.folder),
+            ) from error
         self._length += len(line)
         self.steps.append(json.loads(line))
 
@@ -96,6 +105,7 @@ class Journal:
         """
         descriptor = os.open(self.path, os.O_WRONLY | os.O_CREAT, 0o644)
         try:
+            # what a kill left behind the last whole line
             os.ftruncate(descriptor, self._length)
             os.lseek(descriptor, self._length, os.SEEK_SET)
             written = 0
@@ -131,6 +141,7 @@ class Journal:
             yield
         finally:
             lock.release()
+            # a sweep that failed before its first step has nothing to resume
             if self._is_empty():
                 shutil.rmtree(self.folder, ignore_errors=True)
 
@@ -162,54 +173,152 @@ class Journal:
 
 def list_unfinished(out: Path) -> list[str]:
     """Return the ids of unfinished runs, the latest last; remove what a finished one left behind."""
-    run_ids = sorted(
-        path.name.removesuffix(UNFINISHED) for path in out.glob(f"*{UNFINISHED}") if path.is_dir()
-    )
-    for run_id in run_ids:
+    run_ids = []
+    for folder in sorted(out.glob(f"*{UNFINISHED}")):
+        run_id = folder.name.removesuffix(UNFINISHED)
         if (out / run_id).is_dir():
-            shutil.rmtree(out / f"{run_id}{UNFINISHED}", ignore_errors=True)
-    return [run_id for run_id in run_ids if not (out / run_id).is_dir()]
+            shutil.rmtree(folder, ignore_errors=True)
+        elif folder.is_dir():
+            run_ids.append(run_id)
+    return run_ids
 
 
-READER, POINTS_READER = "sweep-record", "sweep-points"
-# the latter with the variant of a text model
-POINTS_TABLE, SEQUENCES_TABLE = "sweep_points", "sweep_sequence_points"
+READER = "sweep-record"
+POINTS_READER = "sweep-points"
+POINTS_TABLE = "sweep_points"
+SEQUENCES_TABLE = "sweep_sequence_points"  # with the variant of a text model
 STAMPS = ("start_ns", "loaded_ns", "preprocessed_ns", "inferred_ns", "retrieved_ns")
-ITEM, TEXT_ITEM = "image", "sequence"
-LICENCE = "CC-BY-4.0"
-# kept: text of sidecars
-NOTE = "One sweep of this project's runner, {how}. Raw stamps and blocks lie beside it."
 COMPILED_S = 0.001  # what is ready sooner was not compiled for its batch size
+# below it the conversion has gone wrong, or another model was run
 MIN_COSINE = 0.99
-UNSETTLED = "did not settle in {runs} warm-up runs"
-ESTIMATED = tuple(
-    column.name for column in fields(Estimate) if column.name not in ("power_w", "suspect")
-)
+# columns that a prediction leaves blank
 MEASURED = (
-    *(
-        "interval_confidence",
-        "latency_p90_ms",
-        "latency_p99_ms",
-        "rounds",
-        "blocks",
-        "iterations",
-        "disturbed_blocks",
-    ),
-    *(
-        "preprocess_ms",
-        "infer_ms",
-        "retrieve_ms",
-        "first_run_ms",
-        "warm_up_runs",
-        "load_s",
-        "compile_s",
-    ),
-)  # columns that a prediction leaves blank
-
-Point = dict[str, Any]
+    "interval_confidence",
+    "latency_p90_ms",
+    "latency_p99_ms",
+    "rounds",
+    "blocks",
+    "iterations",
+    "disturbed_blocks",
+    "preprocess_ms",
+    "infer_ms",
+    "retrieve_ms",
+    "first_run_ms",
+    "warm_up_runs",
+    "load_s",
+    "compile_s",
+)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
+class PowerSource:
+    """What a meter covers, None where there is none, and its name or the reason."""
+
+    scope: str | None
+    description: str
+
+
+@dataclass(frozen=True)
+class Opened:
+    """The first step of a journal: what is run, which a resumed sweep must find unchanged."""
+
+    task: SweepTask
+    started_at: str
+    environment: Environment
+    versions: dict[str, str]
+    model: dict[str, Any]
+    images: dict[str, Any]
+    preprocessing: str | None
+    facts: SessionFacts
+    best_probe_ms: float | None
+    power: PowerSource
+
+
+@dataclass(frozen=True)
+class Ready:
+    """The step of a batch size that is compiled, warm and compared with fp32."""
+
+    batch_size: int
+    compile_s: float
+    first_run_ms: float
+    warm_up_runs: int
+    settled: bool
+    cosine: float | None
+    top1: float | None
+    predicted: PredictedPoint
+
+    def list_doubts(self) -> list[str]:
+        doubts = []
+        if not self.settled:
+            doubts.append(f"did not settle in {self.warm_up_runs} warm-up runs")
+        if self.cosine is None and self.top1 is not None:
+            doubts.append("outputs hold no direction to compare with fp32: not finite, or all zero")
+        if self.cosine is not None and self.cosine < MIN_COSINE:
+            doubts.append(f"outputs are not those of fp32: cosine {self.cosine:.3f}")
+        return doubts
+
+
+class Point(TypedDict, total=False):
+    """A line of points.csv, in its order but for the run's id; None is a blank cell."""
+
+    run_id: str
+    batch_size: int
+    micro_batch_size: int
+    sessions: int
+    throughput: float
+    latency_ms: float
+    latency_ms_low: float | None
+    latency_ms_high: float | None
+    interval_confidence: float | None
+    latency_isolated_ms: float | None
+    latency_p90_ms: float | None
+    latency_p99_ms: float | None
+    rounds: int | None
+    blocks: int | None
+    iterations: int | None
+    disturbed_blocks: int | None
+    preprocess_ms: float | None
+    infer_ms: float | None
+    retrieve_ms: float | None
+    probe_ms: float | None
+    foreign_cpu: float | None
+    steal: float | None
+    latency_kind: str
+    suspect: str | None
+    origin: str
+    model: str
+    platform: str
+    chip: str | None
+    chip_count: int | None
+    sdk_version: str | None
+    framework: str
+    compute_precision: str | None
+    item: str
+    power_w: float | None
+    power_scope: str | None
+    power_reason: str | None
+    calibration_id: str | None
+    backend: str
+    backend_version: str
+    provider: str
+    threads: int | None
+    load_s: float | None
+    device: str
+    pipeline: str
+    preprocessing: str | None
+    model_precision: str | None
+    weights: str
+    model_sha256: str | None
+    compile_s: float | None
+    cosine: float | None
+    top1: float | None
+    first_run_ms: float | None
+    warm_up_runs: int | None
+    variant: str
+    efficiency: float | None
+
+
+@dataclass(frozen=True)
 class RunData:
     """Everything that the journal holds of a run.
 
@@ -217,209 +326,202 @@ class RunData:
     """
 
     run_id: str
-    task: SweepTask
-    opened: Mapping[str, Any]
-    ready: Sequence[Mapping[str, Any]]
+    opened: Opened
+    ready: Sequence[Ready]
     blocks: Sequence[Block]
     finished_at: str
-    events: tuple[str, ...] = ()
+    events: Sequence[str] = ()
 
     @property
     def origin(self) -> str:
-        return (
-            self.task.device.kind
-            if self.task.device.kind in ("emulated", "simulated")
-            else "measured"
-        )
+        kind = self.opened.task.device.kind
+        return kind if kind in ("emulated", "simulated") else "measured"
 
     @property
     def best_probe_ms(self) -> float | None:
         """Return the best probe of this run and of those before it on this machine; None where time
         is calculated.
         """
-        known = self.opened["best_probe_ms"]
-        probes = [probe for block in self.blocks for probe in block.probe_ms or ()]
-        return min([*probes, *([] if known is None else [known])], default=None)
-
-    @property
-    def notes(self) -> list[str]:
-        return [*self.opened["facts"]["notes"], *self.events]
+        probes = list_probes(self.blocks)
+        if self.opened.best_probe_ms is not None:
+            probes.append(self.opened.best_probe_ms)
+        return min(probes, default=None)
 
 
 def build_points(run: RunData) -> list[Point]:
     """Return one point per batch size, by the names of the columns of points.csv."""
-    points = []
-    for ready in run.ready:
-        blocks = [block for block in run.blocks if block.batch_size == ready["batch_size"]]
-        points.append(
-            _build_point(run, ready, estimate(blocks, best_probe_ms=run.best_probe_ms), blocks)
-        )
-    return sorted(points, key=lambda point: int(point["batch_size"]))
+    return [_build_point(run, ready) for ready in sorted(run.ready, key=lambda own: own.batch_size)]
 
 
-def _build_point(
-    run: RunData, ready: Mapping[str, Any], row: Estimate, blocks: Sequence[Block]
-) -> Point:
-    facts = run.opened["facts"]
+def _build_point(run: RunData, ready: Ready) -> Point:
     opened = run.opened
-    device = run.task.device
-    plan = run.task.plan
-    power = opened["power"]
-    length = opened["model"].get("sequence_length")
-    unread = next((block.power_reason for block in blocks if block.power_reason), None)
-    point: Point = {
-        "batch_size": ready["batch_size"],
-        "micro_batch_size": ready["batch_size"] // plan.sessions,
+    facts = opened.facts
+    plan = opened.task.plan
+    device = opened.task.device
+    blocks = [block for block in run.blocks if block.batch_size == ready.batch_size]
+    # power_w and suspect have places of their own in points.csv
+    figures = estimate(blocks, run.best_probe_ms)._asdict()
+    watts = figures.pop("power_w")
+    doubts = figures.pop("suspect")
+    power_reason = None
+    if watts is None:  # no sensor, or one that could not be read
+        power_reason = opened.power.description
+        if opened.power.scope is not None:
+            power_reason = next(
+                (block.power_reason for block in blocks if block.power_reason), None
+            )
+    length = opened.model.get("sequence_length")
+    overlap = plan.overlap and not load_backend(device.backend).TRAITS.virtual
+    point = {
+        "batch_size": ready.batch_size,
+        "micro_batch_size": ready.batch_size // plan.sessions,
         "sessions": plan.sessions,
-        **{name: getattr(row, name) for name in ESTIMATED},
+        **figures,
         "latency_kind": "amortised",
-        "suspect": [*row.suspect, *_list_doubts(ready)],
+        "suspect": None,
         "origin": run.origin,
-        "model": opened["model"]["name"],
-        "platform": facts["platform"],
-        **{name: facts[name] for name in ("chip", "chip_count", "sdk_version", "framework")},
-        "compute_precision": facts["compute_precision"] or None,
-        "item": TEXT_ITEM if length else ITEM,
-        "power_w": row.power_w,
-        "power_scope": None if row.power_w is None else power["scope"],
-        "power_reason": None,
-        "calibration_id": facts["calibration_id"],
+        "model": opened.model["name"],
+        "platform": facts.platform,
+        "chip": facts.chip,
+        "chip_count": facts.chip_count,
+        "sdk_version": facts.sdk_version,
+        "framework": facts.framework,
+        "compute_precision": facts.compute_precision or None,
+        "item": "sequence" if length else "image",
+        "power_w": watts,
+        "power_scope": None if watts is None else opened.power.scope,
+        "power_reason": power_reason,
+        "calibration_id": facts.calibration_id,
         "backend": device.backend,
-        **{name: facts[name] for name in ("backend_version", "provider", "threads", "load_s")},
+        "backend_version": facts.backend_version,
+        "provider": facts.provider,
+        "threads": facts.threads,
+        "load_s": facts.load_s,
         "device": device.name,
-        "pipeline": (
-            "overlap"
-            if plan.overlap and not load_backend(device.backend).TRAITS.virtual
-            else "serial"
-        ),
-        "preprocessing": opened["preprocessing"],
-        "model_precision": opened["model"].get("precision"),
-        "weights": opened["model"]["weights"],
-        "model_sha256": opened["model"].get("sha256"),
-        "compile_s": ready["compile_s"] if ready["compile_s"] > COMPILED_S else facts["compile_s"],
-        **{name: ready[name] for name in ("cosine", "top1", "first_run_ms", "warm_up_runs")},
+        "pipeline": "overlap" if overlap else "serial",
+        "preprocessing": opened.preprocessing,
+        "model_precision": opened.model.get("precision"),
+        "weights": opened.model["weights"],
+        "model_sha256": opened.model.get("sha256"),
+        "compile_s": ready.compile_s if ready.compile_s > COMPILED_S else facts.compile_s,
+        "cosine": ready.cosine,
+        "top1": ready.top1,
+        "first_run_ms": ready.first_run_ms,
+        "warm_up_runs": ready.warm_up_runs,
     }
     if length:
         point["variant"] = f"SL{length}"
-    if row.power_w is None:  # no sensor, or one that could not be read
-        point["power_reason"] = power["description"] if power["scope"] is None else unread
     if run.origin == "emulated":  # a prediction has its own band and no rounds that could differ
-        predicted = ready["predicted"]
-        point |= {
-            **dict.fromkeys(MEASURED),
-            **predicted,
-            "suspect": [*predicted["suspect"], *_list_doubts(ready)],
-        }
+        point |= dict.fromkeys(MEASURED)
+        point |= ready.predicted
+        # rounds and blocks say nothing of a time that is calculated
+        doubts = ready.predicted["suspect"]
     point["efficiency"] = point["throughput"] / point["power_w"] if point["power_w"] else None
-    point["suspect"] = "; ".join(point["suspect"]) or None
-    return point
-
-
-def _list_doubts(ready: Mapping[str, Any]) -> list[str]:
-    doubts = [] if ready["settled"] else [UNSETTLED.format(runs=ready["warm_up_runs"])]
-    if ready["cosine"] is None and ready["top1"] is not None:
-        doubts.append("outputs hold no direction to compare with fp32: not finite, or all zero")
-    if ready["cosine"] is not None and ready["cosine"] < MIN_COSINE:
-        doubts.append(f"outputs are not those of fp32: cosine {ready['cosine']:.3f}")
-    return doubts
+    point["suspect"] = "; ".join([*doubts, *ready.list_doubts()]) or None
+    return cast("Point", point)
 
 
 def build_files(run: RunData, points: Sequence[Point]) -> dict[str, bytes]:
     """Return every file of the finished run by name, sidecars last."""
-    table_name = SEQUENCES_TABLE if run.opened["model"].get("sequence_length") else POINTS_TABLE
-    table_text = io.StringIO()
-    columns = load_vocabulary().header_of(POINTS_READER, table_name).names
-    writer = csv.DictWriter(table_text, columns, lineterminator="\n")
+    table = SEQUENCES_TABLE if run.opened.model.get("sequence_length") else POINTS_TABLE
+    text = io.StringIO()
+    columns = load_vocabulary().header_of(POINTS_READER, table).names
+    writer = csv.DictWriter(text, columns, lineterminator="\n")
     writer.writeheader()
     writer.writerows(points)
     files = {
         "record.json": _format_record(run),
-        "points.csv": table_text.getvalue().encode(),
+        "points.csv": text.getvalue().encode(),
         "blocks.jsonl": b"".join(_format_block(block) for block in run.blocks),
         "stamps.parquet": _format_stamps(run.blocks),
     }
-    attachments = {
-        name: hashlib.sha256(files[name]).hexdigest() for name in ("blocks.jsonl", "stamps.parquet")
-    }
-    record = _build_sidecar(run, "", READER, files["record.json"], "runs", 1)
-    table = _build_sidecar(
-        run, "-points", POINTS_READER, files["points.csv"], table_name, len(points)
-    )
+    digests = {name: hashlib.sha256(data).hexdigest() for name, data in files.items()}
+    record = _build_sidecar(run, "", READER, "runs", 1)
+    record["sha256"] = digests["record.json"]
+    sidecar = _build_sidecar(run, "-points", POINTS_READER, table, len(points))
+    sidecar["sha256"] = digests["points.csv"]
+    sidecar["attachments"] = {name: digests[name] for name in ("blocks.jsonl", "stamps.parquet")}
     files["record.json.toml"] = tomli_w.dumps(record).encode()
-    files["points.csv.toml"] = tomli_w.dumps({**table, "attachments": attachments}).encode()
+    files["points.csv.toml"] = tomli_w.dumps(sidecar).encode()
     return files
 
 
 def _format_record(run: RunData) -> bytes:
     opened = run.opened
-    setup = run.task.describe_setup()
-    setup |= {name: opened[name] for name in ("facts", "preprocessing", "best_probe_ms")}
+    task = opened.task
+    setup = {
+        **task.describe_setup(),
+        "facts": asdict(opened.facts),
+        "preprocessing": opened.preprocessing,
+        "best_probe_ms": opened.best_probe_ms,
+    }
     record = {
         "run_id": run.run_id,
-        "backend": run.task.device.backend,
-        "device": run.task.device.name,
-        "started_at": opened["started_at"],
+        "backend": task.device.backend,
+        "device": task.device.name,
+        "started_at": opened.started_at,
         "finished_at": run.finished_at,
-        "command_line": run.task.config.command_line,
-        "environment": opened["environment"],
-        "versions": opened["versions"],
+        "command_line": task.config.command_line,
+        "environment": opened.environment,
+        "versions": opened.versions,
         "setup": setup,
-        "plan": asdict(run.task.plan),
-        "model": opened["model"],
-        "images": opened["images"],
-        "notes": run.notes,
+        "plan": asdict(task.plan),
+        "model": opened.model,
+        "images": opened.images,
+        "notes": [*opened.facts.notes, *run.events],
     }
     return json.dumps(record, indent=1, ensure_ascii=False, allow_nan=False).encode() + b"\n"
 
 
 def _build_sidecar(
-    run: RunData, suffix: str, reader: str, data: bytes, table: str, rows: int
-) -> dict[str, Any]:
-    day = date.fromisoformat(run.opened["started_at"][:10])
-    what = (
-        f"{run.opened['model']['name']} on {run.opened['facts']['platform']},"
-        f" {run.task.device.backend}"
+    run: RunData, suffix: str, reader: str, table: str, rows: int
+) -> dict[str, object]:
+    opened = run.opened
+    day = date.fromisoformat(opened.started_at[:10])
+    title = (
+        f"Sweep {run.run_id}: {opened.model['name']} on {opened.facts.platform},"
+        f" {opened.task.device.backend}"
     )
     return {
         "document_id": f"sweep-{run.run_id}{suffix}",
-        "title": f"Sweep {run.run_id}: {what}" + (" (points)" if suffix else ""),
+        "title": f"{title} (points)" if suffix else title,
         "publisher": "local",
         "published_on": day,
         "retrieved_on": day,
         "kind": "run",
-        "licence": LICENCE,
-        "sha256": hashlib.sha256(data).hexdigest(),
+        "licence": "CC-BY-4.0",
+        "sha256": "",
         "reader": reader,
-        "note": NOTE.format(how=run.origin),
+        # kept: text of sidecars
+        "note": (
+            f"One sweep of this project's runner, {run.origin}."
+            " Raw stamps and blocks lie beside it."
+        ),
         "tables": {table: {"rows": rows}},
     }
 
 
 def _format_block(block: Block) -> bytes:
     window = block.window
-    line = {name: value for name, value in block.to_json().items() if name != "stamps"}
-    line |= {
-        "window_ns": [window.start, window.end],
-        "items": window.items,
-        "throughput": window.throughput,
-    }
-    return json.dumps({**line, "iterations": block.iterations}, allow_nan=False).encode() + b"\n"
+    line = block.to_json()
+    del line["stamps"]
+    line["window_ns"] = [window.start, window.end]
+    line["items"] = window.items
+    line["throughput"] = window.throughput
+    line["iterations"] = block.iterations
+    return json.dumps(line, allow_nan=False).encode() + b"\n"
 
 
 def _format_stamps(blocks: Sequence[Block]) -> bytes:
-    rows = [
-        (block.block, session, iteration, *stamps)
-        for block in blocks
-        for session, of_session in enumerate(block.stamps)
-        for iteration, stamps in enumerate(of_session)
-    ]
+    rows = []
+    for block in blocks:
+        for session, iterations in enumerate(block.stamps):
+            for iteration, stamps in enumerate(iterations):
+                rows.append((block.block, session, iteration, *stamps))
     names = ("block", "session", "iteration", *STAMPS)
-    columns = [pa.array(column, pa.int64()) for column in zip(*rows, strict=True)]
+    columns = np.array(rows, np.int64).T
     out = io.BytesIO()
     pq.write_table(
-        pa.Table.from_arrays(columns, names=list(names)),
-        out,
-        compression="zstd",
-        write_page_checksum=True,
+        pa.table(list(columns), names=names), out, compression="zstd", write_page_checksum=True
     )
     return out.getvalue()

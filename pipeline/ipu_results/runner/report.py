@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Sequence
 
 from ipu_results.kit.physics import compute_rate
 from ipu_results.kit.text import format_table
+from ipu_results.runner.record import Point
 
-Point = Mapping[str, Any]  # a line of points.csv, typed
-
+# intervals of a few percent carry no more
 DIGITS = 4
 MARK = "suspect"
 ORIGIN_LABELS = {
@@ -23,18 +22,11 @@ def format_summary(points: Sequence[Point]) -> str:
     """Format a heading, a line per point, and below the table how to read it."""
     lines = [_build_line(point) for point in points]
     columns = [name for name in lines[0] if any(line[name] is not None for line in lines)]
-    cells = [["" if line[name] is None else line[name] for name in columns] for line in lines]
-    parts = [_format_heading(points[0]), format_table(columns, cells), "", *_explain(points)]
-    return "\n".join(parts)
-
-
-def convert_interval(point: Point) -> tuple[float, float] | None:
-    """Return the ends of the latency's interval or band as items per second, the lower one first."""
-    low = point.get("latency_ms_low")
-    high = point.get("latency_ms_high")
-    if not (low and high):
-        return None
-    return compute_rate(point["batch_size"], high), compute_rate(point["batch_size"], low)
+    rows = []
+    for line in lines:
+        rows.append(["" if line[name] is None else line[name] for name in columns])
+    table = format_table(columns, rows)
+    return "\n".join([_format_heading(points[0]), table, "", *_explain(points)])
 
 
 def _format_heading(point: Point) -> str:
@@ -44,23 +36,26 @@ def _format_heading(point: Point) -> str:
     return f"{where}, {point['backend']} {point['backend_version']}, {point['run_id']}"
 
 
-def _build_line(point: Point) -> dict[str, Any]:
+def _build_line(point: Point) -> dict[str, str | int | float | None]:
     """Return the cells by header; a column that is None in every line is not shown."""
-    low, high = convert_interval(point) or (None, None)
+    # the ends of the latency's interval or band as items per second: the longer is the lower
+    size = point["batch_size"]
+    slowest = point["latency_ms_high"]
+    fastest = point["latency_ms_low"]
     return {
-        "batch": point["batch_size"],
+        "batch": size,
         "figures": ORIGIN_LABELS[point["origin"]],
         f"{point['item']}s/s": _round(point["throughput"]),
-        "from": _round(low),
-        "to": _round(high),
+        "from": _round(compute_rate(size, slowest)) if slowest else None,
+        "to": _round(compute_rate(size, fastest)) if fastest else None,
         "ms (amortised)": _round(point["latency_ms"]),
-        "ms (isolated)": _round(point.get("latency_isolated_ms")),
-        "ms (isolated p99)": _round(point.get("latency_p99_ms")),
-        "precision": point.get("compute_precision") or "not known",
-        "cosine": _round(point.get("cosine"), 6),
-        "top-1": _round(point.get("top1")),
-        "W": _round(point.get("power_w")),
-        "mark": MARK if point.get("suspect") else None,
+        "ms (isolated)": _round(point["latency_isolated_ms"]),
+        "ms (isolated p99)": _round(point["latency_p99_ms"]),
+        "precision": point["compute_precision"] or "not known",
+        "cosine": _round(point["cosine"], 6),
+        "top-1": _round(point["top1"]),
+        "W": _round(point["power_w"]),
+        "mark": MARK if point["suspect"] else None,
     }
 
 
@@ -71,7 +66,8 @@ def _round(value: float | None, digits: int = DIGITS) -> float | None:
 def _explain(points: Sequence[Point]) -> list[str]:
     """Say what the intervals are, that weights are random, and why points are suspect."""
     lines = []
-    levels = {point["interval_confidence"] for point in points if point.get("interval_confidence")}
+    confidences = {point["interval_confidence"] for point in points}
+    levels = [level for level in confidences if level is not None]
     if levels:
         covers = ", ".join(f"{level:.3g}" for level in sorted(levels))
         lines.append(f"from, to: interval over the rounds, nominal coverage {covers}")
@@ -79,10 +75,9 @@ def _explain(points: Sequence[Point]) -> list[str]:
     if first["origin"] == "emulated":
         calibration = first["calibration_id"]
         lines.append(f"from, to: the prediction's band; calibration {calibration}")
-    weights = str(first["weights"])
-    if weights.startswith("random-"):
-        lines.append(f"weights: {weights}; the run measures time, not accuracy")
+    if first["weights"].startswith("random-"):
+        lines.append(f"weights: {first['weights']}; the run measures time, not accuracy")
     for point in points:
-        if point.get("suspect"):
+        if point["suspect"]:
             lines.append(f"{MARK}: batch {point['batch_size']}: {point['suspect']}")
     return lines

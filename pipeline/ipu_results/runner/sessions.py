@@ -16,22 +16,40 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
+from statistics import median
 from threading import Thread
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
 from ipu_results import errors
 from ipu_results.errors import IpuResultsError, RunnerError, SessionLostError
-from ipu_results.runner.backends import Kind, SessionFacts, SessionSpec, load_backend
+from ipu_results.runner.backends import (
+    Kind,
+    PredictedPoint,
+    SessionFacts,
+    SessionSpec,
+    load_backend,
+)
 from ipu_results.runner.environment import ConcurrentSweeps, compute_load, read_usage, run_probe
 from ipu_results.runner.estimate import NS, Stamps
 from ipu_results.runner.power import PowerMeter
 from ipu_results.runner.worker import WorkerServer, serve_request
 
 
-@dataclass(slots=True)
+@dataclass
+class Observation:
+    """The observed fields of a `Block`."""
+
+    probe_ms: tuple[float, float] | None = None
+    foreign_cpu: float | None = None
+    steal: float | None = None
+    power_w: float | None = None
+    power_reason: str | None = None
+    others: int = 0
+
+
+@dataclass
 class Observer:
     """Observes the machine while blocks run. `warn` is called once for each other sweep on it."""
 
@@ -39,16 +57,13 @@ class Observer:
     meter: PowerMeter | None
     meter_reason: str
     warn: Callable[[str], None]
-    probe: Callable[[], float] = run_probe
     _known: set[str] = field(default_factory=set)
 
     @contextmanager
-    def observe(self) -> Iterator[dict[str, Any]]:
-        """Observe the block that runs in the `with`; the observed fields of a `Block` are complete
-        when it ends.
-        """
-        observation = dict[str, Any](power_reason=self.meter_reason)
-        before = self._run_probe()
+    def observe(self) -> Iterator[Observation]:
+        """Observe the block that runs in the `with`; the observation is complete when it ends."""
+        observation = Observation(power_reason=self.meter_reason)
+        before = _probe_speed()
         usage = read_usage()
         if self.meter:
             self.meter.start()
@@ -56,22 +71,23 @@ class Observer:
             yield observation
         finally:
             if self.meter:
-                observation |= {"power_w": self.meter.stop(), "power_reason": self.meter.reason}
-        observation |= compute_load(usage, read_usage())._asdict()
-        observation |= {"probe_ms": (before, self._run_probe()), "others": self._count_others()}
-
-    def _run_probe(self) -> float:
-        """Return the better of two runs: the first after a wait meets cold caches and a low clock."""
-        return min(self.probe(), self.probe())
+                observation.power_w = self.meter.stop()
+                observation.power_reason = self.meter.reason
+        load = compute_load(usage, read_usage())
+        observation.foreign_cpu = load.foreign_cpu
+        observation.steal = load.steal
+        observation.probe_ms = (before, _probe_speed())
+        observation.others = self._count_others()
 
     def _count_others(self) -> int:
         others = self.concurrent.list_others()
-        for run_id in sorted(set(others) - self._known):
-            self._known.add(run_id)
-            self.warn(
-                f"another sweep runs on this machine: {run_id}; blocks measured meanwhile are"
-                " marked as suspect"
-            )
+        for run_id in others:
+            if run_id not in self._known:
+                self._known.add(run_id)
+                self.warn(
+                    f"another sweep runs on this machine: {run_id}; blocks measured meanwhile are"
+                    " marked as suspect"
+                )
         return len(others)
 
     def close(self) -> None:
@@ -79,13 +95,26 @@ class Observer:
             self.meter.close()
 
 
-REPLY_TIMEOUT_S = 900.0  # the longest that compiling or loading may take
-CLOSE_TIMEOUT_S = 10.0
-LEAD_S = 0.01  # from the request to the start of a block, so that all sessions have it in time
-ERROR_LINES = 3
+def _probe_speed() -> float:
+    """Return the better of two runs: the first after a wait meets cold caches and a low clock."""
+    return min(run_probe(), run_probe())
 
-Reply = dict[str, Any]
+
+REPLY_TIMEOUT_S = 900.0  # the longest that compiling or loading may take
+# a session that is asked to close ends by itself, or is killed after this
+CLOSE_TIMEOUT_S = 10.0
+SETTLED = 0.05  # two medians of warm-up runs that differ by less agree
+# a device that never settles is measured all the same, and its row says so
+MAX_WARM_SETS = 8
+LEAD_S = 0.01  # from the request to the start of a block, so that all sessions have it in time
+# of what a lost process wrote: the last ones say why it ended
+ERROR_LINES = 3
+MAX_LOSS = 400  # characters of the message of a lost session
+MAX_SHOWN = 100  # of an invalid reply
+
+Reply = dict[str, Any]  # of JSON
 SessionStamps = tuple[tuple[Stamps, ...], ...]  # by session and iteration
+# for an interpreter that has PopART and not this package
 SOURCE_ROOT = Path(__file__).resolve().parents[2]
 
 
@@ -96,7 +125,7 @@ class InProcess:
         self._server = WorkerServer()
         self._reply = Reply()
 
-    def send(self, method: str, **params: Any) -> None:
+    def send(self, method: str, **params: object) -> None:
         self._reply = serve_request(self._server, {"method": method, "params": params})
 
     def recv(self, timeout_s: float = REPLY_TIMEOUT_S) -> Reply:  # noqa: ARG002
@@ -116,15 +145,18 @@ class Subprocess:
 
     def __init__(self, number: int, python: str) -> None:
         self._number = number
+        # a pipe that nobody reads would fill up and stop the process
         self._errors = tempfile.TemporaryFile()  # noqa: SIM115 (closed with the session)
-        paths = [str(SOURCE_ROOT), *filter(None, [os.environ.get("PYTHONPATH")])]
+        path = str(SOURCE_ROOT)
+        if os.environ.get("PYTHONPATH"):
+            path += os.pathsep + os.environ["PYTHONPATH"]
         try:
             self._process = subprocess.Popen(
                 [python, "-m", self.MODULE],
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
                 stderr=self._errors,
-                env={**os.environ, "PYTHONPATH": os.pathsep.join(paths)},
+                env={**os.environ, "PYTHONPATH": path},
                 start_new_session=True,  # Ctrl-C reaches the sweep alone, which ends its sessions
             )
         except OSError as error:
@@ -133,6 +165,7 @@ class Subprocess:
                 f"cannot be started: {error.strerror}", document=python
             ) from error
         self._lines: queue.Queue[bytes] = queue.Queue()
+        # a pipe has no read with a time limit on every system, a queue has
         self._reader = Thread(target=self._read_lines, daemon=True)
         self._reader.start()
 
@@ -146,12 +179,11 @@ class Subprocess:
             self._lines.put(line)
         self._lines.put(b"")
 
-    def send(self, method: str, **params: Any) -> None:
+    def send(self, method: str, **params: object) -> None:
         assert self._process.stdin is not None
+        request = json.dumps({"method": method, "params": params})
         try:
-            self._process.stdin.write(
-                json.dumps({"method": method, "params": params}).encode() + b"\n"
-            )
+            self._process.stdin.write(request.encode() + b"\n")
             self._process.stdin.flush()
         except OSError as error:
             raise self._describe_loss() from error
@@ -168,7 +200,7 @@ class Subprocess:
         try:
             reply: Reply = json.loads(line)
         except ValueError as error:
-            shown = line.decode(errors="replace").strip()[:100]
+            shown = line.decode(errors="replace").strip()[:MAX_SHOWN]
             raise SessionLostError(
                 f"session {self._number} sent an invalid reply: {shown!r}"
             ) from error
@@ -194,12 +226,14 @@ class Subprocess:
     def _describe_loss(self) -> SessionLostError:
         code = self._process.wait()
         self._errors.seek(0)
-        lines = self._errors.read().decode(errors="replace").strip().splitlines()[-ERROR_LINES:]
-        how = f"was killed by {signal.Signals(-code).name}" if code < 0 else f"ended with {code}"
-        text = (
-            f"the process of session {self._number} {how}{': ' if lines else ''}{' '.join(lines)}"
-        )
-        return SessionLostError(text[:400])
+        lines = self._errors.read().decode(errors="replace").strip().splitlines()
+        text = f"the process of session {self._number} ended with {code}"
+        if code < 0:
+            name = signal.Signals(-code).name
+            text = f"the process of session {self._number} was killed by {name}"
+        if lines:
+            text += f": {' '.join(lines[-ERROR_LINES:])}"
+        return SessionLostError(text[:MAX_LOSS])
 
 
 SessionTransport = InProcess | Subprocess
@@ -213,6 +247,21 @@ def _raise_error(reply: Reply) -> Reply:
     if not (isinstance(kind, type) and issubclass(kind, IpuResultsError)):
         kind = RunnerError
     raise kind(reply["message"], document=reply["document"], place=reply["place"])
+
+
+class Prepared(NamedTuple):
+    """The seconds that it took to make ready for a batch, and what is predicted for it."""
+
+    seconds: float
+    predicted: PredictedPoint
+
+
+class WarmUp(NamedTuple):
+    """The runs of each session until they settled or gave up, and the seconds of a run then."""
+
+    runs: int
+    settled: bool
+    batch_s: float
 
 
 @dataclass
@@ -229,11 +278,25 @@ class SessionPool:
     batches_per_step: int = 1
     _clock: int = 0
 
-    def prepare(self, batch: int, kind: Kind) -> tuple[float, dict[str, Any]]:
-        """Make ready for a batch; return the seconds that took, and what is predicted for it."""
+    def prepare(self, batch: int, kind: Kind) -> Prepared:
+        """Make ready for a batch."""
         replies = self._request_all("prepare", micro_batch=batch // len(self.transports), kind=kind)
         self.batches_per_step = replies[0]["steps"]
-        return max(reply["seconds"] for reply in replies), dict(replies[0]["predicted"])
+        return Prepared(max(reply["seconds"] for reply in replies), replies[0]["predicted"])
+
+    def warm_up(self, set_runs: int) -> WarmUp:
+        """Run until the medians of two sets in turn agree."""
+        before = 0.0
+        for sets in range(1, MAX_WARM_SETS + 1):
+            seconds: list[float] = []
+            for session in self.run_stream(0.0, set_runs):
+                seconds += [(stamps[-1] - stamps[0]) / NS for stamps in session]
+            now = median(seconds)
+            settled = sets > 1 and abs(now - before) <= SETTLED * before
+            if settled:
+                break
+            before = now
+        return WarmUp(sets * set_runs, settled, now)
 
     def run_stream(self, seconds: float, min_batches: int) -> SessionStamps:
         """Run batch after batch on every session, started together."""
@@ -244,24 +307,22 @@ class SessionPool:
 
     def run_isolated(self, seconds: float, min_batches: int) -> SessionStamps:
         """Run one batch at a time: the next one begins when all sessions have finished theirs."""
-        batches: list[SessionStamps] = []
-        start = self._next_start()
-        while len(batches) < min_batches or self._now() < start + seconds * NS:
-            batches.append(
-                self._run_block(REPLY_TIMEOUT_S, seconds=0, min_batches=1, overlap=False)
-            )
-        return tuple(
-            tuple(batch[session][0] for batch in batches) for session in range(len(self.transports))
-        )
+        stamps: list[list[Stamps]] = [[] for _ in self.transports]
+        until = self._next_start() + seconds * NS
+        while len(stamps[0]) < min_batches or self._now() < until:
+            batch = self._run_block(REPLY_TIMEOUT_S, seconds=0, min_batches=1, overlap=False)
+            for session, iterations in enumerate(batch):
+                stamps[session] += iterations
+        return tuple(map(tuple, stamps))
 
-    def compute_outputs(self, batch: int) -> npt.NDArray[np.float32]:
+    def compute_outputs(self, batch: int) -> np.ndarray:
         """Return the outputs for the first images, session by session."""
         count = batch // len(self.transports)
         with tempfile.TemporaryDirectory() as folder:
-            files = [str(Path(folder) / f"{number}.npy") for number in range(len(self.transports))]
-            self._request_all(
-                "write_outputs", own_params=[{"count": count, "file": file} for file in files]
-            )
+            files = [f"{folder}/{number}.npy" for number in range(len(self.transports))]
+            for transport, file in zip(self.transports, files, strict=True):
+                transport.send("write_outputs", count=count, file=file)
+            self._receive_all(REPLY_TIMEOUT_S)
             return np.concatenate([np.load(file) for file in files])
 
     def close(self) -> None:
@@ -274,35 +335,31 @@ class SessionPool:
     def _next_start(self) -> int:
         return self._clock if self.virtual else time.perf_counter_ns() + int(LEAD_S * NS)
 
-    def _run_block(self, timeout_s: float, **params: Any) -> SessionStamps:
+    def _run_block(self, timeout_s: float, **params: object) -> SessionStamps:
         replies = self._request_all("run_block", timeout_s, at=self._next_start(), **params)
         self._clock = max(reply["clock"] for reply in replies)
-        return tuple(
-            tuple((s[0], s[1], s[2], s[3], s[4]) for s in reply["stamps"]) for reply in replies
-        )
+        # JSON has lists
+        return tuple(tuple(map(tuple, reply["stamps"])) for reply in replies)
 
     def _request_all(
-        self,
-        method: str,
-        timeout_s: float = REPLY_TIMEOUT_S,
-        own_params: Sequence[Mapping[str, Any]] | None = None,
-        **params: Any,
+        self, method: str, timeout_s: float = REPLY_TIMEOUT_S, **params: object
     ) -> list[Reply]:
-        """Send a request to every session, then receive all replies, so that no reply is left for
-        the next request.
-        """
-        for transport, own in zip(
-            self.transports, own_params or [{}] * len(self.transports), strict=True
-        ):
-            transport.send(method, **params, **own)
+        for transport in self.transports:
+            transport.send(method, **params)
+        return self._receive_all(timeout_s)
+
+    def _receive_all(self, timeout_s: float) -> list[Reply]:
+        """Receive the reply of every session, so that none is left for the next request."""
         replies: list[Reply] = []
         failure: IpuResultsError | None = None
         for transport in self.transports:
             try:
                 replies.append(transport.recv(timeout_s))
+            # the others may wait for it without end, and the pool cannot go on
             except SessionLostError:
                 raise
             except IpuResultsError as error:
+                # the first one; the others often follow from it
                 failure = failure or error
         if failure:
             raise failure
@@ -328,8 +385,9 @@ def open_sessions(
             transport = InProcess() if virtual else Subprocess(number, python)
             opened.callback(transport.close)
             transports.append(transport)
-            share = None if images is None else {**images, "first": number, "step": len(specs)}
+            share = images and {**images, "first": number, "step": len(specs)}
             transport.send("open", backend=backend, spec=asdict(spec), images=share)
         replies = [transport.recv() for transport in transports]
+        # all are open: they are closed with the pool
         opened.pop_all()
     return SessionPool(transports, SessionFacts(**replies[0]["facts"]), virtual, overlap)

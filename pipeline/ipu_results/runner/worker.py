@@ -10,20 +10,25 @@ from __future__ import annotations
 
 import json
 import os
-import traceback
 from collections import deque
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Iterator, Mapping
 
-    from ipu_results.runner.backends import Session
+    import numpy as np
 
-    # a batch, and the moments when it was requested, loaded and ready
-    Feed = Callable[[], tuple[Any, int, int, int]]
+    from ipu_results.runner.backends import Batch, Session
+    from ipu_results.runner.inputs import InputStream
+
+    # a batch, and the moments when it was requested, loaded and ready: a plain tuple, for it is
+    # made in the time that is measured
+    FedBatch = tuple[Batch | None, int, int, int]
+    Feed = Callable[[], FedBatch]
+    Stamps = tuple[int, int, int, int, int]
+    Reply = dict[str, Any]  # of JSON; each method of WorkerServer has its own
 
 AHEAD = 3  # batches that are made before they are requested
 
@@ -34,103 +39,89 @@ class WorkerServer:
     Each public method serves a request, and what it returns is the reply.
     """
 
-    def __init__(self) -> None:
-        self.session: Any = None
-        self.images: Any = None
-        self.micro_batch = 0  # items of one run
+    session: Session
+    images: Mapping[str, Any] | None = None
+    micro_batch = 0  # items of one run
 
-    def probe(self, backend: str) -> dict[str, Any]:
+    def probe(self, backend: str) -> Reply:
         """List the devices of a backend, seen from this process."""
         # PopART is imported before all else
         from ipu_results.runner.backends import load_backend  # noqa: PLC0415
 
         return {"devices": [vars(device) for device in load_backend(backend).probe()]}
 
-    def open(
-        self, backend: str, spec: dict[str, Any], images: dict[str, Any] | None
-    ) -> dict[str, Any]:
+    def open(self, backend: str, spec: dict[str, Any], images: Mapping[str, Any] | None) -> Reply:
         """Open the session.
 
         `images` are the arguments of its stream but for type and size of a batch.
         """
         from ipu_results.runner.backends import SessionSpec, load_backend  # noqa: PLC0415
 
-        micro_batches = tuple(spec["micro_batches"])
-        self.session = load_backend(backend).open(
-            SessionSpec(**{**spec, "micro_batches": micro_batches})
-        )
+        spec["micro_batches"] = tuple(spec["micro_batches"])
+        self.session = load_backend(backend).open(SessionSpec(**spec))
         self.images = images
-        return {
-            "facts": vars(self.session.facts),
-            "virtual": self.session.virtual,
-            "clock": self.session.clock(),
-        }
+        return {"facts": vars(self.session.facts)}
 
-    def prepare(self, micro_batch: int, kind: str) -> dict[str, Any]:
+    def prepare(self, micro_batch: int, kind: str) -> Reply:
         """Make ready for batches of this size; reply with the seconds that took and what is
         predicted for it.
         """
-        start = self.session.clock()
-        self.session.prepare(micro_batch, kind)
-        self.micro_batch = micro_batch * self.session.batches_per_step
-        seconds = (self.session.clock() - start) / 1e9
-        return {
-            "seconds": seconds,
-            "predicted": self.session.predict_point(),
-            "steps": self.session.batches_per_step,
-        }
+        session = self.session
+        start = session.clock()
+        session.prepare(micro_batch, kind)
+        seconds = (session.clock() - start) / 1e9
+        steps = session.batches_per_step
+        self.micro_batch = micro_batch * steps
+        return {"seconds": seconds, "predicted": session.predict_point(), "steps": steps}
 
-    def run_block(self, at: int, seconds: float, min_batches: int, overlap: bool) -> dict[str, Any]:
+    def run_block(self, at: int, seconds: float, min_batches: int, overlap: bool) -> Reply:
         """Run batches from the moment `at` for at least this time and this number of batches; reply
         with their stamps.
 
         In overlap one batch goes before them without a stamp. After it the images are as far ahead
         as they stay, so that no work is left out which was done before the block began.
         """
-        stream = self._open_stream()
-        with open_feed(self.session, stream, overlap) as feed:
-            self.session.wait_until(at)
+        session = self.session
+        stream = None if session.virtual else self._open_stream()
+        with open_feed(session, stream, overlap) as feed:
+            session.wait_until(at)
             if overlap and stream is not None:
-                self.session.run(feed()[0])
-            until = max(at, self.session.clock()) + int(seconds * 1e9)
-            stamps = run_batches(self.session, feed, until, min_batches)
-        return {"stamps": stamps, "clock": self.session.clock()}
+                session.run(feed()[0])
+            # from the real start: a session may be late for `at`
+            until = max(at, session.clock()) + int(seconds * 1e9)
+            stamps = run_batches(session, feed, until, min_batches)
+        return {"stamps": stamps, "clock": session.clock()}
 
-    def write_outputs(self, count: int, file: str) -> dict[str, Any]:
+    def write_outputs(self, count: int, file: str) -> Reply:
         """Write the outputs for this session's first `count` images to a .npy file."""
         import numpy as np  # noqa: PLC0415
 
-        stream = self._open_stream(always=True)
-        batches = -(-count // self.micro_batch)
-        outputs = [self.session.run(stream.prepare(stream.load())) for _ in range(batches)]
+        stream = self._open_stream()
+        assert stream is not None
+        outputs: list[Any] = []
+        for _ in range(0, count, self.micro_batch):
+            outputs.append(self.session.run(stream.prepare(stream.load())))
         np.save(file, np.concatenate(outputs)[:count])
         return {}
 
-    def close(self) -> dict[str, Any]:
-        if self.session is not None:
+    def close(self) -> Reply:
+        if hasattr(self, "session"):
             self.session.close()
         return {}
 
-    def _open_stream(self, always: bool = False) -> Any:
-        """Return the session's images or sequences from the first one on, or None where nothing is
-        computed.
+    def _open_stream(self) -> InputStream | None:
+        """Return the session's images or sequences from the first one on, None for a device that
+        computes nothing.
         """
-        if self.images is None or (self.session.virtual and not always):
+        if self.images is None:
             return None
-        shape = {"dtype": self.session.dtype, "micro_batch": self.micro_batch}
-        if "file" in self.images:
-            from ipu_results.runner.inputs import SequenceStream  # noqa: PLC0415
+        from ipu_results.runner.inputs import ImageStream, SequenceStream  # noqa: PLC0415
 
-            return SequenceStream(**self.images, **shape)
-        from ipu_results.runner.inputs import ImageStream  # noqa: PLC0415
-
-        place = {**self.images, "folder": Path(self.images["folder"])}
-        return ImageStream(**place, **shape)
+        kind = SequenceStream if "file" in self.images else ImageStream
+        return kind(**self.images, dtype=self.session.dtype, micro_batch=self.micro_batch)
 
 
-def run_batches(
-    session: Session, feed: Feed, until: int, min_batches: int
-) -> list[tuple[int, ...]]:
+def run_batches(session: Session, feed: Feed, until: int, min_batches: int) -> list[Stamps]:
     """Run batch after batch until a moment has come, at least `min_batches`, and return five stamps
     of each.
 
@@ -139,11 +130,11 @@ def run_batches(
     """
     clock = session.clock
     run = session.run
-    stamps: list[tuple[int, ...]] = []
+    stamps: list[Stamps] = []
     append = stamps.append  # this loop is what is measured: no look-up, no branch more than needed
     while True:
-        images, start, loaded, ready = feed()
-        outputs = run(images)
+        batch, start, loaded, ready = feed()
+        outputs = run(batch)
         inferred = clock()
         read_classes(outputs)
         retrieved = clock()
@@ -152,13 +143,16 @@ def run_batches(
             return stamps
 
 
-def read_classes(outputs: Any) -> Any:
+def read_classes(outputs: np.ndarray | None) -> np.ndarray | None:
     """Return the class of each image, read on the host."""
-    return None if outputs is None else outputs.argmax(axis=-1)
+    if outputs is None:
+        return None
+    classes: np.ndarray = outputs.argmax(axis=-1)
+    return classes
 
 
 @contextmanager
-def open_feed(session: Session, stream: Any, overlap: bool) -> Iterator[Feed]:
+def open_feed(session: Session, stream: InputStream | None, overlap: bool) -> Iterator[Feed]:
     """Yield a function that returns the next batch and its first three stamps.
 
     Batches are made when they are requested, or ahead of time in a thread (`overlap`): then the
@@ -166,43 +160,44 @@ def open_feed(session: Session, stream: Any, overlap: bool) -> Iterator[Feed]:
     has no stream and gets no images.
     """
     clock = session.clock
-
-    def feed_nothing() -> tuple[Any, int, int, int]:
-        now = clock()
-        return None, now, now, now
-
-    def feed_in_turn() -> tuple[Any, int, int, int]:
-        start = clock()
-        data = stream.load()
-        loaded = clock()
-        return stream.prepare(data), start, loaded, clock()
-
     if stream is None:
+
+        def feed_nothing() -> FedBatch:
+            now = clock()
+            return None, now, now, now
+
         yield feed_nothing
-    elif not overlap:
-        yield feed_in_turn
-    else:
+    elif overlap:
         with _prefetch(stream) as next_batch:
 
-            def feed_ahead() -> tuple[Any, int, int, int]:
+            def feed_ahead() -> FedBatch:
                 start = clock()
-                images = next_batch()
-                return images, start, start, clock()
+                batch = next_batch()
+                return batch, start, start, clock()
 
             yield feed_ahead
+    else:
+
+        def feed_in_turn() -> FedBatch:
+            start = clock()
+            data = stream.load()
+            loaded = clock()
+            return stream.prepare(data), start, loaded, clock()
+
+        yield feed_in_turn
 
 
 @contextmanager
-def _prefetch(stream: Any) -> Iterator[Callable[[], Any]]:
+def _prefetch(stream: InputStream) -> Iterator[Callable[[], Batch]]:
     """Make batches in a thread while the block runs; yield a function that waits for the next one."""
 
-    def make() -> Any:
+    def make() -> Batch:
         return stream.prepare(stream.load())
 
     with ThreadPoolExecutor(1) as thread:
         made = deque(thread.submit(make) for _ in range(AHEAD))
 
-        def next_batch() -> Any:
+        def next_batch() -> Batch:
             made.append(thread.submit(make))
             return made.popleft().result()  # raises here what the thread raised
 
@@ -213,21 +208,19 @@ def _prefetch(stream: Any) -> Iterator[Callable[[], Any]]:
                 future.cancel()
 
 
-def serve_request(server: WorkerServer, request: dict[str, Any]) -> dict[str, Any]:
+def serve_request(server: WorkerServer, request: Mapping[str, Any]) -> Reply:
     """Return the reply to a request; an error by its class and text, so that the other side can
     raise it again.
     """
     try:
-        reply: dict[str, Any] = getattr(server, request["method"])(**request["params"])
+        reply: Reply = getattr(server, request["method"])(**request["params"])
         return reply
     except Exception as error:
-        message = getattr(error, "message", None) or f"{type(error).__name__}: {error}"
-        place = {name: getattr(error, name, None) for name in ("document", "place")}
         return {
             "error": type(error).__name__,
-            "message": message,
-            **place,
-            "traceback": traceback.format_exc(),
+            "message": getattr(error, "message", None) or f"{type(error).__name__}: {error}",
+            "document": getattr(error, "document", None),
+            "place": getattr(error, "place", None),
         }
 
 
@@ -235,6 +228,7 @@ def main() -> None:
     """Serve requests until the one that closes the session, or the end of the input."""
     replies = os.fdopen(os.dup(1), "w", encoding="utf-8")
     requests = os.fdopen(os.dup(0), encoding="utf-8")
+    # libraries print to descriptor 1: that must not reach the replies
     os.dup2(2, 1)
     os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
     server = WorkerServer()

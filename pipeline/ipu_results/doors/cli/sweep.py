@@ -5,11 +5,13 @@ Stderr shows a progress bar on a terminal, else a line for each stage and round.
 
 from __future__ import annotations
 
+import re
 import shlex
 import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from importlib.util import find_spec
+from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -34,6 +36,9 @@ if TYPE_CHECKING:
     from ipu_results.runner.sweep import SweepResult
 
 
+LONG_S = 90  # from here on a rest is told in minutes
+
+
 class SweepLines(Progress):
     """Shows the progress of a sweep.
 
@@ -52,7 +57,9 @@ class SweepLines(Progress):
             click.echo(what, err=True)
 
     def visit(self, visit: Visit, done: int, total: int, left_s: float) -> None:
-        left = f"about {left_s:.0f} s left" if left_s < 90 else f"about {left_s / 60:.0f} min left"
+        left = f"about {left_s:.0f} s left"
+        if left_s >= LONG_S:
+            left = f"about {left_s / 60:.0f} min left"
         if self._bar:
             what = f"round {visit.round + 1}, batch {visit.batch_size}, {visit.kind}"
             self._bar.update(self._task, description=what, completed=done, total=total, left=left)
@@ -227,8 +234,6 @@ def sweep(
       ipu-results sweep --backend onnxruntime --model my.onnx --set network=resnet50
       ipu-results sweep --resume
     """
-    from ipu_results.runner.environment import format_command_line
-
     if resume:
         _refuse_with_resume(context)
     try:
@@ -261,9 +266,9 @@ def _print_devices(config: SweepConfig) -> None:
 
     rows = []
     for name in NAMES:
-        for own in runner.list_devices(name, config.python or sys.executable):
-            use = own.reason or "can be used"
-            rows.append((own.backend, own.name, own.kind, own.description, use))
+        for device in runner.list_devices(name, config.python or sys.executable):
+            use = device.reason or "can be used"
+            rows.append((device.backend, device.name, device.kind, device.description, use))
     click.echo(format_table(("backend", "device", "kind", "description", "use"), rows))
 
 
@@ -336,9 +341,10 @@ def _list_nearest_rows(run: SweepResult, warehouse: Path) -> list[str]:
     except IpuResultsError as error:  # the run is complete without them
         return [f"no row to compare with: {error}"]
     lines = []
-    for own in comparisons:
-        nearest = [match.description for match in own.matches] or [own.verdict]
-        lines += [f"batch {own.measurement.batch_size}: {text}" for text in nearest]
+    for comparison in comparisons:
+        nearest = [match.description for match in comparison.matches] or [comparison.verdict]
+        for text in nearest:
+            lines.append(f"batch {comparison.measurement.batch_size}: {text}")
     return lines
 
 
@@ -360,3 +366,43 @@ def _ingest(raw: Path, warehouse: Path) -> None:
 
     summary = ingest(IngestConfig(raw=raw, warehouse=warehouse))
     click.echo(f"{summary.results} results in {warehouse}, build {summary.build_id[:12]}", err=True)
+
+
+# The value of this option is a command, which may name a user, a machine or a path anywhere.
+COMMAND_OPTION = "--power-command"
+PREFIXED = re.compile(r"(--?[\w-]+=|[\w.-]+=)?(.*)", re.DOTALL)
+
+
+def format_command_line(argv: Sequence[str]) -> str:
+    """Format `sys.argv` for a shell: of a path its last component, of a power command its program."""
+    shown = ["ipu-results"]
+    for before, word in pairwise(argv):
+        shown.append(_shorten_command(word) if before == COMMAND_OPTION else _shorten_word(word))
+    return shlex.join(shown)
+
+
+def _shorten_word(word: str) -> str:
+    """Remove the folders from `--name=path`, `key=path` or a path."""
+    if word.startswith(f"{COMMAND_OPTION}="):
+        return f"{COMMAND_OPTION}={_shorten_command(word.partition('=')[2])}"
+    match = PREFIXED.fullmatch(word)
+    assert match is not None
+    head = match[1] or ""
+    rest = match[2]
+    return head + (_shorten_word(rest) if head and "=" in rest else _last_component(rest))
+
+
+def _last_component(path: str) -> str:
+    """Return the last component, whichever system wrote the path."""
+    return re.split(r"[\\/]", path.rstrip("\\/"))[-1]
+
+
+def _shorten_command(command: str) -> str:
+    try:
+        words = shlex.split(command)
+    except ValueError:
+        words = []
+    if not words:
+        return "..."
+    program = _last_component(words[0])
+    return f"{program} ..." if len(words) > 1 else program

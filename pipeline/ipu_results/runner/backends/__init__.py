@@ -11,7 +11,7 @@ from __future__ import annotations
 import time
 from dataclasses import dataclass, field
 from importlib import import_module
-from typing import TYPE_CHECKING, Any, Literal, Protocol, cast
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Protocol, TypedDict, cast
 
 from ipu_results.errors import BackendError
 
@@ -19,8 +19,10 @@ if TYPE_CHECKING:
     from collections import Counter
     from collections.abc import Callable, Mapping, Sequence
 
-    InputShapes = Mapping[str, tuple[str, tuple[int | None, ...]]]
-    """Type and shape by name; None is a size that is not fixed."""
+    import numpy as np
+
+    Batch = np.ndarray | dict[str, np.ndarray]
+    """Images (n, 3, height, width), or the inputs of a text model by name."""
 
 NAMES = ("popart", "onnxruntime", "openvino", "emulator")
 PRECISIONS = ("fp32", "fp16", "bf16", "int8")
@@ -30,6 +32,7 @@ NAP_NS = 1_000_000  # the last part of a wait is spent without sleeping, which w
 
 FLOATS = ("float32", "float16")
 INTEGERS = ("int64", "int32", "bool")  # of a text model
+MAX_MESSAGE = 500  # characters: some libraries print their whole graph
 
 
 @dataclass(frozen=True)
@@ -92,6 +95,17 @@ class SessionFacts:
     notes: list[str] = field(default_factory=list)
 
 
+class PredictedPoint(TypedDict, total=False):
+    """Columns of a point that are predicted; empty for a real device."""
+
+    latency_ms_low: float
+    latency_ms_high: float
+    power_w: float | None
+    power_scope: str | None
+    power_reason: str
+    suspect: list[str]
+
+
 class Session:
     """Base of every session.
 
@@ -118,14 +132,12 @@ class Session:
     def prepare(self, micro_batch: int, kind: str) -> None:
         """Make ready for batches of this size, measured as `amortised` or `isolated`."""
 
-    def run(self, images: Any) -> Any:
+    def run(self, batch: Batch | None) -> np.ndarray | None:
         """Return the first output of one batch, an array (micro-batch, outputs) on the host."""
         raise NotImplementedError
 
-    def predict_point(self) -> dict[str, Any]:
-        """Return the columns of a point that are predicted for the prepared batch; real devices
-        predict none.
-        """
+    def predict_point(self) -> PredictedPoint:
+        """Return what is predicted for the prepared batch."""
         return {}
 
     def close(self) -> None:
@@ -203,57 +215,47 @@ def load_backend(name: str) -> Backend:
     return _registered.get(name) or cast("Backend", import_module(f"{__name__}.{name}"))
 
 
-def check_inputs(
-    feed: Mapping[str, Any], expected: InputShapes, place: str, images: bool = False
-) -> None:
-    """Raise BackendError where the inputs have other names, types or shapes; None matches any
-    length.
-    """
-    if set(feed) != set(expected):
-        raise BackendError(
-            f"takes the inputs {', '.join(expected)}, not {', '.join(feed)}", place=place
-        )
-    for name, (dtype, shape) in expected.items():
-        x = feed[name]
-        lengths = zip(x.shape, shape)  # noqa: B905 (Python 3.8)
-        if (
-            x.dtype != dtype
-            or len(x.shape) != len(shape)
-            or any(b not in (None, a) for a, b in lengths)
-        ):
-            what = (
-                f"takes {dtype} images of shape {shape}"
-                if images
-                else f"input {name} is {dtype} {shape}"
-            )
-            raise BackendError(f"{what}, not {x.dtype} {x.shape}", place=place)
-
-
 def format_error(error: Exception) -> str:
     """Return the text of a library's error as one line."""
-    return " ".join(str(error).split())[:500]
+    return " ".join(str(error).split())[:MAX_MESSAGE]
+
+
+class InputShape(NamedTuple):
+    """Type and shape of one input; None is a length that is not fixed."""
+
+    dtype: str
+    lengths: tuple[int | None, ...]
+
+    def fits(self, array: np.ndarray) -> bool:
+        if array.dtype != self.dtype or array.ndim != len(self.lengths):
+            return False
+        pairs = zip(array.shape, self.lengths)  # noqa: B905 (Python 3.8)
+        return all(expected in (None, length) for length, expected in pairs)
 
 
 class LibrarySession(Session):
     """A model that a library runs: `infer` takes arrays by name and returns the first output."""
 
     def __init__(
-        self, place: str, inputs: InputShapes, infer: Callable[[dict[str, Any]], Any]
+        self,
+        place: str,
+        inputs: Mapping[str, InputShape],
+        infer: Callable[[dict[str, np.ndarray]], np.ndarray],
     ) -> None:
         self._place = place
         self._inputs = inputs
-        self._infer: Callable[[dict[str, Any]], Any] | None = infer
-        self._checked: list[tuple[Any, ...]] = []
-        self.dtype = next((dtype for dtype, _ in inputs.values() if dtype in FLOATS), "float32")
+        self._infer: Callable[[dict[str, np.ndarray]], np.ndarray] | None = infer
+        for shape in inputs.values():
+            if shape.dtype in FLOATS:
+                self.dtype = shape.dtype
+                break
 
-    def run(self, images: Any) -> Any:
+    def run(self, batch: Batch | None) -> np.ndarray:
         import numpy as np  # noqa: PLC0415 (names of backends are needed without it)
 
-        feed = images if isinstance(images, dict) else {next(iter(self._inputs)): images}
-        seen = [(name, x.shape, x.dtype) for name, x in feed.items()]
-        if seen != self._checked:  # checked once for each shape
-            check_inputs(feed, self._inputs, self._place, images=feed is not images)
-            self._checked = seen
+        assert batch is not None
+        feed = batch if isinstance(batch, dict) else {next(iter(self._inputs)): batch}
+        self._check_inputs(feed, images=feed is not batch)
         if self._infer is None:
             raise BackendError("is closed", place=self._place)
         try:
@@ -261,6 +263,21 @@ class LibrarySession(Session):
         except Exception as error:  # the classes of these libraries share no other base
             raise BackendError(format_error(error), place=self._place) from error
         return np.asarray(outputs, dtype="float32").reshape(len(outputs), -1)
+
+    def _check_inputs(self, feed: Mapping[str, np.ndarray], images: bool) -> None:
+        """Raise BackendError where the inputs have other names, types or shapes."""
+        if set(feed) != set(self._inputs):
+            expected = ", ".join(self._inputs)
+            raise BackendError(
+                f"takes the inputs {expected}, not {', '.join(feed)}", place=self._place
+            )
+        for name, shape in self._inputs.items():
+            array = feed[name]
+            if not shape.fits(array):
+                what = f"input {name} is {shape.dtype} {shape.lengths}"
+                if images:
+                    what = f"takes {shape.dtype} images of shape {shape.lengths}"
+                raise BackendError(f"{what}, not {array.dtype} {array.shape}", place=self._place)
 
     def close(self) -> None:
         self._infer = None
@@ -271,5 +288,6 @@ def find_majority(counts: Counter[str]) -> tuple[str, list[str]]:
     one.
     """
     precision, count = counts.most_common(1)[0]
-    mixed = f"{count} of {counts.total()} convolutions or products are {precision}"
-    return precision, [mixed] if len(counts) > 1 else []
+    if len(counts) == 1:
+        return precision, []
+    return precision, [f"{count} of {counts.total()} convolutions or products are {precision}"]

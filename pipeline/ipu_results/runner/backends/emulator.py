@@ -8,7 +8,7 @@ from __future__ import annotations
 from functools import lru_cache
 from importlib.metadata import version
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -23,7 +23,8 @@ from ipu_results.runner.backends import (
 )
 
 if TYPE_CHECKING:
-    from ipu_results.emulator.network import Network
+    from ipu_results.emulator.network import CompiledNetwork, Network
+    from ipu_results.runner.backends import Batch, PredictedPoint
 
 NAME = "emulator"
 TRAITS = BackendTraits(precisions=("fp16",), virtual=True, converts=True)
@@ -42,11 +43,10 @@ def open(spec: SessionSpec) -> EmulatedChip:
     Raises BackendError for another precision or number of chips.
     """
     if spec.device not in PLATFORMS:
-        raise BackendError(
-            f"is not an emulated machine; known: {', '.join(PLATFORMS)}", place=spec.device
-        )
+        names = ", ".join(PLATFORMS)
+        raise BackendError(f"is not an emulated machine; known: {names}", place=spec.device)
     target = load_target(spec.device)
-    if spec.precision not in (None, *TRAITS.precisions):
+    if spec.precision not in (None, "fp16"):
         raise BackendError(f"computes in fp16, not in {spec.precision}", place=spec.device)
     if spec.sessions != target.chips:
         raise BackendError(
@@ -75,7 +75,7 @@ class EmulatedChip(VirtualSession):
 
         self._spec = spec
         self._emulator = Emulator(spec.device, PROTOCOLS[spec.device])
-        self._compiled: Any = None
+        self._compiled: CompiledNetwork | None = None
         self._seconds = 0.0
         self.facts = SessionFacts(
             platform=PLATFORMS[spec.device],
@@ -100,23 +100,26 @@ class EmulatedChip(VirtualSession):
         timing = self._compiled.timing.timing
         self._seconds = timing.period if kind == "amortised" else timing.device + timing.protocol
 
-    def predict_point(self) -> dict[str, Any]:
+    def predict_point(self) -> PredictedPoint:
         """Return the prediction's power and its band, scaled from its latency to the amortised one."""
+        assert self._compiled is not None
         timing = self._compiled.timing
         amortised = timing.batch_size / timing.throughput * 1000
+        known = timing.power_w is not None
+        fits = timing.memory_verdict == "FITS"
         return {
             "latency_ms_low": amortised * timing.latency_ms_low / timing.latency_ms,
             "latency_ms_high": amortised * timing.latency_ms_high / timing.latency_ms,
             "power_w": timing.power_w,
-            "power_scope": None if timing.power_w is None else "board",
-            "power_reason": NO_POWER if timing.power_w is None else "predicted, not measured",
-            "suspect": (
-                [] if timing.memory_verdict == "FITS" else [f"memory: {timing.memory_verdict}"]
-            ),
+            "power_scope": "board" if known else None,
+            "power_reason": "predicted, not measured" if known else NO_POWER,
+            "suspect": [] if fits else [f"memory: {timing.memory_verdict}"],
         }
 
-    def run(self, images: Any) -> Any:
-        if images is None:
-            return self.advance(self._seconds)
-        outputs = next(iter(self._compiled.run_chip(images).values()))
-        return outputs.reshape(len(outputs), -1).astype(np.float32)
+    def run(self, batch: Batch | None) -> np.ndarray | None:
+        if batch is None:
+            self.advance(self._seconds)
+            return None
+        assert self._compiled is not None
+        outputs = next(iter(self._compiled.run_chip(batch).values()))
+        return np.asarray(outputs.reshape(len(outputs), -1), np.float32)

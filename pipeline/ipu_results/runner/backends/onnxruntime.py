@@ -14,7 +14,7 @@ from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -22,6 +22,7 @@ from ipu_results.errors import BackendError
 from ipu_results.runner.backends import (
     BackendTraits,
     Device,
+    InputShape,
     LibrarySession,
     SessionFacts,
     SessionSpec,
@@ -30,20 +31,25 @@ from ipu_results.runner.backends import (
 )
 from ipu_results.runner.environment import name_cpu
 
-if TYPE_CHECKING:
-    from ipu_results.runner.backends import InputShapes
-
+OrtObject = Any  # the library has no types
 NAME = "onnxruntime"
 TRAITS = BackendTraits(precisions=("fp32", "fp16", "int8"))
+# two wheels in one environment overwrite each other's files
 INSTEAD = "in place of onnxruntime and never together with it, for they share one module name"
 TYPES = {"float": "fp32", "float16": "fp16", "bfloat16": "bf16", "uint8": "int8", "int8": "int8"}
 DTYPES = {
-    **{"tensor(float)": "float32", "tensor(float16)": "float16"},
+    "tensor(float)": "float32",
+    "tensor(float16)": "float16",
     # of a text model
-    **{"tensor(int64)": "int64", "tensor(int32)": "int32", "tensor(bool)": "bool"},
+    "tensor(int64)": "int64",
+    "tensor(int32)": "int32",
+    "tensor(bool)": "bool",
 }
+NVIDIA_WHEEL = "onnxruntime-gpu"
 FATAL = 4  # failures are raised, so the library need not print them too
 TF32_SINCE = 8.0  # compute capability
+# a driver that is just waking up takes seconds
+QUERY_TIMEOUT_S = 30
 
 
 @dataclass(frozen=True)
@@ -60,12 +66,17 @@ class Provider:
     opaque: bool = True
 
 
+class Gpu(NamedTuple):
+    """A GPU as nvidia-smi names it."""
+
+    name: str
+    capability: float
+
+
 PROVIDERS = {
     "cpu": Provider("CPUExecutionProvider", "cpu", "onnxruntime", opaque=False),
-    "cuda": Provider(
-        "CUDAExecutionProvider", "gpu", "onnxruntime-gpu", numbered=True, opaque=False
-    ),
-    "tensorrt": Provider("TensorrtExecutionProvider", "gpu", "onnxruntime-gpu", numbered=True),
+    "cuda": Provider("CUDAExecutionProvider", "gpu", NVIDIA_WHEEL, numbered=True, opaque=False),
+    "tensorrt": Provider("TensorrtExecutionProvider", "gpu", NVIDIA_WHEEL, numbered=True),
     "migraphx": Provider("MIGraphXExecutionProvider", "gpu", "onnxruntime-migraphx", numbered=True),
     "coreml": Provider("CoreMLExecutionProvider", "gpu", "onnxruntime of macOS"),
 }
@@ -77,21 +88,19 @@ def probe() -> list[Device]:
     """List every device of the providers, with the wheel to install where the provider is not in
     the installed one.
     """
+    devices = []
     try:
         import onnxruntime  # noqa: PLC0415
 
         available = onnxruntime.get_available_providers()
     except (ImportError, OSError) as error:
-        reason = f"cannot be imported: {error}"
-        return [
-            Device(NAME, name, provider.kind, provider.name, reason)
-            for name, provider in DEVICES.items()
-        ]
-    return [
-        device
-        for name, provider in DEVICES.items()
-        for device in _list_devices(name, provider, available)
-    ]
+        for name, provider in DEVICES.items():
+            reason = f"cannot be imported: {error}"
+            devices.append(Device(NAME, name, provider.kind, provider.name, reason))
+        return devices
+    for name, provider in DEVICES.items():
+        devices += _list_devices(name, provider, available)
+    return devices
 
 
 def open(spec: SessionSpec) -> OnnxRuntimeSession:
@@ -103,11 +112,11 @@ def open(spec: SessionSpec) -> OnnxRuntimeSession:
 
     provider, options = _select_provider(spec)
     if provider.name not in onnxruntime.get_available_providers():
-        message = (
+        raise BackendError(
             f"{provider.name} is not in the installed onnxruntime: install {provider.wheel},"
-            f" {INSTEAD}"
+            f" {INSTEAD}",
+            place=spec.device,
         )
-        raise BackendError(message, place=spec.device)
     if spec.precision not in (None, *TRAITS.precisions):
         raise BackendError(
             "computes fp32, fp16 and int8 models as they are, and has no bf16", place=spec.device
@@ -127,47 +136,48 @@ class OnnxRuntimeSession(LibrarySession):
     it.
     """
 
-    def __init__(self, spec: SessionSpec, provider: Provider, session: Any, load_s: float) -> None:
+    def __init__(
+        self, spec: SessionSpec, provider: Provider, session: OrtObject, load_s: float
+    ) -> None:
         names = [value.name for value in session.get_outputs()]
-        inputs = {
-            value.name: (
-                DTYPES[value.type],
-                tuple(axis if isinstance(axis, int) else None for axis in value.shape),
-            )
-            for value in session.get_inputs()
-        }
+        inputs = {}
+        for value in session.get_inputs():
+            lengths = tuple(axis if isinstance(axis, int) else None for axis in value.shape)
+            inputs[value.name] = InputShape(DTYPES[value.type], lengths)
         super().__init__(spec.device, inputs, lambda feed: session.run(names, feed)[0])
         self.facts = _build_facts(spec, provider, session, load_s)
         if spec.session == 0:
             self._read_precision(spec, provider, session)
 
-    def _read_precision(self, spec: SessionSpec, provider: Provider, session: Any) -> None:
+    def _read_precision(self, spec: SessionSpec, provider: Provider, session: OrtObject) -> None:
+        facts = self.facts
         kinds = Counter[str]() if provider.opaque else _count_kernels(spec, provider, self._inputs)
         if not kinds:
-            self.facts.notes.append(f"{provider.name} does not say in what precision it computes")
+            facts.notes.append(f"{provider.name} does not say in what precision it computes")
             return
         precision, notes = find_majority(kinds)
-        self.facts.notes += notes
-        self.facts.compute_precision = _resolve_tf32(precision, session, spec.device)
+        facts.notes += notes
+        facts.compute_precision = _resolve_tf32(precision, session, spec.device)
 
 
 def _list_devices(name: str, provider: Provider, available: list[str]) -> list[Device]:
     if provider.name not in available:
-        wheel = f"it comes in the wheel {provider.wheel}, {INSTEAD}"
-        reason = f"the installed onnxruntime has no {provider.name}: {wheel}"
+        reason = (
+            f"the installed onnxruntime has no {provider.name}:"
+            f" it comes in the wheel {provider.wheel}, {INSTEAD}"
+        )
         return [Device(NAME, name, provider.kind, provider.name, reason)]
-    if provider.wheel != "onnxruntime-gpu":
-        return [
-            Device(
-                NAME, name, provider.kind, name_cpu() if provider.kind == "cpu" else provider.name
-            )
-        ]
+    if provider.kind == "cpu":
+        return [Device(NAME, name, "cpu", name_cpu())]
+    if provider.wheel != NVIDIA_WHEEL:
+        return [Device(NAME, name, provider.kind, provider.name)]
     family = name.partition(":")[0]
-    gpus = [
-        Device(NAME, f"{family}:{number}", "gpu", gpu)
-        for number, (gpu, _) in enumerate(list_gpus())
-    ]
-    return gpus or [Device(NAME, name, "gpu", provider.name, "nvidia-smi names no GPU here")]
+    devices = []
+    for number, gpu in enumerate(list_gpus()):
+        devices.append(Device(NAME, f"{family}:{number}", "gpu", gpu.name))
+    if devices:
+        return devices
+    return [Device(NAME, name, "gpu", provider.name, "nvidia-smi names no GPU here")]
 
 
 def _select_provider(spec: SessionSpec) -> tuple[Provider, dict[str, str]]:
@@ -184,6 +194,7 @@ def _select_provider(spec: SessionSpec) -> tuple[Provider, dict[str, str]]:
                 f"the option {DEVICE_ID} names another device than --device", place=spec.device
             )
         options[DEVICE_ID] = number or "0"
+    # fp32 that was asked for is not to be TF32
     if family == "cuda" and spec.precision == "fp32":
         options.setdefault("use_tf32", "0")
     return provider, options
@@ -191,7 +202,7 @@ def _select_provider(spec: SessionSpec) -> tuple[Provider, dict[str, str]]:
 
 def _create(
     spec: SessionSpec, provider: Provider, options: Mapping[str, str], profile: Path | None = None
-) -> Any:
+) -> OrtObject:
     """Create a session on the provider only, without the library's own fall-back to the CPU."""
     import onnxruntime  # noqa: PLC0415
 
@@ -207,17 +218,18 @@ def _create(
     except Exception as error:  # the library's own classes share no other base
         raise BackendError(format_error(error), place=spec.device) from error
     if session.get_providers()[0] != provider.name:
-        message = f"{provider.name} did not start: {', '.join(session.get_providers())} did"
-        raise BackendError(message, place=spec.device)
-    kinds = [value.type for value in session.get_inputs()]
-    if unknown := [kind for kind in kinds if kind not in DTYPES]:
-        raise BackendError(
-            f"the model takes {unknown[0]}, not float images or integer tokens", place=spec.device
-        )
+        started = ", ".join(session.get_providers())
+        raise BackendError(f"{provider.name} did not start: {started} did", place=spec.device)
+    for value in session.get_inputs():
+        if value.type not in DTYPES:
+            raise BackendError(
+                f"the model takes {value.type}, not float images or integer tokens",
+                place=spec.device,
+            )
     return session
 
 
-def _build_settings(spec: SessionSpec, provider: Provider) -> Any:
+def _build_settings(spec: SessionSpec, provider: Provider) -> OrtObject:
     import onnxruntime  # noqa: PLC0415
 
     settings = onnxruntime.SessionOptions()
@@ -233,13 +245,14 @@ def _build_settings(spec: SessionSpec, provider: Provider) -> Any:
 
 
 def _build_facts(
-    spec: SessionSpec, provider: Provider, session: Any, load_s: float
+    spec: SessionSpec, provider: Provider, session: OrtObject, load_s: float
 ) -> SessionFacts:
     import onnxruntime  # noqa: PLC0415
 
+    platform = name_cpu() if provider.kind == "cpu" else provider.name
     gpu = _find_gpu(spec.device)
     return SessionFacts(
-        platform=gpu[0] if gpu else name_cpu() if provider.kind == "cpu" else provider.name,
+        platform=gpu.name if gpu else platform,
         provider=provider.name,
         framework="ONNX Runtime",
         backend_version=onnxruntime.__version__,
@@ -254,63 +267,68 @@ def _build_facts(
     )
 
 
-def _count_kernels(spec: SessionSpec, provider: Provider, inputs: InputShapes) -> Counter[str]:
+def _count_kernels(
+    spec: SessionSpec, provider: Provider, inputs: Mapping[str, InputShape]
+) -> Counter[str]:
     """Count convolutions (matrix products, where a model has none) by the precision of their
     kernels' operands.
     """
-    options = _select_provider(spec)[1]
+    _, options = _select_provider(spec)
+    batch = min(spec.micro_batches)
+    zeros = {}
+    for name, shape in inputs.items():
+        zeros[name] = np.zeros([length or batch for length in shape.lengths], shape.dtype)
     with tempfile.TemporaryDirectory() as folder:
         session = _create(spec, provider, options, Path(folder) / "profile")
-        batch = min(spec.micro_batches)
-        zeros = {
-            name: np.zeros([size or batch for size in shape], kind)
-            for name, (kind, shape) in inputs.items()
-        }
         session.run(None, zeros)
         events = json.loads(Path(session.end_profiling()).read_text(encoding="utf-8"))
-    kernels = [
-        event["args"] for event in events if str(event.get("name", "")).endswith("_kernel_time")
-    ]
+    kinds = Counter[str]()
+    # convolutions first: they take most of the time where there are any
     for operator in (r"Conv(?!ert)", r"Gemm|MatMul"):
-        chosen = [kernel for kernel in kernels if re.search(operator, kernel["op_name"])]
-        if chosen:
+        for event in events:
+            kernel = event.get("args", {})
+            is_run = str(event.get("name", "")).endswith("_kernel_time")
+            if is_run and re.search(operator, kernel["op_name"]):
+                kind = next(iter(kernel["input_type_shape"][0]))
+                kinds[TYPES.get(kind, kind)] += 1
+        if kinds:
             break
-    types = (next(iter(kernel["input_type_shape"][0])) for kernel in chosen)
-    return Counter(TYPES.get(kind, kind) for kind in types)
+    return kinds
 
 
-def _resolve_tf32(precision: str, session: Any, device: str) -> str:
+def _resolve_tf32(precision: str, session: OrtObject, device: str) -> str:
     """Return tf32 where CUDA may use it for fp32: on by default, on GPUs that have it."""
     options = session.get_provider_options().get(PROVIDERS["cuda"].name, {})
     gpu = _find_gpu(device)
-    able = gpu is not None and gpu[1] >= TF32_SINCE
+    able = gpu is not None and gpu.capability >= TF32_SINCE
     return "tf32" if precision == "fp32" and able and options.get("use_tf32") == "1" else precision
 
 
-def _find_gpu(device: str) -> tuple[str, float] | None:
+def _find_gpu(device: str) -> Gpu | None:
     family, _, number = device.partition(":")
-    if PROVIDERS[family].wheel != "onnxruntime-gpu":
+    if PROVIDERS[family].wheel != NVIDIA_WHEEL:
         return None
-    return dict(enumerate(list_gpus())).get(int(number or 0))
+    gpus = list_gpus()
+    index = int(number or 0)
+    return gpus[index] if index < len(gpus) else None
 
 
-def list_gpus() -> list[tuple[str, float]]:
-    """Return names and compute capabilities in CUDA's numbering, which is then that of nvidia-smi."""
+def list_gpus() -> list[Gpu]:
+    """Return the GPUs in CUDA's numbering, which is then that of nvidia-smi."""
     os.environ.setdefault("CUDA_DEVICE_ORDER", "PCI_BUS_ID")
     command = ["nvidia-smi", "--query-gpu=index,uuid,name,compute_cap", "--format=csv,noheader"]
+    gpus = {}
+    numbers = []
     try:
-        text = subprocess.run(
-            command, capture_output=True, text=True, timeout=30, check=True
-        ).stdout
-        rows = [
-            [cell.strip() for cell in line.split(",")] for line in text.splitlines() if line.strip()
-        ]
-        visible = os.environ.get("CUDA_VISIBLE_DEVICES", ",".join(row[0] for row in rows)).split(
-            ","
+        done = subprocess.run(
+            command, capture_output=True, text=True, timeout=QUERY_TIMEOUT_S, check=True
         )
-        known = {
-            key: (name, float(able)) for index, uuid, name, able in rows for key in (index, uuid)
-        }
-        return [known[key.strip()] for key in visible if key.strip() in known]
+        for line in done.stdout.splitlines():
+            if line.strip():
+                index, uuid, name, capability = (cell.strip() for cell in line.split(","))
+                gpus[index] = gpus[uuid] = Gpu(name, float(capability))
+                numbers.append(index)
     except (OSError, ValueError, subprocess.SubprocessError):
         return []
+    visible = os.environ.get("CUDA_VISIBLE_DEVICES", ",".join(numbers)).split(",")
+    return [gpus[key.strip()] for key in visible if key.strip() in gpus]

@@ -14,6 +14,7 @@ from ipu_results.runner.backends import (
     INTEGERS,
     BackendTraits,
     Device,
+    InputShape,
     LibrarySession,
     SessionFacts,
     SessionSpec,
@@ -21,28 +22,32 @@ from ipu_results.runner.backends import (
     format_error,
 )
 
+OpenVinoObject = Any  # the library has no types
 NAME = "openvino"
 TRAITS = BackendTraits()
 EXTRA = "pip install 'ipu-results[openvino]'"
+# of int8 there is none: the model itself is quantised
 HINTS = {"fp32": "f32", "fp16": "f16", "bf16": "bf16"}
 TYPES = {"f32": "fp32", "f16": "fp16", "bf16": "bf16", "u8": "int8", "i8": "int8"}
+# names of the compiled layers, which differ between CPU and GPU
 CONVOLUTIONS = ("convolution", "groupconvolution")
 PRODUCTS = ("fullyconnected", "fully_connected", "matmul", "gemm")
 
 
 def probe() -> list[Device]:
     """List the CPU and GPUs that OpenVINO sees, or the CPU with the extra to install."""
+    devices = []
     try:
         core = _open_core()
-        names = [name for name in core.available_devices if name.startswith(("CPU", "GPU"))]
-        return [
-            Device(NAME, name, _detect_kind(name), core.get_property(name, "FULL_DEVICE_NAME"))
-            for name in names
-        ]
+        for name in core.available_devices:
+            if name.startswith(("CPU", "GPU")):
+                description = core.get_property(name, "FULL_DEVICE_NAME")
+                devices.append(Device(NAME, name, _detect_kind(name), description))
     except BackendError as error:
         return [Device(NAME, "CPU", "cpu", "OpenVINO", error.message)]
     except Exception as error:  # a driver may raise anything; a probe must not
         return [Device(NAME, "CPU", "cpu", "OpenVINO", f"does not start: {format_error(error)}")]
+    return devices
 
 
 def open(spec: SessionSpec) -> OpenVinoSession:
@@ -66,27 +71,28 @@ def open(spec: SessionSpec) -> OpenVinoSession:
     except Exception as error:  # openvino raises RuntimeError and TypeError alike
         raise BackendError(format_error(error), place=spec.device) from error
     _refuse_elsewhere(spec.device, compiled.get_property("EXECUTION_DEVICES"))
-    return OpenVinoSession(
-        spec, compiled, _build_facts(core, spec, compiled, (read - start, end - read))
-    )
+    facts = _build_facts(core, spec, compiled)
+    facts.load_s = read - start
+    facts.compile_s = end - read
+    return OpenVinoSession(spec, compiled, facts)
 
 
 class OpenVinoSession(LibrarySession):
     """A compiled model; `facts.threads` and the precision hint are its own, not those requested."""
 
-    def __init__(self, spec: SessionSpec, compiled: Any, facts: SessionFacts) -> None:
+    def __init__(self, spec: SessionSpec, compiled: OpenVinoObject, facts: SessionFacts) -> None:
         inputs = {}
         for port in compiled.inputs:
-            shape = tuple(
-                int(axis.get_length()) if axis.is_static else None
-                for axis in port.get_partial_shape()
-            )
-            inputs[port.get_any_name()] = str(np.dtype(port.get_element_type().to_dtype())), shape
-        if unknown := [kind for kind, _ in inputs.values() if kind not in (*FLOATS, *INTEGERS)]:
-            raise BackendError(
-                f"the model takes {unknown[0]}, not float images or integer tokens",
-                place=spec.device,
-            )
+            dtype = str(np.dtype(port.get_element_type().to_dtype()))
+            if dtype not in (*FLOATS, *INTEGERS):
+                raise BackendError(
+                    f"the model takes {dtype}, not float images or integer tokens",
+                    place=spec.device,
+                )
+            lengths: list[int | None] = []
+            for axis in port.get_partial_shape():
+                lengths.append(axis.get_length() if axis.is_static else None)
+            inputs[port.get_any_name()] = InputShape(dtype, tuple(lengths))
         request = compiled.create_infer_request()
         super().__init__(
             spec.device, inputs, lambda feed: request.infer(feed, share_inputs=True)[0]
@@ -94,7 +100,7 @@ class OpenVinoSession(LibrarySession):
         self.facts = facts
 
 
-def _open_core() -> Any:
+def _open_core() -> OpenVinoObject:
     try:
         import openvino  # noqa: PLC0415
     except (ImportError, OSError) as error:
@@ -116,12 +122,11 @@ def _strip_name(device: str) -> str:
 
 def _build_configuration(spec: SessionSpec) -> dict[str, Any]:
     configuration: dict[str, Any] = {"PERFORMANCE_HINT": "LATENCY"}
-    if _detect_kind(spec.device) == "cpu" and spec.threads is not None:
-        configuration["INFERENCE_NUM_THREADS"] = spec.threads
-    if _detect_kind(spec.device) == "cpu" and spec.sessions > 1:
-        configuration["ENABLE_CPU_PINNING"] = (
-            False  # or every process pins its threads to the same cores
-        )
+    if _detect_kind(spec.device) == "cpu":
+        if spec.threads is not None:
+            configuration["INFERENCE_NUM_THREADS"] = spec.threads
+        if spec.sessions > 1:  # or every process pins its threads to the same cores
+            configuration["ENABLE_CPU_PINNING"] = False
     if spec.precision in HINTS:
         configuration["INFERENCE_PRECISION_HINT"] = HINTS[spec.precision]
     return configuration | spec.options
@@ -134,52 +139,42 @@ def _refuse_elsewhere(device: str, compiled_for: list[str]) -> None:
         )
 
 
-def _build_facts(
-    core: Any, spec: SessionSpec, compiled: Any, times: tuple[float, float]
-) -> SessionFacts:
+def _build_facts(core: OpenVinoObject, spec: SessionSpec, compiled: OpenVinoObject) -> SessionFacts:
     import openvino  # noqa: PLC0415
 
     precision, notes = _read_precision(compiled)
     if spec.precision == "bf16" and precision != "bf16":
         raise BackendError(f"computes in {precision} where bf16 was requested", place=spec.device)
-    return SessionFacts(
+    hint = compiled.get_property("INFERENCE_PRECISION_HINT").get_type_name()
+    facts = SessionFacts(
         platform=core.get_property(spec.device, "FULL_DEVICE_NAME"),
         provider=", ".join(compiled.get_property("EXECUTION_DEVICES")),
         framework="OpenVINO",
         backend_version=openvino.__version__.split("-")[0],
         compute_precision=precision,
-        chip_count=1 if _detect_kind(spec.device) == "gpu" else None,
-        threads=(
-            compiled.get_property("INFERENCE_NUM_THREADS")
-            if _detect_kind(spec.device) == "cpu"
-            else None
-        ),
-        load_s=times[0],
-        compile_s=times[1],
         versions={"openvino": openvino.__version__},
-        notes=[
-            *notes,
-            f"precision hint {compiled.get_property('INFERENCE_PRECISION_HINT').get_type_name()}",
-        ],
+        notes=[*notes, f"precision hint {hint}"],
     )
+    if _detect_kind(spec.device) == "gpu":
+        facts.chip_count = 1
+    else:
+        facts.threads = compiled.get_property("INFERENCE_NUM_THREADS")
+    return facts
 
 
-def _read_precision(compiled: Any) -> tuple[str, list[str]]:
+def _read_precision(compiled: OpenVinoObject) -> tuple[str, list[str]]:
     """Return that of most convolutions (matrix products, where there are none) as compiled; ""
     where it is unknown.
     """
     nodes = [node.get_rt_info() for node in compiled.get_runtime_model().get_ops()]
-    counts = _count_precisions(nodes, CONVOLUTIONS) or _count_precisions(nodes, PRODUCTS)
-    return (
-        find_majority(counts)
-        if counts
-        else ("", ["the compiled model does not say in what precision it computes"])
-    )
-
-
-def _count_precisions(nodes: list[Any], kinds: tuple[str, ...]) -> Counter[str]:
-    chosen = [
-        node for node in nodes if "layerType" in node and node["layerType"].value.lower() in kinds
-    ]
-    values = [node["runtimePrecision"].value for node in chosen if "runtimePrecision" in node]
-    return Counter(TYPES.get(value, value) for value in values)
+    for kinds in (CONVOLUTIONS, PRODUCTS):
+        counts = Counter[str]()
+        for node in nodes:
+            if "layerType" not in node or "runtimePrecision" not in node:
+                continue
+            if node["layerType"].value.lower() in kinds:
+                precision = node["runtimePrecision"].value
+                counts[TYPES.get(precision, precision)] += 1
+        if counts:
+            return find_majority(counts)
+    return "", ["the compiled model does not say in what precision it computes"]

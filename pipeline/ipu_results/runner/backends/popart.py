@@ -14,18 +14,25 @@ import os
 import re
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from importlib import import_module
 from importlib.util import find_spec
-from typing import Any
+from typing import TYPE_CHECKING, Any, cast
 
 from ipu_results.errors import BackendError
 from ipu_results.runner.backends import BackendTraits, Device, Session, SessionFacts, SessionSpec
 
+if TYPE_CHECKING:
+    import numpy as np
+
+    from ipu_results.runner.backends import Batch
+
+PopartObject = Any  # PopART has no types
 NAME = "popart"
 IPU = "ipu"
+# kept: of the command line and the record
 MODEL = "ipu-model"
 API = (
     "Builder",
@@ -44,6 +51,7 @@ MODEL_OPTIONS = {"numIPUs": 1, "tilesPerIPU": 1216, "ipuVersion": "ipu1"}
 BATCHES_PER_STEP = 16  # of a stream; one alone is a step of its own
 PROPORTION = 0.3  # of memory for a convolution, as the paper's program had it
 PROPORTION_AT = {5: 0.26}  # by micro-batch, likewise
+# IPUs are shared: another job may end any moment
 WAIT_S = 60.0
 POLL_S = 1.0
 SDK = re.compile(r"poplar_sdk-\w+-(\d+\.\d+\.\d+)")
@@ -109,19 +117,20 @@ class PopartProgram:
     Every run writes its outputs to `anchors`.
     """
 
-    session: Any
+    session: PopartObject
     source: str
     target: str
     shape: tuple[int, ...]
-    anchors: Any
-    make_io: Any
+    anchors: Mapping[str, np.ndarray]
+    make_io: PopartObject
     load_s: float
     compile_s: float
 
-    def run(self, images: Any, steps: int) -> Any:
+    def run(self, images: np.ndarray, steps: int) -> np.ndarray:
         """Return the outputs of a step, in the array that the next run overwrites."""
-        own = images if steps == 1 else images.reshape(steps, *self.shape)
-        self.session.run(self.make_io({self.source: own}, self.anchors))
+        if steps > 1:
+            images = images.reshape(steps, *self.shape)
+        self.session.run(self.make_io({self.source: images}, self.anchors))
         return self.anchors[self.target]
 
 
@@ -130,7 +139,7 @@ class PopartSession(Session):
     one at a time.
     """
 
-    def __init__(self, library: Any, device: Any, spec: SessionSpec) -> None:
+    def __init__(self, library: PopartObject, device: PopartObject, spec: SessionSpec) -> None:
         self._library = library
         self._device = device
         self._spec = spec
@@ -162,7 +171,7 @@ class PopartSession(Session):
         self.facts.load_s = program.load_s
         self.facts.compile_s = program.compile_s
 
-    def run(self, images: Any) -> Any:
+    def run(self, batch: Batch | None) -> np.ndarray:
         """Return the outputs of a step's batches in float32, copied: the next run overwrites
         PopART's own.
 
@@ -171,6 +180,7 @@ class PopartSession(Session):
         program = self._current
         if program is None:
             raise BackendError("no micro-batch is prepared")
+        images = cast("np.ndarray", batch)  # it takes no text
         shape = (self.batches_per_step * program.shape[0], *program.shape[1:])
         if images.shape != shape or images.dtype != self.dtype or not images.flags.c_contiguous:
             order = "contiguous" if images.flags.c_contiguous else "not contiguous"
@@ -201,7 +211,8 @@ class PopartSession(Session):
             settings.convolutionOptions = {
                 "availableMemoryProportion": str(_choose_proportion(self._spec, micro_batch))
             }
-            if cache := _choose_cache(self._spec, proto, steps):
+            cache = _choose_cache(self._spec, proto, steps)
+            if cache:
                 settings.enableEngineCaching = True
                 settings.cachePath = cache
             session = popart.InferenceSession(proto, flow, self._device, userOptions=settings)
@@ -210,10 +221,10 @@ class PopartSession(Session):
             try:
                 session.prepareDevice()
             except popart.OutOfMemoryException as error:
-                message = (
+                raise BackendError(
                     f"the model does not fit in the memory of one IPU at micro-batch {micro_batch}"
-                )
-                raise BackendError(message) from error
+                ) from error
+            # reading types and making arrays is no part of it
             compiled = time.perf_counter()
             dtype = session.getInfo(target).data_type_lcase()
             anchors = session.initAnchorArrays()
@@ -222,8 +233,16 @@ class PopartSession(Session):
                 f"the compiled model returns {dtype}, so it does not compute in {self._precision}"
             )
         self.facts.compute_precision = self._precision
-        times = {"load_s": loaded - start, "compile_s": compiled - loaded}
-        return PopartProgram(session, source, target, shape, anchors, popart.PyStepIO, **times)
+        return PopartProgram(
+            session,
+            source,
+            target,
+            shape,
+            anchors,
+            popart.PyStepIO,
+            load_s=loaded - start,
+            compile_s=compiled - loaded,
+        )
 
     def _read_model(self, micro_batch: int) -> bytes:
         """Return the model's bytes, with weights, input and output in fp16 unless fp32 is
@@ -258,7 +277,8 @@ class PopartSession(Session):
             versions={"popart": version},
             notes=_list_notes(spec),
         )
-        if sdk := SDK.search(os.environ.get("POPLAR_SDK_ENABLED", "")):
+        sdk = SDK.search(os.environ.get("POPLAR_SDK_ENABLED", ""))
+        if sdk:
             facts.sdk_version = sdk.group(1)
         if spec.device == IPU:
             tiles = int(device.tilesPerIPU)
@@ -273,7 +293,7 @@ class PopartSession(Session):
         return facts
 
 
-def load_popart() -> Any:
+def load_popart() -> PopartObject:
     """Import PopART. Raises BackendError with the reason where that fails."""
     if NAME not in sys.modules:
         if find_spec(NAME) is None:
@@ -292,7 +312,7 @@ def load_popart() -> Any:
     return library
 
 
-def _describe_ipu(popart: Any) -> Device:
+def _describe_ipu(popart: PopartObject) -> Device:
     try:
         ipus = popart.DeviceManager().enumerateDevices()
         reason = None if ipus else NO_IPU
@@ -303,7 +323,7 @@ def _describe_ipu(popart: Any) -> Device:
     return Device(NAME, IPU, "ipu", description, reason)
 
 
-def _acquire_device(popart: Any, spec: SessionSpec) -> Any:
+def _acquire_device(popart: PopartObject, spec: SessionSpec) -> PopartObject:
     """Attach the model of an IPU, or a free IPU.
 
     Where all are busy, some releases return None and some raise.
@@ -331,7 +351,7 @@ def _acquire_device(popart: Any, spec: SessionSpec) -> Any:
         time.sleep(min(POLL_S, wait_s))
 
 
-def _find_ends(builder: Any, micro_batch: int) -> tuple[str, str, tuple[int, ...]]:
+def _find_ends(builder: PopartObject, micro_batch: int) -> tuple[str, str, tuple[int, ...]]:
     """Return the names of the input and of the output, and the shape of the input."""
     sources = [name for name in builder.getInputTensorIds() if not builder.isInitializer(name)]
     targets = builder.getOutputTensorIds()
@@ -379,37 +399,35 @@ def _choose_cache(spec: SessionSpec, model: bytes, steps: int) -> str:
 
     PopART's own key leaves weights out, and older releases write one file for each path.
     """
-    if not (cache := _find_cache(spec)):
+    cache = _find_cache(spec)
+    if not cache:
         return ""
     key = hashlib.sha256(model + f"{steps} {spec.session}".encode()).hexdigest()
-    os.makedirs(folder := os.path.join(cache, key[:16]), exist_ok=True)
+    folder = os.path.join(cache, key[:16])
+    os.makedirs(folder, exist_ok=True)
     return folder
 
 
 def _list_notes(spec: SessionSpec) -> list[str]:
     """List what a row of an IPU says of its settings."""
+    shares = []
+    for size in sorted(spec.micro_batches):
+        shares.append(f"{_choose_proportion(spec, size):g} at micro-batch {size}")
     cache = _find_cache(spec)
-    shares = ", ".join(
-        f"{_choose_proportion(spec, size):g} at micro-batch {size}"
-        for size in sorted(spec.micro_batches)
-    )
+    engines = "engines are not cached"
+    if cache:
+        engines = f"engines are cached: compile_s is short where one was found in {cache}"
     notes = [
-        (
-            "compute precision: the type of the compiled session's output; partial sums have the"
-            " library's default type"
-        ),
-        f"available memory proportion of every convolution: {shares}",
-        (
-            f"batches per step: {_choose_steps(spec)} in a stream, 1 alone; no overlapped input and"
-            " output"
-        ),
-        (
-            f"engines are cached: compile_s is short where one was found in {cache}"
-            if cache
-            else "engines are not cached"
-        ),
+        "compute precision: the type of the compiled session's output; partial sums have the"
+        " library's default type",
+        f"available memory proportion of every convolution: {', '.join(shares)}",
+        f"batches per step: {_choose_steps(spec)} in a stream, 1 alone; no overlapped input and"
+        " output",
+        engines,
     ]
-    return [MODEL_NOTE, *notes] if spec.device == MODEL else notes
+    if spec.device == MODEL:
+        notes.insert(0, MODEL_NOTE)
+    return notes
 
 
 @contextmanager

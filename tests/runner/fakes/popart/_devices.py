@@ -16,7 +16,8 @@ class popart_exception(Exception):
 
 class TensorInfo:
     def __init__(self, dtype, shape):
-        self._dtype, self._shape = dtype, list(shape)
+        self._dtype = dtype
+        self._shape = list(shape)
 
     def data_type_lcase(self):
         return self._dtype
@@ -31,20 +32,20 @@ BUSY = [int(os.environ.get("POPART_FAKE_BUSY", "0"))]
 
 class DeviceInfo:
     def __init__(self, kind, tiles, version, index=0):
-        self.type, self.id, self.numIpus, self.tilesPerIPU, self.version = (
-            kind,
-            index,
-            1,
-            tiles,
-            version,
-        )
+        self.type = kind
+        self.id = index
+        self.numIpus = 1
+        self.tilesPerIPU = tiles
+        self.version = version
         self.isAttached = False
         self.loaded = None  # the session whose program it holds
         self.weights = None  # the session whose weights it holds
 
     def attach(self):
-        free, self.isAttached = not self.isAttached, True
-        return free
+        if self.isAttached:
+            return False
+        self.isAttached = True
+        return True
 
     def detach(self):
         self.isAttached = False

@@ -25,7 +25,8 @@ class OutOfMemoryException(popart_exception):
 class SessionOptions:
     def __init__(self):
         self.convolutionOptions = {}
-        self.enableEngineCaching, self.cachePath = False, "session_cache"
+        self.enableEngineCaching = False
+        self.cachePath = "session_cache"
 
 
 class AnchorReturnType:
@@ -40,12 +41,14 @@ class DataFlow:
     def __init__(self, batchesPerStep, anchorTensors):
         if not all(isinstance(kind, AnchorReturnType) for kind in anchorTensors.values()):
             raise TypeError("incompatible constructor arguments: anchorTensors")
-        self.batchesPerStep, self.anchors = batchesPerStep, list(anchorTensors)
+        self.batchesPerStep = batchesPerStep
+        self.anchors = list(anchorTensors)
 
 
 class PyStepIO:
     def __init__(self, inputs, outputs):
-        self.inputs, self.outputs = dict(inputs), dict(outputs)
+        self.inputs = dict(inputs)
+        self.outputs = dict(outputs)
 
 
 class InferenceSession:
@@ -68,11 +71,10 @@ class InferenceSession:
         self._model = checked(parsed(fnModel))
         self._flow = dataFlow
         self._device = deviceInfo
-        self._infos = {
-            value.name: _info(value)
-            for value in [*self._model.graph.input, *self._model.graph.output]
-        }
-        self._engine, self._cache = None, options.cachePath if options.enableEngineCaching else None
+        ends = [*self._model.graph.input, *self._model.graph.output]
+        self._infos = {value.name: _info(value) for value in ends}
+        self._engine = None
+        self._cache = options.cachePath if options.enableEngineCaching else None
 
     def prepareDevice(self, loadEngine=True):
         if self._cache:
@@ -97,12 +99,13 @@ class InferenceSession:
         self._load()
 
     def initAnchorArrays(self):
-        front = [] if self._flow.batchesPerStep == 1 else [self._flow.batchesPerStep]
-        infos = {name: self.getInfo(name) for name in self._flow.anchors}
-        return {
-            name: np.empty([*front, *info.shape()], info.data_type_lcase())
-            for name, info in infos.items()
-        }
+        arrays = {}
+        for name in self._flow.anchors:
+            shape = self._infos[name].shape()
+            if self._flow.batchesPerStep > 1:
+                shape = [self._flow.batchesPerStep, *shape]
+            arrays[name] = np.empty(shape, self._infos[name].data_type_lcase())
+        return arrays
 
     def weightsFromHost(self):
         self._need_engine()
@@ -122,18 +125,16 @@ class InferenceSession:
         for name, array in stepio.inputs.items():
             self._check(name, array)
         steps = self._flow.batchesPerStep
-        shaped = {
-            name: array.reshape(steps, *self._infos[name].shape())
-            for name, array in stepio.inputs.items()
-        }
-        batches = [
-            self._engine.run(self._flow.anchors, {name: x[step] for name, x in shaped.items()})
-            for step in range(steps)
-        ]
-        for name, *outputs in zip(self._flow.anchors, *batches, strict=True):
+        for name in self._flow.anchors:
             if name not in stepio.outputs:
                 raise popart_exception(f"No tensor {name} provided in PyStepIO's outputs")
-            stepio.outputs[name][...] = np.stack(outputs).reshape(stepio.outputs[name].shape)
+        for step in range(steps):
+            feed = {}
+            for name, array in stepio.inputs.items():
+                feed[name] = array.reshape(steps, *self._infos[name].shape())[step]
+            outputs = self._engine.run(self._flow.anchors, feed)
+            for name, output in zip(self._flow.anchors, outputs, strict=True):
+                stepio.outputs[name].reshape(steps, *output.shape)[step] = output
 
     def _need_engine(self):
         if self._engine is None:
@@ -145,7 +146,8 @@ class InferenceSession:
 
     def _load(self):
         if self._device.loaded is not self:
-            self._device.loaded, self._device.weights = self, None
+            self._device.loaded = self
+            self._device.weights = None
 
     def _check(self, name, array):
         if name not in self._infos:
