@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import json
 import math
+from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
-from itertools import groupby
 from typing import Any
 
 import duckdb
@@ -28,28 +28,31 @@ RECORD_COLUMNS = (
 )
 
 
-def load_claims(connection: duckdb.DuckDBPyConnection) -> list[Record]:
+def load_claims(connection: duckdb.DuckDBPyConnection) -> Sequence[Record]:
     """Load all claims in the order of the documents, each with its `values` and `inputs`.
 
     `values` are rows of `recomputations`, `inputs` are pairs of table and key. Raises QueryError
     for a warehouse without claims.
     """
-    names = ("claims", "recomputations", "recomputation_inputs")
-    tables = {
-        name: run_query(connection, f"FROM {table(name).sql_name}").to_pylist() for name in names
-    }
-    values: dict[str, list[Record]] = {claim["claim_id"]: [] for claim in tables["claims"]}
-    for row in sorted(tables["recomputations"], key=lambda row: row["position"]):
-        values[row["claim_id"]].append(row)
-    inputs: dict[str, dict[tuple[str, str], None]] = {name: {} for name in values}
-    for row in sorted(
-        tables["recomputation_inputs"], key=lambda row: (row["table_name"], row["key"])
-    ):
-        inputs.get(row["claim_id"], {})[row["table_name"], row["key"]] = None
-    return [
-        {**claim, "values": values[claim["claim_id"]], "inputs": list(inputs[claim["claim_id"]])}
-        for claim in tables["claims"]
-    ]
+    claims: list[dict[str, Any]] = run_query(
+        connection, f"FROM {table('claims').sql_name}"
+    ).to_pylist()
+    values = run_query(connection, f"FROM {table('recomputations').sql_name} ORDER BY position")
+    inputs = run_query(
+        connection,
+        f"SELECT DISTINCT claim_id, table_name, key FROM {table('recomputation_inputs').sql_name}"
+        " ORDER BY table_name, key",
+    )
+    values_of: dict[str, list[Record]] = defaultdict(list)
+    for row in values.to_pylist():
+        values_of[row["claim_id"]].append(row)
+    inputs_of: dict[str, list[tuple[str, str]]] = defaultdict(list)
+    for row in inputs.to_pylist():
+        inputs_of[row["claim_id"]].append((row["table_name"], row["key"]))
+    for claim in claims:
+        claim["values"] = values_of[claim["claim_id"]]
+        claim["inputs"] = inputs_of[claim["claim_id"]]
+    return claims
 
 
 def format_record(claim: Record) -> dict[str, Any]:
@@ -58,18 +61,18 @@ def format_record(claim: Record) -> dict[str, Any]:
 
     `inputs` is a list of 'table:key', the rows that the recomputation used.
     """
-    inputs = [f"{table_name}:{key}" for table_name, key in claim["inputs"]]
-    lists = {"recomputed": json.loads(claim["recomputed"]), "inputs": inputs}
-    return {name: lists.get(name, claim[name]) for name in RECORD_COLUMNS}
+    record = {name: claim[name] for name in RECORD_COLUMNS}
+    record["recomputed"] = json.loads(claim["recomputed"])
+    record["inputs"] = [f"{table_name}:{key}" for table_name, key in claim["inputs"]]
+    return record
 
 
 def format_gap(claim: Record) -> str:
     """Return the gap of a claim, such as '-1.7 %, within-run-to-run-spread'; blank without values."""
-    kind = claim["gap_kind"]
     percent = claim["gap_percent"]
-    if kind is None:
-        return ""
-    return kind if percent is None else f"{format_percent(percent)}, {kind}"
+    if percent is None:
+        return claim["gap_kind"] or ""
+    return f"{format_percent(percent)}, {claim['gap_kind']}"
 
 
 def format_percent(percent: float) -> str:
@@ -83,11 +86,14 @@ def format_range(claim: Record) -> str:
     largest.
     """
     values = [row["value"] for row in claim["values"]]
-    if not values:
-        return ""
+    return format_span(claim, values, " … ") if values else ""
+
+
+def format_span(claim: Record, values: Sequence[float], between: str) -> str:
+    """Format the smallest and the largest of recomputed values, once if they look the same."""
     low = format_value(min(values), claim)
     high = format_value(max(values), claim)
-    return low if low == high else f"{low} … {high}"
+    return low if low == high else f"{low}{between}{high}"
 
 
 def format_value(value: float, claim: Record) -> str:
@@ -132,10 +138,9 @@ def format_claim(claim: Record) -> Iterator[str]:
     yield ""
     yield f"{claim['claim']} ({claim['place']})."
     yield f"Reason: {claim['reason'].removesuffix('.')}."
-    if conditions := ", ".join(
-        f"{word}{claim[name]}" for name, word in CONDITIONS.items() if claim[name]
-    ):
-        yield f"Conditions: {conditions}."
+    conditions = [f"{word}{claim[name]}" for name, word in CONDITIONS.items() if claim[name]]
+    if conditions:
+        yield f"Conditions: {', '.join(conditions)}."
     if claim["interpretation"]:
         yield f"Interpretation: {claim['interpretation']}."
     if not claim["values"]:
@@ -143,25 +148,27 @@ def format_claim(claim: Record) -> Iterator[str]:
     yield f"Gap: {format_gap(claim)}."
     yield ""
     for row in claim["values"]:
-        yield f"- {_format_mark(row)} {row['arithmetic']} · {row['baseline']}{_format_reason(row)}"
+        yield f"- {_format_value_line(row)}"
     yield ""
     yield f"Inputs: {_format_inputs(claim['inputs'])}."
 
 
-def _format_mark(row: Record) -> str:
+def _format_value_line(row: Record) -> str:
     mark = MARKS[row["outcome"]]
-    return f"({mark})" if row["not_counted"] else mark
-
-
-def _format_reason(row: Record) -> str:
-    return f" · does not count: {row['not_counted']}" if row["not_counted"] else ""
+    text = f"{row['arithmetic']} · {row['baseline']}"
+    if row["not_counted"]:
+        return f"({mark}) {text} · does not count: {row['not_counted']}"
+    return f"{mark} {text}"
 
 
 def _format_inputs(inputs: Sequence[tuple[str, str]]) -> str:
     """List the first keys of each table, and how many more there are."""
+    keys_of: dict[str, list[str]] = defaultdict(list)
+    for table_name, key in inputs:
+        keys_of[table_name].append(format_code(key))
     parts = []
-    for table_name, group in groupby(inputs, key=lambda item: item[0]):
-        keys = [key for _, key in group]
-        more = f" and {len(keys) - SHOWN_INPUTS} more" if len(keys) > SHOWN_INPUTS else ""
-        parts.append(f"{table_name} {', '.join(map(format_code, keys[:SHOWN_INPUTS]))}{more}")
+    for table_name, keys in keys_of.items():
+        part = f"{table_name} {', '.join(keys[:SHOWN_INPUTS])}"
+        more = len(keys) - SHOWN_INPUTS
+        parts.append(f"{part} and {more} more" if more > 0 else part)
     return "; ".join(parts)
