@@ -145,12 +145,18 @@ def claims(
     elif claim_id:
         common.echo_text("\n\n".join("\n".join(page.format_claim(claim)) for claim in selected))
     else:
-        printed = ("claim_id", "figure", "verdict")
-        brief = (
-            [*(claim[name] for name in printed), page.format_range(claim), page.format_gap(claim)]
+        brief = [
+            (
+                claim["claim_id"],
+                claim["figure"],
+                claim["verdict"],
+                page.format_range(claim),
+                page.format_gap(claim),
+            )
             for claim in selected
-        )
-        click.echo(format_records(output, (*printed, "recomputed", "gap"), brief))
+        ]
+        names = ("claim_id", "figure", "verdict", "recomputed", "gap")
+        click.echo(format_records(output, names, brief))
         click.echo(f"{len(selected)} claims", err=True)
 
 

@@ -120,7 +120,7 @@ class NormalisedDocument:
         )
 
 
-def list_passthrough(documents: Iterable[NormalisedDocument], name: str) -> list[dict[str, Any]]:
+def list_passthrough(documents: Iterable[NormalisedDocument], name: str) -> list[Any]:
     """Return the rows that documents have for a table as they are, each with its place."""
     return [
         row

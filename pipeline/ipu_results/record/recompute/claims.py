@@ -13,8 +13,8 @@ import duckdb
 from ipu_results.kit.sql import run_query
 from ipu_results.kit.text import format_code
 from ipu_results.schema import table
+from ipu_results.schema.records import ClaimsRow, RecomputationsRow
 
-Record = Mapping[str, Any]
 RECORD_COLUMNS = (
     "claim_id",
     "document_id",
@@ -28,22 +28,26 @@ RECORD_COLUMNS = (
 )
 
 
-def load_claims(connection: duckdb.DuckDBPyConnection) -> Sequence[Record]:
-    """Load all claims in the order of the documents, each with its `values` and `inputs`.
+class Claim(ClaimsRow):
+    """A claim with its recomputed values and the rows that they used, pairs of table and key."""
 
-    `values` are rows of `recomputations`, `inputs` are pairs of table and key. Raises QueryError
-    for a warehouse without claims.
+    values: Sequence[RecomputationsRow]
+    inputs: Sequence[tuple[str, str]]
+
+
+def load_claims(connection: duckdb.DuckDBPyConnection) -> list[Claim]:
+    """Load all claims in the order of the documents.
+
+    Raises QueryError for a warehouse without claims.
     """
-    claims: list[dict[str, Any]] = run_query(
-        connection, f"FROM {table('claims').sql_name}"
-    ).to_pylist()
+    claims: list[Claim] = run_query(connection, f"FROM {table('claims').sql_name}").to_pylist()
     values = run_query(connection, f"FROM {table('recomputations').sql_name} ORDER BY position")
     inputs = run_query(
         connection,
         f"SELECT DISTINCT claim_id, table_name, key FROM {table('recomputation_inputs').sql_name}"
         " ORDER BY table_name, key",
     )
-    values_of: dict[str, list[Record]] = defaultdict(list)
+    values_of: dict[str, list[RecomputationsRow]] = defaultdict(list)
     for row in values.to_pylist():
         values_of[row["claim_id"]].append(row)
     inputs_of: dict[str, list[tuple[str, str]]] = defaultdict(list)
@@ -55,19 +59,21 @@ def load_claims(connection: duckdb.DuckDBPyConnection) -> Sequence[Record]:
     return claims
 
 
-def format_record(claim: Record) -> dict[str, Any]:
+def format_record(claim: Claim) -> dict[str, Any]:
     """Return a claim for a program: `recomputed` is a list of value, baseline and arithmetic,
     values unrounded.
 
     `inputs` is a list of 'table:key', the rows that the recomputation used.
     """
-    record = {name: claim[name] for name in RECORD_COLUMNS}
-    record["recomputed"] = json.loads(claim["recomputed"])
-    record["inputs"] = [f"{table_name}:{key}" for table_name, key in claim["inputs"]]
-    return record
+    record = {
+        **claim,
+        "recomputed": json.loads(claim["recomputed"]),
+        "inputs": [f"{table_name}:{key}" for table_name, key in claim["inputs"]],
+    }
+    return {name: record[name] for name in RECORD_COLUMNS}
 
 
-def format_gap(claim: Record) -> str:
+def format_gap(claim: ClaimsRow) -> str:
     """Return the gap of a claim, such as '-1.7 %, within-run-to-run-spread'; blank without values."""
     percent = claim["gap_percent"]
     if percent is None:
@@ -81,7 +87,7 @@ def format_percent(percent: float) -> str:
     return "0 %" if float(digits) == 0 else f"{float(digits):+g} %"
 
 
-def format_range(claim: Record) -> str:
+def format_range(claim: Claim) -> str:
     """Return the recomputed values in a few characters: the only one, or the smallest and the
     largest.
     """
@@ -89,14 +95,14 @@ def format_range(claim: Record) -> str:
     return format_span(claim, values, " … ") if values else ""
 
 
-def format_span(claim: Record, values: Sequence[float], between: str) -> str:
+def format_span(claim: ClaimsRow, values: Sequence[float], between: str) -> str:
     """Format the smallest and the largest of recomputed values, once if they look the same."""
     low = format_value(min(values), claim)
     high = format_value(max(values), claim)
     return low if low == high else f"{low}{between}{high}"
 
 
-def format_value(value: float, claim: Record) -> str:
+def format_value(value: float, claim: ClaimsRow) -> str:
     """Format a recomputed value: four digits, or two decimals more than the claim has; from 1,000
     without decimals.
     """
@@ -130,7 +136,7 @@ CONDITIONS = {
 }
 
 
-def format_claim(claim: Record) -> Iterator[str]:
+def format_claim(claim: Claim) -> Iterator[str]:
     """Yield the lines of one claim: figure, verdict, reason, conditions, interpretation, gap,
     arithmetic, inputs.
     """
@@ -138,7 +144,8 @@ def format_claim(claim: Record) -> Iterator[str]:
     yield ""
     yield f"{claim['claim']} ({claim['place']})."
     yield f"Reason: {claim['reason'].removesuffix('.')}."
-    conditions = [f"{word}{claim[name]}" for name, word in CONDITIONS.items() if claim[name]]
+    printed: Mapping[str, object] = claim
+    conditions = [f"{word}{printed[name]}" for name, word in CONDITIONS.items() if printed[name]]
     if conditions:
         yield f"Conditions: {', '.join(conditions)}."
     if claim["interpretation"]:
@@ -153,7 +160,7 @@ def format_claim(claim: Record) -> Iterator[str]:
     yield f"Inputs: {_format_inputs(claim['inputs'])}."
 
 
-def _format_value_line(row: Record) -> str:
+def _format_value_line(row: RecomputationsRow) -> str:
     mark = MARKS[row["outcome"]]
     text = f"{row['arithmetic']} · {row['baseline']}"
     if row["not_counted"]:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import json
 from collections.abc import Collection, Container, Mapping, Sequence
-from typing import Any, NamedTuple
+from operator import itemgetter
+from typing import Any, NamedTuple, cast
 
 import duckdb
 import pandas as pd
@@ -44,8 +45,9 @@ from ipu_results.record.recompute.verdict import (
 from ipu_results.record.sources.catalogue import Document
 from ipu_results.schema import table
 from ipu_results.schema.frames import build_frame
+from ipu_results.schema.records import ClaimsRow, ContradictionsRow
 
-Record = dict[str, Any]
+Row = Mapping[str, Any]
 """A row of `claims`, `contradictions` or `claim_conditions`, as far as it is filled."""
 TABLES = ("claims", "claim_conditions", "recomputations", "contradictions", "recomputation_inputs")
 COMPUTED = (
@@ -97,7 +99,7 @@ def evaluate_claims(
     recomputation nor a reason for having none, or with both; for a recomputation that fails or that
     no row names; and for a contradiction or condition of unknown claims.
     """
-    claims: list[Record] = []
+    claims: list[ClaimsRow] = []
     attached: dict[tuple[str, str], str] = {}
     for document in documents:
         for name, sql in document.document.read_attached_texts(".sql").items():
@@ -105,11 +107,11 @@ def evaluate_claims(
     for document in documents:
         for row in list_passthrough([document], "claims"):
             claims.append(_complete_claim(document.document, row))
-    contradictions = list_passthrough(documents, "contradictions")
+    contradictions: list[ContradictionsRow] = list_passthrough(documents, "contradictions")
     conditions = list_passthrough(documents, "claim_conditions")
     if not claims and not contradictions:
         return {name: build_frame(table(name), []) for name in TABLES}
-    claims.sort(key=lambda claim: (claim["document_id"], claim["ledger_id"], claim["row_number"]))
+    claims.sort(key=itemgetter("document_id", "ledger_id"))  # then as in the file
     _check_rows("claims", claims)
     claims_by_id = _index_claims(claims)
     _check_rows("contradictions", contradictions)
@@ -121,9 +123,9 @@ def evaluate_claims(
     _add_sql([*claims, *contradictions], attached)
     printed = build_frame(table("claims"), claims).drop(columns=list(COMPUTED))
     current = _apply_conditions(printed, conditions, claims_by_id)
-    judged_claims: list[Record] = []
-    recomputations: list[Record] = []
-    inputs: list[Record] = []
+    judged_claims: list[Row] = []
+    recomputations: list[Row] = []
+    inputs: list[Row] = []
     with open_recomputer(engine, names, printed, current) as recomputer:
         values = dict(zip(claims_by_id, _recompute(recomputer, claims), strict=True))
         departures = recomputer.find_departures(values)
@@ -141,13 +143,17 @@ def evaluate_claims(
     for row, of_row in zip(contradictions, resolved, strict=True):
         row["recomputed"] = _format_values(of_row)
         inputs += _list_inputs(row, of_row)
-    records = (judged_claims, conditions, recomputations, contradictions, inputs)
-    return {
-        name: build_frame(table(name), rows) for name, rows in zip(TABLES, records, strict=True)
+    rows: dict[str, Sequence[Row]] = {
+        "claims": judged_claims,
+        "claim_conditions": conditions,
+        "recomputations": recomputations,
+        "contradictions": contradictions,
+        "recomputation_inputs": inputs,
     }
+    return {name: build_frame(table(name), rows[name]) for name in TABLES}
 
 
-def _complete_claim(document: Document, row: Record) -> Record:
+def _complete_claim(document: Document, row: Row) -> ClaimsRow:
     metric = row["metric"]
     kinds = load_schema_file(KINDS)["kinds"].items()
     of_metric = [kind for kind, metrics in kinds if metric in metrics]
@@ -157,15 +163,15 @@ def _complete_claim(document: Document, row: Record) -> Record:
         raise DamagedDocumentError(message, document=document.document_id, place=place)
     document_id = document.claims_of or document.document_id
     ids = {"document_id": document_id, "ledger_id": document.document_id}
-    return {**row, **ids, "kind": of_metric[0]}
+    return cast(ClaimsRow, {**row, **ids, "kind": of_metric[0]})
 
 
-def _get_file_id(row: Record) -> str:
+def _get_file_id(row: Row) -> str:
     """Return the id of the document of `raw/` that holds the row."""
     return str(row.get("ledger_id", row["document_id"]))
 
 
-def _check_rows(name: str, rows: Sequence[Record]) -> None:
+def _check_rows(name: str, rows: Sequence[Row]) -> None:
     """Pass rows through the gate of their table before anything is computed from them."""
     complete = [{**row, **PLACEHOLDERS[name]} for row in rows]
     for failure in find_failures(table(name), build_frame(table(name), complete)):
@@ -176,9 +182,9 @@ def _check_rows(name: str, rows: Sequence[Record]) -> None:
             raise DamagedDocumentError(failure.message, document=document, place=row["locator"])
 
 
-def _index_claims(claims: Sequence[Record]) -> dict[str, Record]:
+def _index_claims(claims: Sequence[ClaimsRow]) -> dict[str, ClaimsRow]:
     """Return the claims by id. Raises DamagedDocumentError for an invalid one."""
-    claims_by_id: dict[str, Record] = {}
+    claims_by_id: dict[str, ClaimsRow] = {}
     for claim in claims:
         fault = _find_fault(claim)
         other = claims_by_id.setdefault(claim["claim_id"], claim)
@@ -190,7 +196,7 @@ def _index_claims(claims: Sequence[Record]) -> dict[str, Record]:
     return claims_by_id
 
 
-def _find_fault(claim: Record) -> str | None:
+def _find_fault(claim: ClaimsRow) -> str | None:
     basis = claim["basis"]
     if (claim["recomputation"] is None) == (claim["not_recomputable"] is None):
         return "a claim needs either a recomputation or a reason for having none"
@@ -203,7 +209,7 @@ def _find_fault(claim: Record) -> str | None:
     return None
 
 
-def _check_names(row: Record, names: Sequence[str | None], claims: Container[str]) -> None:
+def _check_names(row: Row, names: Sequence[str | None], claims: Container[str]) -> None:
     """Require the claims that a row names to be there."""
     for name in names:
         if name is not None and name not in claims:
@@ -212,7 +218,7 @@ def _check_names(row: Record, names: Sequence[str | None], claims: Container[str
 
 
 def _apply_conditions(
-    printed: pd.DataFrame, conditions: Sequence[Record], claims: Mapping[str, Record]
+    printed: pd.DataFrame, conditions: Sequence[Row], claims: Mapping[str, Row]
 ) -> pd.DataFrame:
     """Return the claims under the conditions that they are judged by, with a column
     `meant_baseline`.
@@ -229,7 +235,9 @@ def _apply_conditions(
     return current.reset_index(drop=True)
 
 
-def _add_sql(rows: Sequence[Record], attached: Mapping[tuple[str, str], str]) -> None:
+def _add_sql(
+    rows: Sequence[ClaimsRow | ContradictionsRow], attached: Mapping[tuple[str, str], str]
+) -> None:
     """Give each row the text of its recomputation, by the document and the name of the file.
 
     Raises DamagedDocumentError for one that is not attached, and for one that no row names.
@@ -250,7 +258,7 @@ def _add_sql(rows: Sequence[Record], attached: Mapping[tuple[str, str], str]) ->
             raise DamagedDocumentError(message, document=document_id, place=f"{name}.sql")
 
 
-def _recompute(recomputer: Recomputer, rows: Sequence[Record]) -> list[list[Recomputed]]:
+def _recompute(recomputer: Recomputer, rows: Sequence[Row]) -> list[list[Recomputed]]:
     """Return the values of the recomputation of each claim or contradiction, none if it has none."""
     tasks = []
     for row in rows:
@@ -267,10 +275,10 @@ def _format_values(values: Sequence[Recomputed]) -> str:
 
 
 def _judge_value(
-    claim: Record, value: Recomputed, departs: str | None, sdk_margins: tuple[float, float]
+    claim: ClaimsRow, value: Recomputed, departs: str | None, sdk_margins: tuple[float, float]
 ) -> JudgedValue:
-    relation = value.relation or claim["relation"]
-    claimed = Claimed(relation, float(claim["value"]), float(claim["digits_tolerance"]))
+    relation = str(value.relation or claim["relation"])
+    claimed = Claimed(relation, claim["value"], claim["digits_tolerance"])
     is_tied = bool(value.within_spread)
     if is_tied:
         # the runs cannot separate the two scores: whatever the size of their difference
@@ -284,7 +292,7 @@ def _judge_value(
     return JudgedValue(value, outcome, gap, departs, "; ".join(reasons) or None)
 
 
-def _judge(recomputer: Recomputer, claim: Record, values: Sequence[JudgedValue]) -> Record:
+def _judge(recomputer: Recomputer, claim: ClaimsRow, values: Sequence[JudgedValue]) -> Row:
     """Return the columns of a claim that follow from its values."""
     recomputed = _format_values([item.recomputed for item in values])
     if not values:
@@ -347,18 +355,18 @@ def _prefer_own_baseline(values: list[JudgedValue]) -> list[JudgedValue]:
     ]
 
 
-def _get_evidence(recomputer: Recomputer, claim: Record, tables: Sequence[set[str]]) -> str:
+def _get_evidence(recomputer: Recomputer, claim: ClaimsRow, tables: Sequence[set[str]]) -> str:
     """Return what the values rest on: `circular` if one of them follows from what documents state,
     claims among it.
     """
     if any("claims" in names <= STATED for names in tables):
         return "circular"
-    if claim["basis"] != LATER_SDK and recomputer.reads_claims(claim["recomputation_sql"]):
+    if claim["basis"] != LATER_SDK and recomputer.reads_claims(str(claim["recomputation_sql"])):
         return INTERNAL
     return str(claim["basis"])
 
 
-def _list_recomputations(claim_id: str, values: Sequence[JudgedValue]) -> list[Record]:
+def _list_recomputations(claim_id: str, values: Sequence[JudgedValue]) -> list[Row]:
     return [
         {
             "claim_id": claim_id,
@@ -376,7 +384,7 @@ def _list_recomputations(claim_id: str, values: Sequence[JudgedValue]) -> list[R
     ]
 
 
-def _list_inputs(row: Record, values: Sequence[Recomputed]) -> list[Record]:
+def _list_inputs(row: Row, values: Sequence[Recomputed]) -> list[dict[str, Any]]:
     """Return the rows that the recomputation of a claim or contradiction used, value by value."""
     owner = {
         "recomputation": row["recomputation"],

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Sequence
 
 from ipu_results.record.recompute.claims import format_span
 from ipu_results.record.recompute.verdict import HOLDING, LATER_SDK, WITHIN_SPREAD, Finding
+from ipu_results.schema.records import ClaimsRow
 
-Claim = Mapping[str, Any]
 REASONS = {
     "confirmed": "{values} from outside the document {agree} with “{figure}”: {range}",
     "confirmed-internally": (
@@ -42,7 +41,7 @@ NAMES = {
 
 
 def explain(
-    claim: Claim,
+    claim: ClaimsRow,
     verdict: str,
     findings: Sequence[Finding],
     stand_in: str | None,
@@ -68,7 +67,7 @@ def explain(
     return reason
 
 
-def _explain_parts(claim: Claim, findings: Sequence[Finding]) -> str:
+def _explain_parts(claim: ClaimsRow, findings: Sequence[Finding]) -> str:
     """Say for each thing that the claim may mean whether it holds, what holds first."""
     parts: dict[str, dict[str, list[float]]] = {}
     for finding in sorted(findings, key=lambda finding: finding.outcome not in HOLDING):
@@ -81,7 +80,7 @@ def _explain_parts(claim: Claim, findings: Sequence[Finding]) -> str:
     return f"“{claim['figure']}” " + "; ".join(texts)
 
 
-def _describe_outcome(outcome: str, basis: str) -> str:
+def _describe_outcome(outcome: str, basis: str | None) -> str:
     if outcome not in HOLDING:
         return STANDINGS.get(outcome, "fails")
     return "is reached" if basis == LATER_SDK else "holds"
@@ -96,5 +95,5 @@ def _name(finding: Finding, findings: Sequence[Finding]) -> str:
     return " ".join(names) or "against other rows of its baseline"
 
 
-def _format_range(claim: Claim, values: Sequence[float]) -> str:
+def _format_range(claim: ClaimsRow, values: Sequence[float]) -> str:
     return format_span(claim, values, " to ")
