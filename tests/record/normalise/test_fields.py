@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from ipu_results.record.normalise.decimal_mark import DecimalMark, find_decimal_marks
 from ipu_results.record.normalise.fields import (
     CONVERTERS,
+    NO_VALUE,
     CellContext,
     CellValues,
     convert_cell,
@@ -99,7 +100,7 @@ def test_text_with_a_character_that_shows_nothing_is_refused(text: str) -> None:
 
 
 def test_chips_may_be_zero_in_computed_tables_alone() -> None:
-    assert convert_cell("chip_count", "0", CellContext(WORDS, None, True, True)).values == ()
+    assert convert_cell("chip_count", "0", CellContext(WORDS, None, True, True)).values == {}
     with pytest.raises(UnreadableCellError, match="not a whole number from 1"):
         convert("chip_count", "0")
 
@@ -107,12 +108,7 @@ def test_chips_may_be_zero_in_computed_tables_alone() -> None:
 def test_blank_and_not_given_fill_nothing() -> None:
     for field in CONVERTERS:
         for text in ("", *WORDS.not_given["any"], *WORDS.not_given.get(field, ())):
-            assert convert_cell(field, text, CellContext(WORDS, None, True)) == (
-                (),
-                None,
-                None,
-                None,
-            ), (field, text)
+            assert convert_cell(field, text, CellContext(WORDS, None, True)) is NO_VALUE
 
 
 UNKNOWN = [
@@ -339,9 +335,9 @@ NAN = float("nan")
     [
         None,
         NAN,
-        CellValues((("batch_size", None),)),
-        CellValues((), NAN),
-        CellValues((("power_w", NAN),), 1.0),
+        CellValues({"batch_size": None}),
+        CellValues({}, NAN),
+        CellValues({"power_w": NAN}, 1.0),
     ],
 )
 def test_converter_that_loses_a_text_is_stopped_for_every_kind_of_document(lost: Any) -> None:
@@ -372,7 +368,9 @@ def test_any_text_is_converted_or_refused(
 ) -> None:
     with suppress(UnreadableCellError):
         converted = convert_cell(field, text, CellContext(WORDS, unit, strict))
-        assert all(value is not None for name, value in converted.values if name != "division")
+        assert all(
+            value is not None for name, value in converted.values.items() if name != "division"
+        )
 
 
 def test_figure_with_thousands_points_does_not_prove_a_decimal_point() -> None:
