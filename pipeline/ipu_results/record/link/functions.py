@@ -75,7 +75,9 @@ def _find_drop(benchmark: str) -> int:
 
 
 def _prune_points(points: Sequence[Struct] | None) -> list[Struct]:
-    kept = prune_points([ReferencePoint(**point) for point in points or ()])
+    if not points:
+        return []
+    kept = prune_points([ReferencePoint(**point) for point in points])
     return [point._asdict() for point in kept]
 
 
