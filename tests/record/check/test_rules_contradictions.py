@@ -118,14 +118,6 @@ def test_no_division_gives_both_gains_of_the_blog_on_mlperf(query: Query) -> Non
     assert agreeing == {("IPU-POD16", "closed"), ("IPU-POD64", "open")}
 
 
-def test_contradiction_reaches_official_entries(query: Query) -> None:
-    found = (
-        "SELECT count(*) FROM detail.contradicted JOIN results USING (result_id)"
-        " WHERE origin = 'official' AND platform IN ('IPU-POD16', 'IPU-POD64')"
-    )
-    assert query(found) == [(8,)]
-
-
 def test_figure_in_doubt_has_one_flag_with_its_highest_severity(query: Query) -> None:
     """R29 and R34 tell what R35 would tell again."""
     order = "max(CASE severity WHEN 'error' THEN 3 WHEN 'warn' THEN 2 ELSE 1 END)"
