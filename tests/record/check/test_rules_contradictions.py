@@ -13,7 +13,7 @@ import pytest
 from ipu_results.errors import DamagedDocumentError
 from ipu_results.record.check.contradicted import find_contradicted
 from ipu_results.record.normalise import NormalisedDocument
-from ipu_results.record.normalise.rows import passthrough_schema
+from ipu_results.record.normalise.passthrough import passthrough_schema
 
 from benchmarks.planted_errors import Tables, open_staged
 from tests.conftest import RAW, Query

@@ -19,7 +19,8 @@ from ipu_results.record.normalise.fields import (
     convert_cell,
     get_column,
 )
-from ipu_results.record.normalise.rows import convert_texts, parse_text
+from ipu_results.record.normalise.passthrough import parse_text
+from ipu_results.record.normalise.rows import convert_texts
 from ipu_results.record.normalise.values import UnreadableCellError
 from ipu_results.record.read.document import TextColumn
 from ipu_results.schema.vocabulary import normalise_name

@@ -27,7 +27,7 @@ from ipu_results.record.normalise.join import (
     SOURCE_ROWS,
     list_keys,
 )
-from ipu_results.record.normalise.rows import PLACE
+from ipu_results.record.normalise.passthrough import PLACE
 from ipu_results.record.read.context import digest_context
 from ipu_results.record.read.document import ParsedDocument
 from ipu_results.record.sources.catalogue import SUBMISSION, Document

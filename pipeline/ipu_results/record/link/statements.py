@@ -17,7 +17,7 @@ from ipu_results.kit.sql import create_table
 from ipu_results.kit.statements import define_macros, execute_text, read_statement, run_text
 from ipu_results.record.link.functions import COMPUTED, Caller, call_directly, define_functions
 from ipu_results.record.normalise import NormalisedDocument
-from ipu_results.record.normalise.rows import PLACE, passthrough_schema
+from ipu_results.record.normalise.passthrough import PLACE, passthrough_schema
 from ipu_results.schema import LINKS, SQL, TABLES, fill_placeholders, table
 from ipu_results.schema.frames import arrow_schema
 from ipu_results.schema.vocabulary import KINDS, Vocabulary, normalise_header

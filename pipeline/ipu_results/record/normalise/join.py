@@ -20,15 +20,8 @@ from ipu_results.errors import DamagedDocumentError
 from ipu_results.record.normalise.by_source import Outcome
 from ipu_results.record.normalise.cells import STAGED, CellRows, build_cells
 from ipu_results.record.normalise.fields import CellContext, CellValues, convert_cell, get_column
-from ipu_results.record.normalise.rows import (
-    FIGURE_FIELDS,
-    NO_ROWS,
-    PLACE,
-    ConvertedRows,
-    RejectedRow,
-    place_rows,
-    reject_row,
-)
+from ipu_results.record.normalise.passthrough import NO_ROWS, PLACE, place_rows
+from ipu_results.record.normalise.rows import FIGURE_FIELDS, ConvertedRows, RejectedRow, reject_row
 from ipu_results.record.normalise.values import UnreadableCellError
 from ipu_results.record.read.document import MetadataItem, ParsedDocument
 from ipu_results.record.sources.catalogue import Document

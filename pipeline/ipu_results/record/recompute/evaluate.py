@@ -99,11 +99,8 @@ def evaluate_claims(
     recomputation nor a reason for having none, or with both; for a recomputation that fails or that
     no row names; and for a contradiction or condition of unknown claims.
     """
+    attached = _read_attached_sql(documents)
     claims: list[ClaimsRow] = []
-    attached: dict[tuple[str, str], str] = {}
-    for document in documents:
-        for name, sql in document.document.read_attached_texts(".sql").items():
-            attached[document.document_id, name] = sql
     for document in documents:
         for row in list_passthrough([document], "claims"):
             claims.append(_complete_claim(document.document, row))
@@ -123,34 +120,38 @@ def evaluate_claims(
     _add_sql([*claims, *contradictions], attached)
     printed = build_frame(table("claims"), claims).drop(columns=list(COMPUTED))
     current = _apply_conditions(printed, conditions, claims_by_id)
-    judged_claims: list[Row] = []
+    judged: list[Row] = []
     recomputations: list[Row] = []
     inputs: list[Row] = []
     with open_recomputer(engine, names, printed, current) as recomputer:
-        values = dict(zip(claims_by_id, _recompute(recomputer, claims), strict=True))
-        departures = recomputer.find_departures(values)
-        margins = measure_sdk_margins(recomputer.connection)
+        values = _judge_values(recomputer, claims_by_id)
         for claim_id, claim in claims_by_id.items():
-            judged = []
-            for position, value in enumerate(values[claim_id], start=1):
-                departs = departures.get((claim_id, position))
-                judged.append(_judge_value(claim, value, departs, margins))
-            judged = _prefer_own_baseline(judged)
-            judged_claims.append({**claim, **_judge(recomputer, claim, judged)})
-            recomputations += _list_recomputations(claim_id, judged)
-            inputs += _list_inputs(claim, values[claim_id])
+            judged.append({**claim, **_judge(recomputer, claim, values[claim_id])})
+            recomputations += _list_recomputations(claim_id, values[claim_id])
+            inputs += _list_inputs(claim, [item.recomputed for item in values[claim_id]])
         resolved = _recompute(recomputer, contradictions)
     for row, of_row in zip(contradictions, resolved, strict=True):
         row["recomputed"] = _format_values(of_row)
         inputs += _list_inputs(row, of_row)
     rows: dict[str, Sequence[Row]] = {
-        "claims": judged_claims,
+        "claims": judged,
         "claim_conditions": conditions,
         "recomputations": recomputations,
         "contradictions": contradictions,
         "recomputation_inputs": inputs,
     }
     return {name: build_frame(table(name), rows[name]) for name in TABLES}
+
+
+def _read_attached_sql(documents: Sequence[NormalisedDocument]) -> dict[tuple[str, str], str]:
+    """Return the recomputations that are attached to documents, by the ids of the document and of
+    the file.
+    """
+    attached = {}
+    for document in documents:
+        for name, sql in document.document.read_attached_texts(".sql").items():
+            attached[document.document_id, name] = sql
+    return attached
 
 
 def _complete_claim(document: Document, row: Row) -> ClaimsRow:
@@ -272,6 +273,23 @@ def _recompute(recomputer: Recomputer, rows: Sequence[Row]) -> list[list[Recompu
 
 def _format_values(values: Sequence[Recomputed]) -> str:
     return json.dumps([value.to_record() for value in values], ensure_ascii=False)
+
+
+def _judge_values(
+    recomputer: Recomputer, claims: Mapping[str, ClaimsRow]
+) -> dict[str, list[JudgedValue]]:
+    """Recompute each claim, and return its values with what each says, by its id."""
+    recomputed = dict(zip(claims, _recompute(recomputer, list(claims.values())), strict=True))
+    departures = recomputer.find_departures(recomputed)
+    margins = measure_sdk_margins(recomputer.connection)
+    values = {}
+    for claim_id, claim in claims.items():
+        judged = []
+        for position, value in enumerate(recomputed[claim_id], start=1):
+            departs = departures.get((claim_id, position))
+            judged.append(_judge_value(claim, value, departs, margins))
+        values[claim_id] = _prefer_own_baseline(judged)
+    return values
 
 
 def _judge_value(
