@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from operator import itemgetter
 from typing import Any
 
@@ -76,6 +76,7 @@ def list_fates(document: NormalisedDocument) -> pa.Table:
     ]
     rows = pa.concat_tables([document.source_rows, pa.Table.from_pylist(refused, SOURCE_ROWS)])
     told = set(list_keys(rows))
+    # a row with a table of its own may make no result: it is accepted as it is
     passed = document.passthrough.select(PLACE.names)
     passed = passed.filter(pa.array([key not in told for key in list_keys(passed)], pa.bool_()))
     count = len(passed)
@@ -95,29 +96,22 @@ def list_source_keys(parsed: ParsedDocument) -> list[tuple[str, int]]:
     return keys
 
 
-def count_rows(parsed: ParsedDocument) -> Counter[str]:
-    """Return the number of source rows that the reader saw, by table."""
-    counts = Counter(row.table_name for row in parsed.problems if row.row_number is not None)
-    counts.update({table.name: len(table.numbers) for table in parsed.tables})
-    counts.update({table.name: table.rows.num_rows for table in parsed.columnar})
-    return counts
-
-
 def check_expected_tables(document: Document, parsed: ParsedDocument) -> None:
     """Compare the tables with the sidecar's.
 
     Raises CatalogueError for a lost table or another number of rows.
     """
-    counts = count_rows(parsed)
+    counts = Counter(name for name, _ in list_source_keys(parsed))
+    counts.update({columnar.name: columnar.rows.num_rows for columnar in parsed.columnar})
     for name, expected in document.tables.items():
         if counts[name] != expected.rows:
             actual = f"has {counts[name]} rows" if counts[name] else "is missing"
             message = f"{actual}, the sidecar expects {expected.rows}"
             raise CatalogueError(message, document=document.document_id, place=name)
-    if document.tables and (unknown := sorted(set(counts) - set(document.tables))):
-        raise CatalogueError(
-            f"the sidecar expects no table {', '.join(unknown)}", document=document.document_id
-        )
+    unknown = sorted(counts.keys() - document.tables.keys())
+    if document.tables and unknown:
+        message = f"the sidecar expects no table {', '.join(unknown)}"
+        raise CatalogueError(message, document=document.document_id)
 
 
 def check_signature(document: Document, parsed: ParsedDocument) -> None:
@@ -183,8 +177,16 @@ def build_source_frames(documents: Sequence[NormalisedDocument]) -> dict[str, pd
     quarantine = []
     for document in documents:
         for row in document.rejected:
-            raw = json.dumps(row.raw, ensure_ascii=False)
-            quarantine.append({**asdict(row), "document_id": document.document_id, "raw": raw})
+            record = {
+                "document_id": document.document_id,
+                "table_name": row.table_name,
+                "row_number": row.row_number,
+                "locator": row.locator,
+                "reason": row.reason,
+                "message": row.message,
+                "raw": json.dumps(row.raw, ensure_ascii=False),
+            }
+            quarantine.append(record)
     quarantine.sort(key=itemgetter(*KEY))
     rows = pa.concat_tables([list_fates(document) for document in documents])
     rows = rows.sort_by([(name, "ascending") for name in KEY])
