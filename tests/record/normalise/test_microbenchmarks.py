@@ -124,6 +124,7 @@ def test_times_and_latencies_are_in_seconds(
         ({"value": ""}, "missing-value"),
         ({"device_count": "1.5"}, "unreadable-figure"),
         ({"place": ""}, "missing-place"),
+        ({"place": "", "device_count": "1.5"}, "missing-place"),  # blank cells are told first
     ],
 )
 def test_hostile_line_is_quarantined_alone(change: dict[str, str], reason: str) -> None:
