@@ -22,6 +22,7 @@ MAX_OFF = 0.02
 MAX_WIDTHS = {0.8: 1.15, 0.95: 1.45}
 Z = NormalDist().inv_cdf(0.975)
 Measured = Sequence[tuple[Any, bool, float]]
+"""Pairs, whether the interval of each contains it, and the width of the interval."""
 
 
 def run(_: Options) -> Report:
@@ -29,16 +30,15 @@ def run(_: Options) -> Report:
     else.
     """
     with open_warehouse(DATASET) as connection:
-        pairs = [
-            row for row in run_query(connection, PAIRS).to_pylist() if row["machines"] == MACHINES
-        ]
+        pairs = run_query(connection, PAIRS).to_pylist()
+    pairs = [pair for pair in pairs if pair["machines"] == MACHINES]
     rows: list[tuple[Any, ...]] = []
     groups: list[tuple[Any, ...]] = []
     targets = []
     for left_out in LEFT_OUT:
         everything = list(measure_coverage(pairs, left_out))
         for nominal in COVERAGES:
-            measured = [own[1:] for own in everything if own[0] == nominal]
+            measured = [found[1:] for found in everything if found[0] == nominal]
             pooled = measure_quantiles(pairs, left_out, nominal)
             share, width = summarise(measured)
             rows.append(
@@ -47,14 +47,10 @@ def run(_: Options) -> Report:
             if left_out in ("party", "round"):
                 groups += list_groups(measured, left_out, nominal)
             if left_out == "party":
-                targets += [
-                    ReportTarget(
-                        f"distance from {nominal:.0%}, party left out",
-                        abs(share - nominal),
-                        MAX_OFF,
-                    ),
-                    ReportTarget(f"median width at {nominal:.0%}", width, MAX_WIDTHS[nominal]),
-                ]
+                distance = f"distance from {nominal:.0%}, party left out"
+                targets.append(ReportTarget(distance, abs(share - nominal), MAX_OFF))
+                what = f"median width at {nominal:.0%}"
+                targets.append(ReportTarget(what, width, MAX_WIDTHS[nominal]))
     outside = [row for row in groups if row[-1]]
     columns = (
         "left out",
@@ -92,19 +88,17 @@ def measure_quantiles(pairs: Sequence[Any], left_out: str, nominal: float) -> Me
     for value in sorted({pair[left_out] for pair in pairs}):
         rest = [pair["ratio"] for pair in pairs if pair[left_out] != value]
         low, high = np.quantile(rest, [(1 - nominal) / 2, (1 + nominal) / 2])
-        measured += [
-            (pair, bool(low <= pair["ratio"] <= high), float(high / low))
-            for pair in pairs
-            if pair[left_out] == value
-        ]
+        for pair in pairs:
+            if pair[left_out] == value:
+                is_covered = bool(low <= pair["ratio"] <= high)
+                measured.append((pair, is_covered, float(high / low)))
     return measured
 
 
 def summarise(measured: Measured) -> tuple[float, float]:
     """Return the share that was covered, and the median width as the ratio of the ends."""
-    return sum(is_covered for _, is_covered, _ in measured) / len(measured), median(
-        width for *_, width in measured
-    )
+    covered = sum(is_covered for _, is_covered, _ in measured)
+    return covered / len(measured), median(width for _, _, width in measured)
 
 
 def list_groups(measured: Measured, left_out: str, nominal: float) -> Iterable[tuple[Any, ...]]:
@@ -112,23 +106,19 @@ def list_groups(measured: Measured, left_out: str, nominal: float) -> Iterable[t
     binomial interval.
     """
     for value in sorted({pair[left_out] for pair, *_ in measured}):
-        own = [is_covered for pair, is_covered, _ in measured if pair[left_out] == value]
-        low, high = bound_share(sum(own), len(own))
+        of_value = [is_covered for pair, is_covered, _ in measured if pair[left_out] == value]
+        covered = sum(of_value)
+        count = len(of_value)
+        low, high = bound_share(covered, count)
+        is_outside = not low <= nominal <= high
         name = f"{left_out} {value}"
-        yield (
-            name,
-            f"{nominal:.0%}",
-            len(own),
-            sum(own) / len(own),
-            low,
-            high,
-            not low <= nominal <= high,
-        )
+        yield name, f"{nominal:.0%}", count, covered / count, low, high, is_outside
 
 
 def bound_share(count: int, of: int) -> tuple[float, float]:
     """Return Wilson's interval of a share at 95 %."""
-    share, spread = count / of, Z * Z / of
+    share = count / of
+    spread = Z * Z / of
     middle = (share + spread / 2) / (1 + spread)
     arm = Z * math.sqrt(share * (1 - share) / of + spread / of / 4) / (1 + spread)
     return middle - arm, middle + arm

@@ -15,10 +15,14 @@ from benchmarks.ingest import get_cpu, measure_processes, tabulate_costs
 from benchmarks.processes import ROOT, find_program
 from benchmarks.report import Options, Report, ReportTarget
 
-HELP, SHOW, QUERY, LOAD = "--help", "query SHOW TABLES", "query of one table", "ipu_results.load"
-COMPARE, MCP = "compare", "mcp, to the end of its input"
+HELP = "--help"
+SHOW = "query SHOW TABLES"
+QUERY = "query of one table"
+LOAD = "ipu_results.load"
+COMPARE = "compare"
+MCP = "mcp, to the end of its input"
 SQL = "SELECT model, count(*) FROM inference GROUP BY ALL ORDER BY ALL"
-RUN = "--model resnet50 --platform ipu-m2000 --batch-size 4 --throughput 7800".split()
+RUN = ("--model=resnet50", "--platform=ipu-m2000", "--batch-size=4", "--throughput=7800")
 MAX_CPU_S = {HELP: 0.15, SHOW: 0.6, QUERY: 0.6, LOAD: 1.0, COMPARE: 1.4}
 
 

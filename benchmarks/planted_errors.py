@@ -35,14 +35,16 @@ from ipu_results.schema.frames import frame_dtypes, to_pandas
 
 from benchmarks.report import Options, Report, ReportTable, ReportTarget, Value
 
-PER_KIND, QUICK_PER_KIND, SEED = 40, 2, 34
+PER_KIND = 40  # errors
+QUICK_PER_KIND = 2
+SEED = 34
 LARGE = 0.1  # of a figure: errors below it are within what two sources differ by
 MIN_RECALL = {"figures": 0.8, "batch": 0.8, "conditions": 0.5}
 # Rows that an error leaves untouched and that get a flag; a wrong figure unsettles its neighbours
 MAX_OTHERS = {"conditions": 0.3}
 UNSEEN_KINDS = "benchmarks.planted_unseen"  # has UNSEEN, a mapping like KNOWN
 # Rules of other tables and columns, which none of these errors can change
-OTHER = {*(f"R{number}" for number in range(30, 36)), "R46", "R47"}
+OTHER = {"R30", "R31", "R32", "R33", "R34", "R35", "R46", "R47"}
 CHECKED = [rule for rule in RULES if rule.id not in OTHER]
 TITLES = {rule.id: f"{rule.id} {rule.title}" for rule in CHECKED}
 FIGURES = ("throughput", "latency_ms", "batch_size", "efficiency")
@@ -53,31 +55,29 @@ Tables = dict[str, pd.DataFrame]
 Change = dict[str, Any]
 Flags = Mapping[tuple[str, str, str], str]  # rule, result and column: severity
 Draw = random.Random
+Changer = Callable[[Draw, Row, Row], Change | None]
+"""What an error changes in a row, given the next one in print; None where it cannot happen."""
 
 
 @dataclass(frozen=True, slots=True)
 class Mistake:
-    """A kind of error: what it changes in a row, given its neighbours in print; None where it
-    cannot happen there.
-    """
+    """A kind of error, and what it changes."""
 
     name: str
-    change: Callable[[Draw, Row, Row], Change | None]
+    change: Changer
 
 
-def _edit_digits(
-    edit: Callable[[Draw, str], str], column: str = "throughput"
-) -> Callable[[Draw, Row, Row], Any]:
+def _edit_digits(edit: Callable[[Draw, str], str], column: str = "throughput") -> Changer:
     """Return a mistake in the whole digits of a figure."""
 
     def change(draw: Draw, row: Row, _: Row) -> Change | None:
-        whole, point, rest = f"{row[column]:.12g}".partition(".")
-        edited = edit(draw, whole) if len(whole) > 1 and whole.isdigit() else ""
-        return (
-            {column: float(edited + point + rest)}
-            if edited and not edited.startswith("0")
-            else None
-        )
+        whole, point, decimals = f"{row[column]:.12g}".partition(".")
+        if len(whole) < 2 or not whole.isdigit():
+            return None
+        edited = edit(draw, whole)
+        if edited.startswith("0"):
+            return None
+        return {column: float(edited + point + decimals)}
 
     return change
 
@@ -102,11 +102,11 @@ def _misread(draw: Draw, digits: str) -> str:
     return digits[:place] + draw.choice("123456789") + digits[place + 1 :]
 
 
-def _scale(column: str, factor: Callable[[Row], float]) -> Callable[[Draw, Row, Row], Any]:
+def _scale(column: str, factor: Callable[[Row], float]) -> Changer:
     return lambda _, row, __: {column: row[column] * factor(row)}
 
 
-def _copy(*columns: str) -> Callable[[Draw, Row, Row], Any]:
+def _copy(*columns: str) -> Changer:
     """Return a mistake that takes columns from the neighbour in print."""
     return lambda _, __, other: {name: other[name] for name in columns}
 
@@ -118,9 +118,13 @@ def _take_clock(draw: Draw, row: Row, _: Row) -> Change | None:
     return {"throughput": row["throughput"] * draw.choice(row["other_clocks"]) / row["clock_ghz"]}
 
 
-def _choose(column: str, *values: str) -> Callable[[Draw, Row, Row], Any]:
+def _choose(column: str, *values: str) -> Changer:
     """Return a mistake that takes another one of some values."""
-    return lambda draw, row, _: {column: draw.choice([own for own in values if own != row[column]])}
+
+    def change(draw: Draw, row: Row, _: Row) -> Change | None:
+        return {column: draw.choice([value for value in values if value != row[column]])}
+
+    return change
 
 
 def _take_length(draw: Draw, row: Row, _: Row) -> Change | None:
@@ -128,17 +132,18 @@ def _take_length(draw: Draw, row: Row, _: Row) -> Change | None:
     printed = re.search(r"\bSL ?(\d+)", row["variant"])
     if not printed:
         return None
-    length = draw.choice([own for own in LENGTHS if own != printed[1]])
+    length = draw.choice([length for length in LENGTHS if length != printed[1]])
     start, end = printed.span(1)
     return {"variant": row["variant"][:start] + length + row["variant"][end:]}
 
 
 def _take_size(draw: Draw, row: Row, _: Row) -> Change | None:
     """Print a pod of another size."""
-    pod, chips = POD.match(row["platform"]), row["chip_count"]
+    pod = POD.match(row["platform"])
+    chips = row["chip_count"]
     if not pod or pod[2] != str(chips):
         return None
-    size = draw.choice([own for own in POD_SIZES if own != chips])
+    size = draw.choice([size for size in POD_SIZES if size != chips])
     return {"platform": f"{pod[1]}{size}", "chip_count": size}
 
 
@@ -201,8 +206,7 @@ class Score:
     """What became of the errors of one kind, or of several."""
 
     planted: int = 0
-    # those that change a figure, by more than LARGE, and those that change a condition
-    large: int = 0
+    large: int = 0  # that change a figure by more than LARGE, or a condition
     flagged: int = 0  # of the large ones, as those below
     alarmed: int = 0  # with a warning or an error
     placed: int = 0  # on a column that is wrong
@@ -211,7 +215,13 @@ class Score:
 
     def __add__(self, other: Score) -> Score:
         return Score(
-            *(getattr(self, name) + getattr(other, name) for name in self.__dataclass_fields__)
+            self.planted + other.planted,
+            self.large + other.large,
+            self.flagged + other.flagged,
+            self.alarmed + other.alarmed,
+            self.placed + other.placed,
+            self.others + other.others,
+            self.rules + other.rules,
         )
 
 
@@ -220,35 +230,34 @@ def run(options: Options) -> Report:
     rule.
     """
     tables = load_tables()
-    cells = select_published_cells(tables)
     neighbours = list_neighbours(tables)
-    check = cache(lambda document, model: find_severities(narrow(tables, cells, document, model)))
     count = QUICK_PER_KIND if options.quick else PER_KIND
+
+    @cache
+    def check_printed(document: str, model: str) -> Flags:
+        return find_severities(narrow(tables, document, model))
 
     def score(mistake: Mistake) -> Score:
         draw = random.Random(f"{SEED} {mistake.name}")
         total = Score()
         for _ in range(count):
             row, change = draw_error(mistake, draw, neighbours)
-            before = check(row["document_id"], row["model_printed"])
-            changed = narrow(
-                tables, cells, row["document_id"], row["model_printed"], row["result_id"], change
-            )
-            add_score(total, row, change, before, find_severities(changed))
+            document = row["document_id"]
+            model = row["model_printed"]
+            changed = plant(narrow(tables, document, model), row["result_id"], change)
+            printed = check_printed(document, model)
+            add_score(total, row, change, printed, find_severities(changed))
         return total
 
     lists = {"known": KNOWN}
     if find_spec(UNSEEN_KINDS):
         lists["unseen"] = import_module(UNSEEN_KINDS).UNSEEN
-    return build_report(
-        {
-            name: {
-                group: {mistake.name: score(mistake) for mistake in mistakes}
-                for group, mistakes in groups.items()
-            }
-            for name, groups in lists.items()
-        }
-    )
+    scores: dict[str, dict[str, dict[str, Score]]] = {}
+    for name, groups in lists.items():
+        scores[name] = {}
+        for group, mistakes in groups.items():
+            scores[name][group] = {mistake.name: score(mistake) for mistake in mistakes}
+    return build_report(scores)
 
 
 @contextmanager
@@ -269,9 +278,12 @@ def open_staged(
 @cache
 def list_read() -> tuple[str, ...]:
     """Return the names of the tables that rules read."""
-    statements = [*(view.sql for view in SHARED), *(rule.statement for rule in RULES)]
-    read = {name for sql in statements for name in READ.findall(sql)}
-    return tuple(each.name for each in TABLES if each.sql_name in read)
+    read: set[str] = set()
+    for view in SHARED:
+        read.update(view.list_read())
+    for rule in RULES:
+        read.update(READ.findall(rule.statement))
+    return tuple(table.name for table in TABLES if table.sql_name in read)
 
 
 def load_tables() -> Tables:
@@ -289,20 +301,15 @@ def load_tables() -> Tables:
 
 def list_neighbours(tables: Tables) -> list[tuple[Row, Row]]:
     """List each published row with the next one of its table."""
-    clocks = (
-        tables["platforms"]
-        .dropna(subset="clock_ghz")
-        .drop_duplicates("chip")
-        .set_index("chip")["clock_ghz"]
-    )
+    platforms = tables["platforms"].dropna(subset="clock_ghz").drop_duplicates("chip")
+    clocks = platforms.set_index("chip")["clock_ghz"]
     rows = tables["results"].query("origin == 'published'")
     rows = rows.sort_values(["document_id", "table_name", "row_number", "result_id"])
-    rows = rows.assign(clock_ghz=rows["chip"].map(clocks))
-    others = [sorted(set(clocks) - {own}) for own in rows["clock_ghz"]]
-    records = rows.assign(other_clocks=others).to_dict("records")
-    return [
-        (row, other) for row, other in pairwise(records) if row["table_name"] == other["table_name"]
-    ]
+    records = rows.assign(clock_ghz=rows["chip"].map(clocks)).to_dict("records")
+    for row in records:
+        row["other_clocks"] = sorted(set(clocks) - {row["clock_ghz"]})
+    pairs = pairwise(records)
+    return [(row, other) for row, other in pairs if row["table_name"] == other["table_name"]]
 
 
 def draw_error(
@@ -314,7 +321,8 @@ def draw_error(
             change = mistake.change(draw, row, other) or {}
         except (TypeError, ZeroDivisionError):  # a figure that is not printed
             continue
-        if changed := {name: value for name, value in change.items() if _differs(row[name], value)}:
+        changed = {name: value for name, value in change.items() if _differs(row[name], value)}
+        if changed:
             return row, changed
     raise ValueError(f"no row can have the mistake: {mistake.name}")
 
@@ -323,33 +331,28 @@ def _differs(printed: Any, changed: Any) -> bool:
     return not pd.isna(printed) and not pd.isna(changed) and bool(printed != changed)
 
 
-def narrow(
-    tables: Tables,
-    cells: pd.DataFrame,
-    document: str,
-    model: str,
-    result_id: str = "",
-    change: Change | None = None,
-) -> Tables:
-    """Return the rows of a document and of a model, with one row changed as if it had been
-    printed so.
-    """
+def narrow(tables: Tables, document: str, model: str) -> Tables:
+    """Return the published rows of a document and of a model, with their cells."""
     results = tables["results"]
-    kept = results[
-        ((results["document_id"] == document) | (results["model_printed"] == model))
-        & (results["origin"] == "published")
-    ]
-    cells = cells[cells["result_id"].isin(kept["result_id"])]
-    if change:
-        kept, cells = kept.copy(), cells.copy()
-        for name, value in change.items():
-            kept.loc[kept["result_id"] == result_id, name] = value
-            own = (cells["result_id"] == result_id) & (cells["column_name"] == name)
-            cells.loc[own, "raw_text"] = [
-                _print_like(text, value) for text in cells.loc[own, "raw_text"]
-            ]
-            cells.loc[own, "value"] = value if name in FIGURES else cells.loc[own, "value"]
-    return tables | {"results": kept, "cells": cells}
+    is_near = (results["document_id"] == document) | (results["model_printed"] == model)
+    results = results[is_near & (results["origin"] == "published")]
+    cells = tables["cells"]
+    cells = cells[cells["result_id"].isin(results["result_id"])]
+    return tables | {"results": results, "cells": cells}
+
+
+def plant(tables: Tables, result_id: str, change: Change) -> Tables:
+    """Return the tables with one row changed as if it had been printed so."""
+    results = tables["results"].copy()
+    cells = tables["cells"].copy()
+    for name, value in change.items():
+        results.loc[results["result_id"] == result_id, name] = value
+        is_changed = (cells["result_id"] == result_id) & (cells["column_name"] == name)
+        texts = cells.loc[is_changed, "raw_text"]
+        cells.loc[is_changed, "raw_text"] = [_print_like(text, value) for text in texts]
+        if name in FIGURES:
+            cells.loc[is_changed, "value"] = value
+    return tables | {"results": results, "cells": cells}
 
 
 def _print_like(printed: str, value: Any) -> str:
@@ -359,15 +362,10 @@ def _print_like(printed: str, value: Any) -> str:
     if not isinstance(value, float):
         return str(value)
     fraction = re.search(r"\.(\d+)", printed)
-    text = f"{value:{',' if ',' in printed else ''}.{len(fraction[1]) if fraction else 0}f}"
+    decimals = len(fraction[1]) if fraction else 0
+    thousands = "," if "," in printed else ""
+    text = f"{value:{thousands}.{decimals}f}"
     return text if float(text.replace(",", "")) else f"{value:.3g}"
-
-
-def select_published_cells(tables: Tables) -> pd.DataFrame:
-    """Return the cells of published results alone."""
-    results, cells = tables["results"], tables["cells"]
-    published = results.loc[results["origin"] == "published", "result_id"]
-    return cells[cells["result_id"].isin(published)]
 
 
 def flag(tables: Tables, rules: Sequence[Rule]) -> pd.DataFrame:
@@ -382,26 +380,36 @@ def flag(tables: Tables, rules: Sequence[Rule]) -> pd.DataFrame:
 def find_severities(tables: Tables) -> Flags:
     """Return the severity of every flag."""
     flags = flag(tables, CHECKED)
-    names = ["rule", "result_id", "column_name", "severity"]
-    return {(rule, own, column): level for rule, own, column, level in flags[names].to_numpy()}
+    severities = {}
+    for found in flags.itertuples():
+        severities[found.rule, found.result_id, found.column_name] = found.severity
+    return severities
 
 
 def add_score(score: Score, row: Row, change: Change, before: Flags, after: Flags) -> None:
     """Count an error, whether its row has a new flag, and the other rows that have one."""
-    new = {key: severity for key, severity in after.items() if key not in before}
-    own = {key: severity for key, severity in new.items() if key[1] == row["result_id"]}
+    others = set()
+    columns = set()
+    severities = set()
+    rules = set()
+    for key in after.keys() - before.keys():
+        rule, result_id, column = key
+        if result_id == row["result_id"]:
+            rules.add(rule)
+            columns.add(column)
+            severities.add(after[key])
+        else:
+            others.add(result_id)
     score.planted += 1
-    score.others += len({result_id for _, result_id, _ in new.keys() - own.keys()})
-    score.rules.update({rule for rule, _, _ in own})
-    figures = [name for name in change if name in FIGURES]
-    if figures and not any(
-        abs(change[name] / row[name] - 1) > LARGE for name in figures if row[name]
-    ):
-        return
-    score.large += 1
-    score.flagged += bool(own)
-    score.alarmed += any(severity != "info" for severity in own.values())
-    score.placed += any(column in change for _, _, column in own)
+    score.others += len(others)
+    score.rules.update(rules)
+    sizes = [abs(change[name] / row[name] - 1) for name in change if name in FIGURES and row[name]]
+    is_condition = not any(name in FIGURES for name in change)
+    if is_condition or any(size > LARGE for size in sizes):
+        score.large += 1
+        score.flagged += bool(rules)
+        score.alarmed += not severities <= {"info"}
+        score.placed += not columns.isdisjoint(change)
 
 
 def build_report(lists: Mapping[str, Mapping[str, Mapping[str, Score]]]) -> Report:
@@ -411,31 +419,29 @@ def build_report(lists: Mapping[str, Mapping[str, Mapping[str, Score]]]) -> Repo
         "errors as they happen in print, each planted alone, and the rules that flag its row",
     )
     for name, groups in lists.items():
-        sums = {group: sum(kinds.values(), Score()) for group, kinds in groups.items()}
+        sums: dict[str, Score] = {}
+        kinds: dict[str, Score] = {}
+        for group, scores in groups.items():
+            sums[group] = sum(scores.values(), Score())
+            kinds |= scores
         total = sum(sums.values(), Score())
-        kinds = {kind: own for group in groups.values() for kind, own in group.items()}
+        by_rule = [(TITLES[rule], count) for rule, count in total.rules.most_common()]
         report.tables += [
             build_score_table(f"By group, kinds {name}", "group", {**sums, "all": total}),
             build_score_table(f"By kind, {name}", "error", kinds),
-            ReportTable(
-                f"By rule, kinds {name}",
-                ("rule", "errors flagged"),
-                [(TITLES[rule], count) for rule, count in total.rules.most_common()],
-            ),
+            ReportTable(f"By rule, kinds {name}", ("rule", "errors flagged"), by_rule),
         ]
-        for group, own in sums.items():
+        for group, of_group in sums.items():
             if group in MIN_RECALL:
-                recall = own.flagged / max(own.large, 1)
+                recall = of_group.flagged / max(of_group.large, 1)
                 goal = MIN_RECALL[group]
                 report.targets.append(ReportTarget(f"{name}, {group}", recall, goal, at_least=True))
             if group in MAX_OTHERS:
-                others = own.others / max(own.planted, 1)
+                others = of_group.others / max(of_group.planted, 1)
                 what = f"{name}, {group}: other rows newly flagged per error"
                 report.targets.append(ReportTarget(what, others, MAX_OTHERS[group]))
-        report.notes += [
-            f"{name}: {total.planted} errors, seed {SEED}; flagged none:"
-            f" {', '.join(sorted(TITLES.keys() - total.rules.keys()))}."
-        ]
+        silent = ", ".join(sorted(TITLES.keys() - total.rules.keys()))
+        report.notes.append(f"{name}: {total.planted} errors, seed {SEED}; flagged none: {silent}.")
     report.notes += [
         f"Large: a figure changes by more than {LARGE:.0%}, or a condition does.",
         f"Rules that look at other tables are left out: {', '.join(sorted(OTHER))}.",
@@ -454,17 +460,17 @@ def build_score_table(title: str, what: str, scores: Mapping[str, Score]) -> Rep
         "on the column that is wrong",
         "other rows flagged per error",
     )
-    rows: list[Sequence[Value]] = [
-        (
+    rows: list[Sequence[Value]] = []
+    for name, score in scores.items():
+        large = max(score.large, 1)
+        row = (
             name,
-            own.planted,
-            own.large,
-            *(
-                f"{count / max(own.large, 1):.0%}"
-                for count in (own.flagged, own.alarmed, own.placed)
-            ),
-            f"{own.others / own.planted:.2f}",
+            score.planted,
+            score.large,
+            f"{score.flagged / large:.0%}",
+            f"{score.alarmed / large:.0%}",
+            f"{score.placed / large:.0%}",
+            f"{score.others / score.planted:.2f}",
         )
-        for name, own in scores.items()
-    ]
+        rows.append(row)
     return ReportTable(title, columns, rows)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import re
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from itertools import groupby
 from pathlib import Path
 from typing import Any
@@ -14,7 +14,7 @@ import pytest
 from ipu_results.kit.sql import run_query
 from ipu_results.kit.text import format_code, format_markdown_table
 from ipu_results.record.recompute.claims import (
-    Record,
+    Claim,
     format_claim,
     format_gap,
     format_range,
@@ -50,7 +50,7 @@ VERDICTS = {
 NOT_LISTED = ("confirmed", "confirmed-internally", "circular", "not-recomputable")
 
 
-def count_verdicts(claims: Sequence[Record]) -> str:
+def count_verdicts(claims: Sequence[Claim]) -> str:
     counts = Counter(claim["verdict"] for claim in claims)
     return ", ".join(f"{counts[name]} {name}" for name in VERDICTS if counts[name])
 
@@ -60,7 +60,7 @@ def format_anchor(title: str) -> str:
     return re.sub(r"[^\w -]", "", title.lower()).replace(" ", "-")
 
 
-def format_verdicts(claims: Sequence[Record]) -> str:
+def format_verdicts(claims: Sequence[Claim]) -> str:
     """Return the claims of each verdict, of performance and in all, with when it is given."""
     counts = Counter(claim["verdict"] for claim in claims)
     performance = [claim for claim in claims if claim["kind"] == "performance"]
@@ -73,7 +73,7 @@ def format_verdicts(claims: Sequence[Record]) -> str:
     return format_markdown_table(("verdict", "claims", "of performance", "when"), rows)
 
 
-def format_groups(claims: Sequence[Record], column: str) -> str:
+def format_groups(claims: Sequence[Claim], column: str) -> str:
     """Return the number of claims and their verdicts for each value of a column."""
     values = dict.fromkeys(claim[column] for claim in claims)
     lines = [f"| {column.replace('_', ' ')} | claims | verdicts |\n|---|---|---|\n"]
@@ -83,7 +83,7 @@ def format_groups(claims: Sequence[Record], column: str) -> str:
     return "".join(lines)
 
 
-def format_unconfirmed(claims: Sequence[Record]) -> str:
+def format_unconfirmed(claims: Sequence[Claim]) -> str:
     """Return the claims that were not confirmed, the widest gap first."""
     listed = [claim for claim in claims if claim["verdict"] not in NOT_LISTED]
     listed.sort(key=lambda claim: Gap(claim["gap_percent"], claim["gap_kind"]).rank(), reverse=True)
@@ -100,7 +100,7 @@ def format_unconfirmed(claims: Sequence[Record]) -> str:
     return format_markdown_table(("claim", "printed", "recomputed", "gap", "verdict"), rows)
 
 
-def format_contradiction(row: Record) -> str:
+def format_contradiction(row: Mapping[str, Any]) -> str:
     text = (
         f"### `{row['contradiction_id']}`: {row['kind']}\n\n{row['what']}. {row['resolution']}.\n"
     )
@@ -112,7 +112,7 @@ def format_contradiction(row: Record) -> str:
     return f"{text}\n{''.join(lines)}" if lines else text
 
 
-def format_documents(claims: Sequence[Record], documents: dict[str, dict[str, Any]]) -> str:
+def format_documents(claims: Sequence[Claim], documents: dict[str, dict[str, Any]]) -> str:
     """Return each claim in full, under the title of its document and what was read of it."""
     parts = []
     for document_id, group in groupby(claims, key=lambda claim: claim["document_id"]):

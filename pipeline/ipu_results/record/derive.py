@@ -77,7 +77,10 @@ def derive_results(
     _check_columns(connection, definition)
     _check_rows(connection)
     derived = {column.name for column in definition.derived}
-    columns = [f"{DERIVED if name in derived else ROWS}.{name}" for name in definition.names]
+    columns = []
+    for name in definition.names:
+        half = DERIVED if name in derived else ROWS
+        columns.append(f"{half}.{name}")
     connection.execute(
         f"CREATE VIEW {STAGED}.complete AS"
         f" SELECT {', '.join(columns)} FROM {ROWS} POSITIONAL JOIN {DERIVED}"
@@ -87,9 +90,10 @@ def derive_results(
     gated = _select_derived(definition)
     for rows in read_pieces(connection, f"(SELECT {', '.join(gated.names)} FROM {DERIVED})"):
         frame = to_pandas(rows).astype(frame_dtypes(gated))
-        if failures := find_failures(gated, frame):
-            row = frame["result_id"].iloc[failures[0].row]
-            message = f"{row}: {failures[0].message} ({len(failures)} failures)"
+        failures = find_failures(gated, frame)
+        if failures:
+            result_id = frame["result_id"].iloc[failures[0].row]
+            message = f"{result_id}: {failures[0].message} ({len(failures)} failures)"
             raise GateError(message, place=STATEMENT_FILE)
 
 
@@ -98,20 +102,20 @@ def collect_inputs(definition: Table) -> dict[str, list[str]]:
 
     Raises GateError for an unknown one.
     """
-    known = {published.name: set(published.names) for published in TABLES}
-    known[definition.name] = {*definition.names, *definition.as_filled().names}
+    names_of = {published.name: set(published.names) for published in TABLES}
+    names_of[definition.name] = {*definition.names, *definition.as_filled().names}
     inputs: dict[str, list[str]] = {definition.name: list(definition.key)}
     derived = {column.name for column in definition.derived}
     for column in definition.derived:
         for name in (*column.derived_from, *column.derived_with):
             source, _, field = name.partition(".")
-            if field not in known.get(source, ()):
-                raise GateError(
-                    f"{column.name} is derived from {name}, which does not exist", place=DEFINITIONS
-                )
-            named = inputs.setdefault(source, [])
-            if field not in named and not (source == definition.name and field in derived):
-                named.append(field)
+            if field not in names_of.get(source, ()):
+                message = f"{column.name} is derived from {name}, which does not exist"
+                raise GateError(message, place=DEFINITIONS)
+            is_derived = source == definition.name and field in derived
+            fields = inputs.setdefault(source, [])
+            if field not in fields and not is_derived:
+                fields.append(field)
     return inputs
 
 
@@ -129,9 +133,8 @@ def _check_columns(connection: duckdb.DuckDBPyConnection, definition: Table) -> 
         if actual.pop(field.name, None) != field.type:
             raise GateError(f"returns no {field.name} of type {field.type}", place=STATEMENT_FILE)
     if actual:
-        raise GateError(
-            f"returns {', '.join(actual)}, which is not a derived column", place=STATEMENT_FILE
-        )
+        message = f"returns {', '.join(actual)}, which is not a derived column"
+        raise GateError(message, place=STATEMENT_FILE)
 
 
 def _check_rows(connection: duckdb.DuckDBPyConnection) -> None:

@@ -119,7 +119,7 @@ def change(data: Tables, place: str, **texts: str) -> Tables:
         cells.loc[cell, ["raw_text", "value"]] = [text, converted.figure]
         for name in REQUIRED_COLUMNS.get(field, (column,)):
             results.loc[row, name] = None
-        for name, value in converted.values:
+        for name, value in converted.values.items():
             results.loc[row, name] = value
     return data | {"results": results, "cells": cells}
 

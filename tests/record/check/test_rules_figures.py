@@ -8,16 +8,6 @@ from tests.record.check import rules_support as real
 from tests.record.check.rules_support import change, find, find_brief, find_places, pick
 
 
-def test_latency_below_the_period() -> None:
-    assert find_brief("R01", pick(real.FASTSPEECH)) == [
-        "error bow_inference 35 latency_ms at least 3.67",
-        "error bow_inference 36 latency_ms at least 6.47",
-        "error bow_inference 37 latency_ms at least 11.5",
-    ]
-    others = real.BERT_LARGE, real.EFFICIENTNET_B0, real.RESNEXT, real.YOLO_POD, real.DINO
-    assert find("R01", pick("bow_inference 34", *others)) == []
-
-
 def test_one_batch_in_flight_is_reached_within_the_printed_digits() -> None:
     data = pick("bow_inference 4-6")
     for row, throughput, latency in ((4, "1,000", "95"), (5, "1,000", "94.99"), (6, "0", "95")):
@@ -81,23 +71,6 @@ def test_batch_that_contradicts_its_siblings(rows: tuple[str, ...], flags: list[
     assert find_brief("R04", pick(*rows)) == flags
 
 
-def test_newer_machine_that_is_slower() -> None:
-    data = pick(*real.RESNET_256)
-    assert find_brief("R06", data) == [
-        "warn bow_inference 12 latency_ms",
-        "warn bow_inference 12 throughput",
-    ]
-    assert find_brief("R07", data) == ["info bow_inference 12 throughput"]
-    for rule in ("R06", "R07"):
-        assert find(rule, pick(real.YOLO_BOW, real.YOLO_POD)) == []
-
-
-def test_throughput_per_chip_that_grows_with_the_machine() -> None:
-    assert find_brief("R08", pick(real.DINO, real.VIT)) == ["warn bow_training 55 throughput"]
-    curves = pick(real.FASTSPEECH, real.BERT_LARGE, real.RESNEXT, real.EFFICIENTNET_B0)
-    assert find("R08", curves) == []
-
-
 @pytest.mark.parametrize(
     "texts",
     [{"batch_size": "128"}, {"batch_size": ""}, {"precision": "16.32"}, {"framework": "PopART"}],
@@ -140,8 +113,3 @@ def test_frameworks_are_compared_in_the_same_row_only(texts: dict[str, str]) -> 
     data = pick("pod_inference 39", "pod_inference 47")
     assert find_places("R26", data) == ["pod_inference 39"]
     assert find("R26", change(data, "pod_inference 47", **texts)) == []
-
-
-def test_networks_under_one_name_are_not_the_same_row() -> None:
-    data = pick("pod_inference 29", "pod_inference 34")
-    assert find("R26", data) == []

@@ -8,7 +8,6 @@ import csv
 from dataclasses import replace
 
 import duckdb
-import numpy as np
 import pandas as pd
 import pytest
 from ipu_results.errors import GateError
@@ -16,7 +15,7 @@ from ipu_results.record.check.rules import RULES, find_flags
 from ipu_results.schema import table
 from ipu_results.schema.pandera_schemas import build_gate_schema
 
-from benchmarks.planted_errors import Tables, open_staged
+from benchmarks.planted_errors import open_staged
 from tests.conftest import RAW, ROOT, Query
 from tests.record.check.rules_support import (
     change_results,
@@ -46,35 +45,6 @@ def test_flags_with_their_messages_are_those_of_the_committed_dataset(flags: pd.
         list(FLAGS.key), ignore_index=True
     )
     pd.testing.assert_frame_equal(flags, stored[list(FLAGS.names)], check_dtype=False)
-
-
-@pytest.mark.parametrize(
-    ("column", "model", "text"),
-    [
-        ("batch_size", "Swin-Large (224)", "8,196"),
-        ("variant", "Yolo v4", "image 416, bps 10, max det 100"),
-        ("batch_size", "EfficientNet-B0", "196"),
-        ("batch_size", "ResNet-50 v1.5", "360"),
-    ],
-)
-def test_unusual_but_correct_cells_are_not_flagged(
-    query: Query, column: str, model: str, text: str
-) -> None:
-    cells = (
-        "FROM cells c JOIN results r USING (result_id)"
-        f" WHERE (column_name, raw_text) = ('{column}', '{text}')"
-    )
-    assert query(f"SELECT count(*) > 0 {cells} AND model = '{model}'") == [(True,)]
-    flagged = (
-        "SELECT severity FROM flags"
-        f" WHERE column_name = '{column}' AND result_id IN (SELECT r.result_id {cells}"
-    )
-    assert {severity for (severity,) in query(f"{flagged} AND model = '{model}')")} <= {"info"}
-
-
-def shuffle(data: Tables, seed: int) -> Tables:
-    order = np.random.default_rng(seed)
-    return {name: frame.sample(frac=1, random_state=order) for name, frame in data.items()}
 
 
 AUDITED = {
@@ -124,22 +94,21 @@ def test_rules_of_a_document_give_the_same_flags_for_a_batch_of_documents(
 ) -> None:
     tables = load_dataset()
     documents = sorted(tables["results"]["document_id"].unique())[half::2]
-    kept = {}
-    for name in ("results", "microbenchmarks"):
-        kept[name] = tables[name][tables[name]["document_id"].isin(documents)]
-    ids = {*kept["results"]["result_id"], *kept["microbenchmarks"]["microbenchmark_id"]}
-    kept["cells"] = tables["cells"][tables["cells"]["result_id"].isin(ids)]
+    batch = dict(tables)
+    ids: set[str] = set()
+    for name, key in (("results", "result_id"), ("microbenchmarks", "microbenchmark_id")):
+        batch[name] = tables[name][tables[name]["document_id"].isin(documents)]
+        ids.update(batch[name][key])
+    batch["cells"] = tables["cells"][tables["cells"]["result_id"].isin(ids)]
     rules = [rule.id for rule in RULES if rule.scope == "document"]
     expected = flags[flags["rule"].isin(rules) & flags["result_id"].isin(ids)]
-    batch = run(tables | kept, *rules)
-    pd.testing.assert_frame_equal(batch, expected.reset_index(drop=True))
+    pd.testing.assert_frame_equal(run(batch, *rules), expected.reset_index(drop=True))
 
 
-@pytest.mark.parametrize(
-    "seed", [0, *(pytest.param(seed, marks=pytest.mark.slow) for seed in (1, 2))]
-)
-def test_order_of_rows_does_not_matter(flags: pd.DataFrame, seed: int) -> None:
-    pd.testing.assert_frame_equal(run(shuffle(load_dataset(), seed)), flags)
+def test_order_of_rows_does_not_matter(flags: pd.DataFrame) -> None:
+    data = load_dataset()
+    shuffled = {name: frame.sample(frac=1, random_state=1) for name, frame in data.items()}
+    pd.testing.assert_frame_equal(run(shuffled), flags)
 
 
 def test_flags_are_valid_sorted_and_one_per_cell(flags: pd.DataFrame) -> None:
@@ -208,19 +177,14 @@ def test_rule_that_fails_or_returns_no_flag_is_named(statement: str, message: st
         find_flags(connection, [rule])
 
 
-def test_sweeps_say_which_points_are_suspect(query: Query) -> None:
-    """R47 repeats the reason of the sweep for each of them, and flags nothing else."""
-    printed = {}
+def test_suspect_points_are_flagged_with_what_their_sweep_says(query: Query) -> None:
+    printed = []
     for path in (RAW / "runs").glob("*/points.csv"):
         for point in csv.DictReader(path.read_text(encoding="utf-8").splitlines()):
             if point["suspect"]:
-                printed[path.parent.name, int(point["batch_size"])] = point["suspect"]
-    columns = "run_id, batch_size, message, severity, f.column_name"
-    flags = query(
-        f"SELECT {columns} FROM flags f JOIN results USING (result_id) WHERE rule = 'R47'"
-    )
-    assert {row[:2]: row[2] for row in flags} == printed
-    assert {row[3:] for row in flags} == {("warn", "throughput")}
+                printed.append((path.parent.name, int(point["batch_size"]), point["suspect"]))
+    flagged = "SELECT run_id, batch_size, message FROM flags JOIN results USING (result_id)"
+    assert sorted(query(f"{flagged} WHERE rule = 'R47'")) == sorted(printed)
 
 
 def test_throughput_that_the_host_bounds_is_flagged() -> None:

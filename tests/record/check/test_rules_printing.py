@@ -36,19 +36,6 @@ def test_unit_that_is_not_the_columns() -> None:
     assert find("R10", pick(real.EFFICIENTDET)) == []
 
 
-def test_platform_that_contradicts_its_section() -> None:
-    flags = find_brief("R11", pick(real.GPT2, real.FASTSPEECH, real.FASTPITCH))
-    assert flags == [f"warn bow_inference {number} platform" for number in (1, 2, 3)]
-
-
-def test_group_of_mixed_precision() -> None:
-    flags = find_brief("R18", pick(real.EFFICIENTNET_B4, real.VIT, real.TGN))
-    assert flags == [
-        "info bow_training 47 precision_printed",
-        "info bow_training 48 precision_printed",
-    ]
-
-
 def print_figures(**figures: str) -> Tables:
     """Print throughputs in rows 51 and 52 (ViT), 53 (MAE) and 54 (DINO)."""
     data = pick(*(f"bow_training {name[1:]}" for name in figures))

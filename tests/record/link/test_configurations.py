@@ -77,58 +77,58 @@ def test_figure_leads_to_the_command_behind_it(query: Query) -> None:
     ]
 
 
-def test_every_row_of_six_tables_has_a_line_and_235_a_configuration(query: Query) -> None:
-    assert dict(
-        query("SELECT result_table, count(*) FROM detail.configurations GROUP BY ALL")
-    ) == ROWS | {"nvidia_a100": 80}
-    assert query("SELECT count(*), count(result_id), count(path) FROM detail.configurations") == [
-        (326, 326, 315)
-    ]
+def test_every_row_of_six_tables_has_a_line_and_the_sure_ones_a_configuration(
+    query: Query,
+) -> None:
+    counts = "SELECT result_table, count(*) FROM detail.configurations GROUP BY ALL"
+    assert dict(query(counts)) == ROWS | {"nvidia_a100": 80}
     without = (
         "SELECT result_table, list(result_row ORDER BY result_row) FROM detail.configurations"
-        " WHERE path IS NULL"
+        " WHERE path IS NULL GROUP BY 1 ORDER BY 1"
     )
-    assert query(f"{without} GROUP BY 1 ORDER BY 1") == [
+    assert query(without) == [
         ("mlperf_v2_training", [5, 6, 7, 8, 9, 10, 11]),
         ("pod_training", [30, 31, 32, 33]),
     ]
-    assert query(
-        "SELECT count(*) FROM detail.configurations WHERE path IS NULL AND note IS NULL"
-    ) == [(0,)]
-    elsewhere = (
-        "result_document <> r.document_id OR result_table <> r.table_name OR result_row <>"
-        " r.row_number"
-    )
-    assert query(
-        f"SELECT count(*) FROM detail.configurations JOIN results r USING (result_id) WHERE {elsewhere}"
-    ) == [(0,)]
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        "path IS NULL AND note IS NULL",
+        "result_id IS NULL",
+        "(result_document, result_table, result_row) <> (r.document_id, r.table_name, r.row_number)",
+    ],
+)
+def test_configuration_is_of_its_row_and_without_a_path_has_a_note(
+    wrong: str, query: Query
+) -> None:
+    rows = "detail.configurations LEFT JOIN results r USING (result_id)"
+    assert query(f"SELECT count(*) FROM {rows} WHERE {wrong}") == [(0,)]
 
 
 def test_table_holds_the_committed_texts(query: Query) -> None:
-    names = [
-        name
-        for name in read_lines()[0]
-        if name not in ("batch_agrees", "dataset_agrees", "optimizer_state_offchip")
-    ]
+    typed = ("batch_agrees", "dataset_agrees", "optimizer_state_offchip")
+    lines = read_lines()
+    names = [name for name in lines[0] if name not in typed]
     rows = query(f"SELECT {', '.join(names)} FROM detail.configurations WHERE document_id = '{ID}'")
     stored = {tuple("" if value is None else str(value) for value in row) for row in rows}
-    assert stored == {tuple(line[name] for name in names) for line in read_lines()}
+    assert stored == {tuple(line[name] for name in names) for line in lines}
     assert len(stored) == 246
 
 
 def test_micro_batch_comes_only_from_exact_matches_with_the_printed_batch(query: Query) -> None:
-    sure = "c.match_confidence = 'exact' AND c.batch_agrees AND c.micro_batch_size IS NOT NULL"
-    rows = f"FROM results r JOIN detail.configurations c USING (result_id) WHERE r.document_id = '{PAGE_ID}'"
-    assert query(f"SELECT count(*) {rows} AND r.micro_batch_size IS NOT NULL AND NOT ({sure})") == [
-        (0,)
-    ]
-    assert query(
-        f"SELECT count(*) {rows} AND r.micro_batch_size IS DISTINCT FROM c.micro_batch_size"
-        f" AND {sure}"
-    ) == [(0,)]
+    expected = (
+        "CASE WHEN c.match_confidence = 'exact' AND c.batch_agrees THEN c.micro_batch_size END"
+    )
     product = "r.micro_batch_size * c.replicas * coalesce(c.gradient_accumulation, 1)"
-    counts = f"count(r.micro_batch_size), count(*) FILTER ({product} <> r.batch_size)"
-    assert query(f"SELECT {counts} {rows}") == [(FILLED, 0)]
+    counts = (
+        "count(r.micro_batch_size),"
+        f" count(*) FILTER (r.micro_batch_size IS DISTINCT FROM {expected}),"
+        f" count(*) FILTER ({product} <> r.batch_size)"
+    )
+    rows = "FROM results r JOIN detail.configurations c USING (result_id)"
+    assert query(f"SELECT {counts} {rows} WHERE r.document_id = '{PAGE_ID}'") == [(FILLED, 0, 0)]
 
 
 def test_cells_lead_to_the_line_of_the_configuration(query: Query) -> None:
@@ -253,12 +253,9 @@ def change(table: str, row: int, **texts: str) -> Callable[[Path], None]:
 
     def changed(raw: Path) -> None:
         lines = read_lines()
-        [line] = [
-            line
-            for line in lines
-            if (line["result_table"], line["result_row"]) == (table, str(row))
-        ]
-        line.update(texts)
+        for line in lines:
+            if line["result_table"] == table and line["result_row"] == str(row):
+                line.update(texts)
         rewrite(raw, lines)
 
     return changed
@@ -267,10 +264,10 @@ def change(table: str, row: int, **texts: str) -> Callable[[Path], None]:
 def swap(raw: Path) -> None:
     """Exchange two configurations: batch 4 and batch 256 of ResNet-50."""
     lines = read_lines()
-    rows = {("bow_inference", "11"), ("bow_inference", "12")}
-    first, second = (line for line in lines if (line["result_table"], line["result_row"]) in rows)
-    for name in ("result_table", "result_row"):
-        first[name], second[name] = second[name], first[name]
+    exchanged = {"11": "12", "12": "11"}
+    for line in lines:
+        if line["result_table"] == "bow_inference":
+            line["result_row"] = exchanged.get(line["result_row"], line["result_row"])
     rewrite(raw, lines)
 
 
@@ -291,30 +288,20 @@ def truncate(raw: Path) -> None:
             ),
         ),
         (change(*CLIP, result_row="65"), "bow_training 65: there is no such row"),
-        (change(*CLIP, result_row=""), "there is no such row"),
-        (change(*CLIP, result_table="bow_training_history"), "there is no such row"),
         (
             change(*CLIP, result_document="no-such-page"),
             "no-such-page bow_training 64: there is no such row",
         ),
         (change(*CLIP, result_row="63"), "configurations, row"),
-        (change("bow_training", 37, result_row="38"), "configurations, row"),
         (change(*CLIP, micro_batch_size="64"), "64 × 1 × 15 is not 690"),
         (change(*CLIP, batch_agrees="True"), "690 is configured and 795 is printed"),
         (change(*CLIP, batch_agrees=""), "batch_agrees is None, but 690 is configured"),
-        (change(*CLIP, batch_agrees="no"), "'no' is not of type boolean"),
-        (
-            change(*CLIP, micro_batch_size="46.0"),
-            "column 8 (micro_batch_size): '46.0' is not of type integer",
-        ),
         (change(*CLIP, tag=""), "bow_training 64: tag missing"),
-        (change(*CLIP, match_confidence=""), "match_confidence missing"),
         (
             change("pod_training", 30, data_fed="x"),
             "repository, tag, path, benchmark, match_confidence missing",
         ),
         (change(*CLIP, match_confidence="sure"), "match_confidence is 'sure'"),
-        (change(*CLIP, tag="3.3"), "tag is '3.3'"),
         (change("bow_inference", 35, latency_definition="x"), "unknown definition of latency 'x'"),
         (
             change(*CLIP, precision_flags="model half; quarter partials"),
@@ -338,11 +325,11 @@ def test_columns_in_another_order_and_spelling_are_read_the_same(
     raw: Path, loaded_page: NormalisedDocument
 ) -> None:
     before = build_configurations(raw, loaded_page)
-    lines = [dict(reversed(line.items())) for line in read_lines()]
-    rewrite(
-        raw,
-        [{name.replace("_", " ").title(): text for name, text in line.items()} for line in lines],
-    )
+    lines = []
+    for line in read_lines():
+        spelled = [(name.replace("_", " ").title(), text) for name, text in line.items()]
+        lines.append(dict(reversed(spelled)))
+    rewrite(raw, lines)
     pd.testing.assert_frame_equal(build_configurations(raw, loaded_page), before)
 
 
@@ -381,19 +368,16 @@ def test_value_that_a_link_makes_invalid_is_refused(
 
 
 @pytest.mark.usefixtures("without_rules")
-@pytest.mark.parametrize(
-    ("text", "reason"), [("5,2O1", "unreadable-figure"), ("0", "throughput-out-of-range")]
-)
-def test_configuration_of_a_refused_row_stays_without_a_result(
-    raw: Path, text: str, reason: str
-) -> None:
+def test_configuration_of_a_refused_row_stays_without_a_result(raw: Path) -> None:
+    """One row cannot be read, and the gate refuses another."""
     copy_documents(raw, PAGE)
-    edit(raw, PAGE, "<td>5,201</td>", f"<td>{text}</td>")
+    edit(raw, PAGE, "<td>5,201</td>", "<td>5,2O1</td>")
+    edit(raw, PAGE, "<td>4,354</td>", "<td>0</td>")
     frames = check_raw(raw)
-    assert frames["quarantine"]["reason"].tolist() == [reason]
+    reasons = ["throughput-out-of-range", "unreadable-figure"]
+    assert sorted(frames["quarantine"]["reason"]) == reasons
     rows = frames["configurations"].loc[lambda rows: rows["result_id"].isna()]
-    columns = ["result_table", "result_row", "micro_batch_size"]
-    assert rows[columns].to_numpy().tolist() == [["bow_inference", 37, 15]]
+    assert rows[["result_row", "micro_batch_size"]].to_numpy().tolist() == [[35, 4], [37, 15]]
 
 
 def test_without_configurations_the_latency_basis_is_only_suspected(page: Path) -> None:

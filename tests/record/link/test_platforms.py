@@ -72,28 +72,12 @@ def test_facts_are_those_of_every_description(query: Query) -> None:
             ("A100-SXM-80GB", 8, "NVIDIA Ampere", "server", 1, "AMD EPYC 7742", 2),
         ),
         (
-            "4x A100-40GB (DGX A100)",
-            ("A100-SXM-40GB", 4, "NVIDIA Ampere", "part of a server", 1, "AMD EPYC 7742", 2),
-        ),
-        (
             "tpu-v5p-1024",
             ("TPU v5p", 512, "Google", "cloud cluster", 128, "Intel(R) Xeon(R) Platinum 8481C", 1),
         ),
         (
             "1-node-SPR-pytorch",
             (None, None, None, "server", 1, "Intel(R) Xeon(R) code named Sapphire Rapids", 2),
-        ),
-        (
-            "XE8545x4A100-SXM-80GB",
-            (
-                "A100-SXM-80GB",
-                4,
-                "NVIDIA Ampere",
-                "server",
-                1,
-                "AMD EPYC 7763 64-Core Processor",
-                2,
-            ),
         ),
     ],
 )

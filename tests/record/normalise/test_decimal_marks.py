@@ -100,22 +100,19 @@ def test_lost_digit_beside_a_point_is_doubtful_without_a_language(
 @pytest.mark.parametrize(
     "text",
     [
-        *(
-            "7.19 × 10⁻² MAE",
-            "7.19 x 10^-2 MAE",
-            "7.19 e-2 MAE",
-            "1 234 MAE",
-            "0.07 ± 0.01",
-            "0.07 MAE ± 0.01",
-        ),
-        *(
-            "0.07 – 0.08 MAE",
-            "0.07 to 0.08 MAE",
-            "0.07 (0.06-0.08) MAE",
-            "0.07 +/- 0.01 MAE",
-            "1.2 million MAE",
-        ),
-        *("0.07 MAE 824,", "0.07 MAE 8; 9"),
+        "7.19 × 10⁻² MAE",
+        "7.19 x 10^-2 MAE",
+        "7.19 e-2 MAE",
+        "1 234 MAE",
+        "0.07 ± 0.01",
+        "0.07 MAE ± 0.01",
+        "0.07 – 0.08 MAE",
+        "0.07 to 0.08 MAE",
+        "0.07 (0.06-0.08) MAE",
+        "0.07 +/- 0.01 MAE",
+        "1.2 million MAE",
+        "0.07 MAE 824,",
+        "0.07 MAE 8; 9",
     ],
 )
 def test_metric_cell_that_is_not_one_figure_rejects_its_row(text: str) -> None:

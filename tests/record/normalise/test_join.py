@@ -115,13 +115,10 @@ def test_cells_of_a_large_table_stay_with_their_rows() -> None:
     batches = [str(number) for number in range(1, 46_500)]
     rows = [[batch, batch] for batch in batches]
     normalised = normalise_paper(make_table("qwant_table_1", ["Batch size", "Latency (ms)"], rows))
-    results = normalised.results.select(["result_id", "latency_ms"])
+    results = normalised.results
     cells = normalised.cells.filter(pc.field("column_name") == "latency_ms")
-    of_result = dict(
-        zip(results["result_id"].to_pylist(), results["latency_ms"].to_pylist(), strict=True)
-    )
-    of_cell = dict(zip(cells["result_id"].to_pylist(), cells["value"].to_pylist(), strict=True))
-    assert of_cell == of_result
+    assert cells["result_id"].to_pylist() == results["result_id"].to_pylist()
+    assert cells["value"].to_pylist() == results["latency_ms"].to_pylist()
 
 
 def test_odd_batch_has_no_micro_batch() -> None:
@@ -201,18 +198,9 @@ def test_rows_with_different_figures_of_a_page_are_not_joined() -> None:
 
 
 def test_unreadable_rows_are_rejected() -> None:
-    problems = (
-        ReadProblem(
-            "bow_training", 2, "line 9", "row-width", "8 cells under a header of 9", ("a", "b")
-        ),
-        ReadProblem(
-            "bow_training",
-            None,
-            "line 1",
-            "duplicate-table",
-            "a problem of a table, which `ingest` reports",
-        ),
-    )
+    of_table = ReadProblem("bow_training", None, "line 1", "duplicate-table", "`ingest` reports it")
+    of_row = ReadProblem("bow_training", 2, "line 9", "row-width", "8 cells", ("a", "b"))
+    problems = (of_row, of_table)
     parsed = ParsedDocument(
         (make_table("bow_training", TRAINING, [GPT2]),), problems, language="en"
     )
@@ -247,17 +235,11 @@ def test_every_row_has_exactly_one_fate(rows: list[list[str]]) -> None:
 
 
 def test_ids_depend_on_neither_order_nor_figures() -> None:
-    before = {
-        result["model_printed"]: result["result_id"]
-        for result in list_results(normalise_page(GPT2, RESNET, TGN))
-    }
-    other_figures = [[*row[:8], "77"] for row in (TGN, GPT2, RESNET)]
-    after = {
-        result["model_printed"]: result["result_id"]
-        for result in list_results(normalise_page(*other_figures))
-    }
-    assert after == before
-    assert len(set(before.values())) == 3
+    rows = [GPT2, RESNET, TGN]
+    before = normalise_page(*rows).results["result_id"].to_pylist()
+    changed = [[*row[:8], "77"] for row in reversed(rows)]
+    assert normalise_page(*changed).results["result_id"].to_pylist() == before[::-1]
+    assert len(set(before)) == 3
 
 
 @settings(max_examples=25)

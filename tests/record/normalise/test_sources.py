@@ -10,7 +10,6 @@ from ipu_results.record.normalise.fields import get_column
 
 from tests.record.read.reading_support import (
     list_cells,
-    list_numbers,
     list_results,
     normalise_table,
     rejections,
@@ -85,21 +84,6 @@ def test_throughput_and_latency_of_one_configuration_are_one_result() -> None:
     assert [cell["row_number"] for cell in cells] == [1] * len(LINE) + [3] * len(LINE)
 
 
-def test_two_throughputs_of_one_configuration_are_rejected() -> None:
-    normalised = normalise_comparators({}, {"value": "372"}, LATENCY)
-    assert len(normalised.results) == 0
-    assert [row[:2] for row in rejections(normalised)] == [
-        (number, "conflicting-rows") for number in (1, 2, 3)
-    ]
-
-
-def test_line_printed_twice_is_a_duplicate() -> None:
-    normalised = normalise_comparators({}, {})
-    assert len(normalised.results) == 1
-    assert list_numbers(normalised, "accepted") == [1]
-    assert list_numbers(normalised, "duplicate") == [2]
-
-
 @pytest.mark.parametrize(
     ("change", "reason", "message"),
     [
@@ -149,10 +133,3 @@ def test_older_page_keeps_its_own_words() -> None:
     expected = ["ToastNet", None, *row[2:6], 1920, "4.4", 42029.0]
     assert [result.get(name) for name in names] == expected
     assert not {"variant", "chip", "activation_bits"} & result.keys()
-
-
-def test_figure_of_an_older_page_must_be_readable() -> None:
-    normalised = normalise_history(
-        "GPT2", "", "Bow Pod16", "SDK 3.3", "PyTorch", "W", "8", "16.16", "42,02"
-    )
-    assert rejections(normalised) == [(1, "unreadable-figure", "'42,02' is not a figure")]

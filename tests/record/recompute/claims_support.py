@@ -8,9 +8,7 @@ import csv
 import runpy
 import shutil
 from collections.abc import Mapping
-from contextlib import ExitStack
 from pathlib import Path
-from typing import Any
 
 import pandas as pd
 from ipu_results.kit.sql import open_engine
@@ -36,10 +34,6 @@ CONTRADICTIONS = "contradictions.csv"
 CONDITIONS = "conditions.csv"
 update_checksums = runpy.run_path(str(RAW / "claims" / "update_checksums.py"))["update_checksums"]
 
-# the tables of the last evaluation and their engine, which the next one is likely to need
-OPENED: list[Any] = []
-
-Row = dict[str, str]
 Frames = Mapping[str, pd.DataFrame]
 
 
@@ -51,13 +45,8 @@ def read_frames(warehouse: Path) -> dict[str, pd.DataFrame]:
 
 def evaluate(raw: Path, frames: Frames) -> dict[str, pd.DataFrame]:
     """Evaluate the claims documents of `raw`."""
-    documents = load_documents(raw)
-    if not (OPENED and OPENED[0] is frames):
-        OPENED[:] = frames, ExitStack()
-        OPENED.append(OPENED[1].enter_context(open_engine(build_arrow_tables(frames))))
-    engine = OPENED[2]
-    engine.execute("DETACH DATABASE IF EXISTS recomputing")  # of a recomputation that failed
-    return evaluate_claims(engine, documents, frames)
+    with open_engine(build_arrow_tables(frames)) as engine:
+        return evaluate_claims(engine, load_documents(raw), frames)
 
 
 def copy_claims(target: Path, *files: str) -> Path:
@@ -70,30 +59,20 @@ def copy_claims(target: Path, *files: str) -> Path:
     return target
 
 
-def read_rows(raw: Path, file: str) -> list[Row]:
-    with (raw / "claims" / file).open(encoding="utf-8", newline="") as lines:
-        return list(csv.DictReader(lines))
-
-
-def write_rows(raw: Path, file: str, rows: list[Row]) -> None:
-    with (raw / "claims" / file).open("w", encoding="utf-8", newline="") as lines:
-        out = csv.DictWriter(lines, list(rows[0]), lineterminator="\n")
+def change_row(raw: Path, file: str, name: str, **values: str) -> None:
+    """Change cells of one claim, contradiction or condition."""
+    path = raw / "claims" / file
+    rows = list(csv.DictReader(path.read_text(encoding="utf-8").splitlines()))
+    [row] = [row for row in rows if name in next(iter(row.items()))]
+    row.update(values)
+    with path.open("w", encoding="utf-8", newline="") as lines:
+        out = csv.DictWriter(lines, list(row), lineterminator="\n")
         out.writeheader()
         out.writerows(rows)
     update_checksums(raw / "claims")
 
 
-def change_row(raw: Path, file: str, name: str, **values: str) -> None:
-    """Change cells of one claim or contradiction."""
-    rows = read_rows(raw, file)
-    key = next(iter(rows[0]))
-    [row] = [row for row in rows if row[key] == name]
-    row.update(values)
-    write_rows(raw, file, rows)
-
-
-def write_sql(raw: Path, name: str, text: str | bytes) -> None:
+def write_sql(raw: Path, name: str, sql: bytes) -> None:
     """Replace a recomputation."""
-    data = text.encode() if isinstance(text, str) else text
-    (raw / "claims" / "sql" / f"{name}.sql").write_bytes(data)
+    (raw / "claims" / "sql" / f"{name}.sql").write_bytes(sql)
     update_checksums(raw / "claims")

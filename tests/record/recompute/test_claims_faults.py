@@ -33,13 +33,12 @@ from tests.record.recompute.claims_support import (
     copy_claims,
     evaluate,
     read_frames,
-    read_rows,
     update_checksums,
-    write_rows,
     write_sql,
 )
 
 NAME = "sdk14-mcmc-speedup-27"
+CONDITION = "blog2020-bert-large-training-time"
 INPUTS = "['platforms:C2']"
 VALUE = f"SELECT 1.0::DOUBLE AS value, 'b' AS baseline, 'a' AS arithmetic, {INPUTS} AS inputs"
 
@@ -72,11 +71,7 @@ def recomputer(frames: Frames) -> Iterator[Recomputer]:
         ),
         ({"recomputation": "", "not_recomputable": "why"}, "a basis needs a recomputation"),
         ({"value": ""}, "value is blank or missing"),
-        ({"digits_tolerance": ""}, "digits_tolerance is blank or missing"),
         ({"digits_tolerance": "-1"}, "digits_tolerance is"),
-        ({"place": ""}, "place is blank or missing"),
-        ({"task": "gardening"}, "task is 'gardening'"),
-        ({"relation": "about"}, "relation is 'about'"),
         ({"relation": ""}, "unknown relation of a claim to later-sdk figures None"),
         ({"basis": "hearsay"}, "basis is 'hearsay'"),
         ({"basis": ""}, "unknown basis of a recomputation None"),
@@ -84,7 +79,6 @@ def recomputer(frames: Frames) -> Iterator[Recomputer]:
             {"basis": "later-sdk", "relation": "less-than"},
             "unknown relation of a claim to later-sdk figures",
         ),
-        ({"value": "many"}, "'many' is not of type double"),
         ({"value": "inf"}, "'inf' is not of type double"),
         (
             {"claim_id": "sdk14-mcmc-speedup-17"},
@@ -106,16 +100,13 @@ def test_invalid_claim_is_named(
 @pytest.mark.parametrize(
     ("sql", "message"),
     [
-        ("SELEC 1", "syntax error"),
         ("SELECT 1 AS value", "returns value INTEGER, not value DOUBLE"),
-        (VALUE.replace("::DOUBLE", "::FLOAT"), "returns value FLOAT"),
         (f"{VALUE}, 2 AS more", "more INTEGER"),
         (
             VALUE.replace("'b'", "NULL::VARCHAR"),
             "returns a value without its baseline or arithmetic",
         ),
         (VALUE.replace("1.0", "'nan'"), "returns a value that is not finite"),
-        (VALUE.replace("1.0", "'-inf'"), "returns a value that is not finite"),
         (f"{VALUE}; {VALUE}", "expected one statement, got 2"),
         ("DELETE FROM results", "read-only: delete is refused"),
         ("COPY results TO 'out.csv'", "read-only: copy is refused"),
@@ -158,18 +149,35 @@ def test_invalid_recomputation_is_named(sql: str, message: str, recomputer: Reco
 
 
 @pytest.mark.parametrize(
-    ("sql", "message"), [("SELEC 1", "syntax error"), (b"SELECT '\xff'", "is not UTF-8 text")]
+    ("sql", "message"), [(b"SELEC 1", "syntax error"), (b"SELECT '\xff'", "is not UTF-8 text")]
 )
 def test_document_of_an_invalid_recomputation_is_named(
-    sql: str | bytes, message: str, tmp_path: Path, frames: Frames
+    sql: bytes, message: str, tmp_path: Path, frames: Frames
 ) -> None:
     raw = copy_claims(tmp_path, BLOG)
     write_sql(raw, "mcmc-time", sql)
-    with pytest.raises(
-        DamagedDocumentError, match=r"^graphcore-mk2-blog-2020-12-09: mcmc-time\.sql: "
-    ) as caught:
+    place = r"^graphcore-mk2-blog-2020-12-09: mcmc-time\.sql: "
+    with pytest.raises(DamagedDocumentError, match=f"{place}.*{message}"):
         evaluate(raw, frames)
-    assert message in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("file", "row", "values", "message"),
+    [
+        (CONTRADICTIONS, "mcmc-17-and-27", {"claim_ids": "none"}, "unknown claim 'none'"),
+        (CONDITIONS, CONDITION, {"claim_id": "none"}, "unknown claim 'none'"),
+        (CONDITIONS, CONDITION, {"taken_from": "none"}, "unknown claim 'none'"),
+        (CONDITIONS, CONDITION, {"reason": ""}, "reason is blank or missing"),
+    ],
+)
+def test_unknown_claim_of_another_row_is_named(
+    file: str, row: str, values: dict[str, str], message: str, tmp_path: Path, frames: Frames
+) -> None:
+    raw = copy_claims(tmp_path)
+    change_row(raw, file, row, **values)
+    document = f"claims-{file.removesuffix('.csv')}"
+    with pytest.raises(DamagedDocumentError, match=f"^{document}: line 2: {message}"):
+        evaluate(raw, frames)
 
 
 @pytest.mark.parametrize("sql", [f"{VALUE} WHERE false", VALUE.replace("1.0", "NULL")])
@@ -177,7 +185,7 @@ def test_recomputation_without_rows_is_not_a_verdict(
     sql: str, tmp_path: Path, frames: Frames
 ) -> None:
     raw = copy_claims(tmp_path, BLOG)
-    write_sql(raw, "mcmc-time", sql)
+    write_sql(raw, "mcmc-time", sql.encode())
     claim = evaluate(raw, frames)["claims"].set_index("claim_id").loc["blog2020-mcmc-m2000-time"]
     assert claim["verdict"] == "not-recomputable"
     assert claim["not_recomputable"] == "Its recomputation found no row in this build"
@@ -210,61 +218,15 @@ def test_changed_recomputation_needs_a_new_checksum(tmp_path: Path, frames: Fram
     assert len(evaluate(raw, frames)["claims"]) == 21
 
 
-@pytest.mark.parametrize(
-    ("claim_ids", "message"),
-    [("sdk14-mcmc-speedup-17 unknown-claim", "line 2: unknown claim 'unknown-claim'")],
-)
-def test_contradiction_of_unknown_claims_is_named(
-    claim_ids: str, message: str, tmp_path: Path, frames: Frames
-) -> None:
-    raw = copy_claims(tmp_path)
-    change_row(raw, CONTRADICTIONS, "mcmc-17-and-27", claim_ids=claim_ids)
-    with pytest.raises(DamagedDocumentError, match=f"^claims-contradictions: {message}"):
-        evaluate(raw, frames)
-
-
-@pytest.mark.parametrize(
-    ("values", "message"),
-    [
-        ({"claim_id": "none"}, "line 2: unknown claim 'none'"),
-        ({"taken_from": "none"}, "line 2: unknown claim 'none'"),
-        ({"reason": ""}, "line 2: reason is blank or missing"),
-    ],
-)
-def test_condition_of_an_unknown_claim_is_named(
-    values: dict[str, str], message: str, tmp_path: Path, frames: Frames
-) -> None:
-    raw = copy_claims(tmp_path)
-    change_row(raw, CONDITIONS, "blog2020-bert-large-training-time", **values)
-    with pytest.raises(DamagedDocumentError, match=f"^claims-conditions: {message}"):
-        evaluate(raw, frames)
-
-
 def test_fault_leaves_the_old_build(tmp_path: Path, built: Path) -> None:
     raw = copy_documents(copy_claims(tmp_path / "raw", BLOG), PAGE)
     before = read_files(built)
-    write_sql(raw, "mcmc-time", "SELECT 1")
+    write_sql(raw, "mcmc-time", b"SELECT 1")
     done = run_cli("ingest", "--raw", raw, "--warehouse", built)
     assert done.returncode == 1
     [line] = done.stderr.splitlines()
     assert line.startswith("error: graphcore-mk2-blog-2020-12-09: mcmc-time.sql: returns 1 INTEGER")
     assert read_files(built) == before
-
-
-def test_header_that_lacks_a_column_stops_the_build(tmp_path: Path) -> None:
-    raw = copy_claims(tmp_path / "raw", BLOG)
-    write_rows(
-        raw,
-        BLOG,
-        [
-            {key: value for key, value in row.items() if key != "place"}
-            for row in read_rows(raw, BLOG)
-        ],
-    )
-    done = run_ingest(raw)
-    assert done.returncode == 1
-    assert done.stderr.startswith("error: graphcore-mk2-blog-2020-12-09: ")
-    assert "lacks 'place'" in done.stderr
 
 
 def test_claim_that_needs_a_quarantined_row_is_a_finding(tmp_path: Path) -> None:

@@ -10,7 +10,7 @@ import json
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import repeat
+from operator import itemgetter
 from typing import Any
 
 import pandas as pd
@@ -20,8 +20,14 @@ import pyarrow.compute as pc
 from ipu_results.errors import CatalogueError, ConservationError, UnsignedContextError
 from ipu_results.kit.files import load_schema_file
 from ipu_results.record.normalise import NormalisedDocument
-from ipu_results.record.normalise.join import ACCEPTED, QUARANTINED, SOURCE_ROWS, list_keys
-from ipu_results.record.normalise.rows import PLACE
+from ipu_results.record.normalise.join import (
+    ACCEPTED,
+    DUPLICATE,
+    QUARANTINED,
+    SOURCE_ROWS,
+    list_keys,
+)
+from ipu_results.record.normalise.passthrough import PLACE
 from ipu_results.record.read.context import digest_context
 from ipu_results.record.read.document import ParsedDocument
 from ipu_results.record.sources.catalogue import SUBMISSION, Document
@@ -37,7 +43,6 @@ from ipu_results.schema import (
 from ipu_results.schema.frames import (
     arrow_schema,
     build_frame,
-    build_frame_from_tuples,
     decode_schema,
     join_encoded,
     to_pandas,
@@ -45,8 +50,7 @@ from ipu_results.schema.frames import (
 from ipu_results.schema.vocabulary import Vocabulary
 
 MAX_SHOWN = 120  # characters of a text that is not signed
-
-SourceKey = tuple[str, int]
+KEY = ("document_id", "table_name", "row_number")  # of a source row
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,7 +65,7 @@ class RowCounts:
 
 def list_fates(document: NormalisedDocument) -> pa.Table:
     """Return what became of every source row, as `source_rows` has it."""
-    rejected = [
+    refused = [
         {
             "table_name": row.table_name,
             "row_number": row.row_number,
@@ -70,36 +74,26 @@ def list_fates(document: NormalisedDocument) -> pa.Table:
         }
         for row in document.rejected
     ]
-    fates = [document.source_rows, pa.Table.from_pylist(rejected, SOURCE_ROWS)]
-    known = {key for rows in fates for key in list_keys(rows)}
+    rows = pa.concat_tables([document.source_rows, pa.Table.from_pylist(refused, SOURCE_ROWS)])
+    told = set(list_keys(rows))
+    # a row with a table of its own may make no result: it is accepted as it is
     passed = document.passthrough.select(PLACE.names)
-    passed = passed.filter(pa.array([key not in known for key in list_keys(passed)], pa.bool_()))
+    passed = passed.filter(pa.array([key not in told for key in list_keys(passed)], pa.bool_()))
     count = len(passed)
     accepted = [*passed.columns, pa.repeat(ACCEPTED, count), pa.nulls(count, pa.string())]
-    rows = pa.concat_tables([*fates, pa.table(accepted, schema=SOURCE_ROWS)])
-    named = pa.repeat(document.document.document_id, len(rows))
-    return rows.add_column(0, "document_id", named)
+    rows = pa.concat_tables([rows, pa.table(accepted, schema=SOURCE_ROWS)])
+    return rows.add_column(0, "document_id", pa.repeat(document.document_id, len(rows)))
 
 
-def list_source_keys(parsed: ParsedDocument) -> list[SourceKey]:
-    """Return (table, row number) of every source row that the reader saw."""
-    keys = [
-        key
-        for table in parsed.tables
-        for key in zip(repeat(table.name), table.numbers, strict=False)
-    ]
-    keys += [
-        (row.table_name, row.row_number) for row in parsed.problems if row.row_number is not None
-    ]
+def list_source_keys(parsed: ParsedDocument) -> list[tuple[str, int]]:
+    """Return (table, row number) of every source row that the reader saw, but for columnar ones."""
+    keys = []
+    for read in parsed.tables:
+        keys += [(read.name, number) for number in read.numbers]
+    for row in parsed.problems:
+        if row.row_number is not None:
+            keys.append((row.table_name, row.row_number))
     return keys
-
-
-def count_rows(parsed: ParsedDocument) -> Counter[str]:
-    """Return the number of source rows that the reader saw, by table."""
-    counts = Counter(row.table_name for row in parsed.problems if row.row_number is not None)
-    counts.update({table.name: len(table.numbers) for table in parsed.tables})
-    counts.update({table.name: table.rows.num_rows for table in parsed.columnar})
-    return counts
 
 
 def check_expected_tables(document: Document, parsed: ParsedDocument) -> None:
@@ -107,16 +101,17 @@ def check_expected_tables(document: Document, parsed: ParsedDocument) -> None:
 
     Raises CatalogueError for a lost table or another number of rows.
     """
-    counts = count_rows(parsed)
+    counts = Counter(name for name, _ in list_source_keys(parsed))
+    counts.update({columnar.name: columnar.rows.num_rows for columnar in parsed.columnar})
     for name, expected in document.tables.items():
         if counts[name] != expected.rows:
             actual = f"has {counts[name]} rows" if counts[name] else "is missing"
             message = f"{actual}, the sidecar expects {expected.rows}"
             raise CatalogueError(message, document=document.document_id, place=name)
-    if document.tables and (unknown := sorted(set(counts) - set(document.tables))):
-        raise CatalogueError(
-            f"the sidecar expects no table {', '.join(unknown)}", document=document.document_id
-        )
+    unknown = sorted(counts.keys() - document.tables.keys())
+    if document.tables and unknown:
+        message = f"the sidecar expects no table {', '.join(unknown)}"
+        raise CatalogueError(message, document=document.document_id)
 
 
 def check_signature(document: Document, parsed: ParsedDocument) -> None:
@@ -126,14 +121,17 @@ def check_signature(document: Document, parsed: ParsedDocument) -> None:
     """
     if document.kind == SUBMISSION or document.context == digest_context(parsed.context):
         return
-    tables = ", ".join(table.name for table in parsed.tables)
-    first = next((f"{text[:MAX_SHOWN]!r} ({place})" for place, text in parsed.context), "none")
+    first = "none"
+    if parsed.context:
+        text, place = parsed.context[0]
+        first = f"{text[:MAX_SHOWN]!r} ({place})"
     problem = "no longer those that the sidecar signs" if document.context else "not signed"
     message = (
         f"the words that say what its figures mean are {problem}: {first} and"
         f" {max(len(parsed.context) - 1, 0)} more;"
         " `ipu-results add --force FILE` shows them and drafts the signature"
     )
+    tables = ", ".join(table.name for table in parsed.tables)
     raise UnsignedContextError(message, document=document.document_id, place=tables)
 
 
@@ -142,54 +140,59 @@ def check_conservation(document: NormalisedDocument) -> RowCounts:
 
     Raises ConservationError.
     """
-    document_id = document.document.document_id
     read = Counter(list_source_keys(document.parsed))
     for columnar in document.parsed.columnar:
-        read.update((columnar.name, number) for number in range(1, columnar.rows.num_rows + 1))
+        numbers = range(1, columnar.rows.num_rows + 1)
+        read.update((columnar.name, number) for number in numbers)
     fates = list_fates(document)
-    actual = Counter(list_keys(fates))
-    if read != actual:
-        lost = sorted((read - actual).elements())
-        added = sorted((actual - read).elements())
-        raise ConservationError(
-            f"source rows lost {lost[:3]}, without source {added[:3]}", document=document_id
-        )
+    told = Counter(list_keys(fates))
+    if read != told:
+        lost = sorted((read - told).elements())
+        added = sorted((told - read).elements())
+        message = f"source rows lost {lost[:3]}, without source {added[:3]}"
+        raise ConservationError(message, document=document.document_id)
     _check_cells(document)
     status = Counter(fates["status"].to_pylist())
-    return RowCounts(read.total(), status["accepted"], status["quarantined"], status["duplicate"])
+    return RowCounts(read.total(), status[ACCEPTED], status[QUARANTINED], status[DUPLICATE])
 
 
 def _check_cells(document: NormalisedDocument) -> None:
     """Require every cell of a row that makes a result up to be cited by it."""
     widths = {read.name: len(read.columns) for read in document.parsed.tables}
-    accepted = document.source_rows.filter(pc.field("status") == "accepted")
-    expected = {key: widths[key[0]] for key in list_keys(accepted)}
+    accepted = document.source_rows.filter(pc.field("status") == ACCEPTED)
+    expected = {(name, number): widths[name] for name, number in list_keys(accepted)}
     keys = document.cells.select(["table_name", "row_number"])
     of_rows = keys.cast(decode_schema(keys.schema)).filter(pc.field("row_number").is_valid())
-    counted = of_rows.group_by(["table_name", "row_number"]).aggregate([([], "count_all")])
+    counted = of_rows.group_by(keys.column_names).aggregate([([], "count_all")])
     cited = dict(zip(list_keys(counted), counted["count_all"].to_pylist(), strict=True))
     if expected != cited:
         message = (
             f"{sum(expected.values())} cells in accepted rows, {sum(cited.values())} of them cited"
         )
-        raise ConservationError(message, document=document.document.document_id)
+        raise ConservationError(message, document=document.document_id)
 
 
 def build_source_frames(documents: Sequence[NormalisedDocument]) -> dict[str, pd.DataFrame]:
     """Build `source_rows` and `quarantine`."""
     quarantine = []
     for document in documents:
-        document_id = document.document.document_id
         for row in document.rejected:
-            raw = json.dumps(row.raw, ensure_ascii=False)
-            place = (document_id, row.table_name, row.row_number, row.locator)
-            quarantine.append((*place, row.reason, row.message, raw))
-    quarantine.sort(key=lambda row: row[:3])
+            record = {
+                "document_id": document.document_id,
+                "table_name": row.table_name,
+                "row_number": row.row_number,
+                "locator": row.locator,
+                "reason": row.reason,
+                "message": row.message,
+                "raw": json.dumps(row.raw, ensure_ascii=False),
+            }
+            quarantine.append(record)
+    quarantine.sort(key=itemgetter(*KEY))
     rows = pa.concat_tables([list_fates(document) for document in documents])
-    rows = rows.sort_by([(name, "ascending") for name in table("source_rows").names[:3]])
+    rows = rows.sort_by([(name, "ascending") for name in KEY])
     return {
         "source_rows": to_pandas(rows.select(table("source_rows").names)),
-        "quarantine": build_frame_from_tuples(table("quarantine"), quarantine),
+        "quarantine": build_frame(table("quarantine"), quarantine),
     }
 
 
@@ -201,7 +204,7 @@ def list_source_tables(
     rows = []
     for read in document.parsed.tables:
         expected = source.tables.get(read.name)
-        row = {
+        row: dict[str, Any] = {
             "document_id": source.document_id,
             "table_name": read.name,
             "header_printed": vocabulary.header_of(source.reader, read.name).strict,
@@ -230,11 +233,14 @@ def build_vocabulary_frames(vocabulary: Vocabulary) -> dict[str, pd.DataFrame]:
     `relations` and `columns` are the data dictionary of tables and views.
     """
     relations: tuple[Table | View, ...] = (*TABLES, *VIEWS)
+    columns: list[Mapping[str, Any]] = []
+    for relation in relations:
+        columns += list_dictionary_rows(relation)
     rows: dict[str, Sequence[Mapping[str, Any]]] = {
         "comparison_remarks": vocabulary.remarks,
         "operation_counts": vocabulary.operation_counts,
         "mlperf_comparability": load_schema_file("vocabulary/mlperf.toml")["comparable"],
-        "relations": [describe_relation(relation) for relation in relations],
-        "columns": [row for relation in relations for row in list_dictionary_rows(relation)],
+        "relations": list(map(describe_relation, relations)),
+        "columns": columns,
     }
-    return {name: build_frame(table(name), own) for name, own in rows.items()}
+    return {name: build_frame(table(name), records) for name, records in rows.items()}

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Sequence
+from typing import TypedDict
 
 import duckdb
 import pandas as pd
@@ -13,6 +13,20 @@ from ipu_results.kit.sql import get_first_line
 from ipu_results.record.normalise import NormalisedDocument, list_passthrough
 from ipu_results.schema import table
 from ipu_results.schema.frames import build_frame
+from ipu_results.schema.records import ContradictionsRow
+
+
+class Condition(TypedDict):
+    """A line of raw/claims/contradicted.csv: which rows a contradiction is about."""
+
+    contradiction_id: str
+    rows_of: str
+    condition: str
+    column_name: str
+    severity: str
+    document_id: str
+    locator: str
+
 
 KEYS = {"results": "result_id", "microbenchmarks": "microbenchmark_id"}
 
@@ -25,44 +39,43 @@ def find_contradicted(
     A line of raw/claims/contradicted.csv is a condition on the `rows` of one document. Raises
     DamagedDocumentError for a condition that cannot be evaluated, and for an unknown contradiction.
     """
-    texts = list_passthrough(documents, "contradictions")
-    known = {text["contradiction_id"] for text in texts}
-    conditions = list_passthrough(documents, "contradicted")
+    contradictions: list[ContradictionsRow] = list_passthrough(documents, "contradictions")
+    known = {contradiction["contradiction_id"] for contradiction in contradictions}
+    conditions: list[Condition] = list_passthrough(documents, "contradicted")
     for condition in conditions:
         if condition["contradiction_id"] not in known:
             message = f"unknown contradiction {condition['contradiction_id']!r}"
             raise DamagedDocumentError(message, **_locate(condition))
-    figures = []
+    figures: list[dict[str, object]] = []
     for name, key in KEYS.items():
-        documents_of = connection.execute(f"SELECT DISTINCT document_id FROM {name}").fetchall()
-        own = [condition for condition in conditions if (condition["rows_of"],) in documents_of]
-        if own:
+        ids = connection.execute(f"SELECT DISTINCT document_id FROM {name}").fetchall()
+        of_table = [condition for condition in conditions if (condition["rows_of"],) in ids]
+        if of_table:
             connection.execute(f"CREATE OR REPLACE TEMP VIEW rows AS FROM {name}")
-            figures += _select(connection, key, own)
-    what = pd.DataFrame(texts, columns=["contradiction_id", "what"], dtype="str")
+            figures += _select(connection, key, of_table)
+    what = pd.DataFrame(contradictions, columns=["contradiction_id", "what"], dtype="str")
     return {"contradicted": build_frame(table("contradicted"), figures), "contradictions": what}
 
 
 def _select(
-    connection: duckdb.DuckDBPyConnection,
-    key: str,
-    conditions: Sequence[Mapping[str, str]],
-) -> list[Mapping[str, str]]:
+    connection: duckdb.DuckDBPyConnection, key: str, conditions: Sequence[Condition]
+) -> list[dict[str, object]]:
     """Return each condition with the ids of its rows that fit it and have a value in its column."""
-    statements = [
-        f"SELECT {number}, {key} FROM rows WHERE document_id = ${number + 1}"
-        f' AND ({condition["condition"]}) AND "{condition["column_name"]}" IS NOT NULL'
-        for number, condition in enumerate(conditions)
-    ]
+    statements = []
+    for number, condition in enumerate(conditions):
+        statements.append(
+            f"SELECT {number}, {key} FROM rows WHERE document_id = ${number + 1}"
+            f' AND ({condition["condition"]}) AND "{condition["column_name"]}" IS NOT NULL'
+        )
     documents = [condition["rows_of"] for condition in conditions]
     try:  # one statement, since planning each takes longer than its rows
-        ids = connection.execute(" UNION ALL ".join(statements), documents).fetchall()
+        found = connection.execute(" UNION ALL ".join(statements), documents).fetchall()
     except duckdb.Error as error:
-        if len(conditions) > 1:  # find the one at fault
-            return [row for own in conditions for row in _select(connection, key, [own])]
+        for condition in conditions if len(conditions) > 1 else ():
+            _select(connection, key, [condition])  # raises for the one at fault
         raise DamagedDocumentError(get_first_line(error), **_locate(conditions[0])) from error
-    return [{**conditions[number], "result_id": own} for number, own in sorted(ids)]
+    return [{**conditions[number], "result_id": row_id} for number, row_id in sorted(found)]
 
 
-def _locate(condition: Mapping[str, Any]) -> dict[str, str]:
+def _locate(condition: Condition) -> dict[str, str]:
     return {"document": condition["document_id"], "place": condition["locator"]}

@@ -22,15 +22,11 @@ from ipu_results.record.normalise import NormalisedDocument
 from ipu_results.record.normalise.join import filled_schema
 from ipu_results.record.normalise.rows import reject_row
 from ipu_results.schema import Table, table
-from ipu_results.schema.frames import (
-    build_frame,
-    frame_dtypes,
-    to_arrow,
-    to_pandas,
-)
+from ipu_results.schema.frames import build_frame, frame_dtypes, to_arrow, to_pandas
 from ipu_results.schema.pandera_schemas import build_gate_schema
 from ipu_results.schema.vocabulary import KINDS
 
+# a valid result, which the gate must accept
 GOOD: dict[str, Any] = {
     "result_id": "r0123456789abcdef",
     "origin": "published",
@@ -45,6 +41,7 @@ GOOD: dict[str, Any] = {
     "throughput": 1.0,
 }
 
+# by the reason that each must be refused for
 CHANGES: dict[str, dict[str, Any]] = {
     "throughput-out-of-range": {"throughput": float("inf")},
     "no-figure": {"throughput": None},
@@ -82,22 +79,25 @@ def gate_results(
     Only documents whose kind makes rows of that table are looked at; the others are returned as
     they are. Call `check_gate` first: a gate that was not seen to refuse is not trusted.
     """
-    gathered = table(name).as_filled()
-    key = gathered.key[0]
+    definition = table(name).as_filled()
+    key = definition.key[0]
     rows = [document.results for document in documents if _fills(name, document)]
     frame = to_pandas(pa.concat_tables(rows) if rows else filled_schema(name).empty_table())
     refused: dict[str, GateFailure] = {}
-    for failure in find_failures(gathered, frame):
+    for failure in find_failures(definition, frame):
         refused.setdefault(frame[key][failure.row], failure)
     if not refused:
         return frame, list(documents)
     kept = frame[~frame[key].isin(list(refused))].reset_index(drop=True)
-    if find_failures(gathered, kept):
+    if find_failures(definition, kept):
         raise GateError(f"rows that passed the gate of {name} fail it without the refused rows")
-    return kept, [
-        _quarantine(document, refused, key) if _fills(name, document) else document
-        for document in documents
-    ]
+    accepted = []
+    for document in documents:
+        if _fills(name, document):
+            accepted.append(_quarantine(document, refused, key))
+        else:
+            accepted.append(document)
+    return kept, accepted
 
 
 def _fills(name: str, document: NormalisedDocument) -> bool:
@@ -109,11 +109,10 @@ def _quarantine(
     document: NormalisedDocument, refused: Mapping[str, GateFailure], key: str
 ) -> NormalisedDocument:
     """Move refused results, and all of their source rows, to quarantine."""
-    printed = {
-        (read.name, number): (read, position)
-        for read in document.parsed.tables
-        for position, number in enumerate(read.numbers)
-    }
+    printed = {}
+    for read in document.parsed.tables:
+        for position, number in enumerate(read.numbers):
+            printed[read.name, number] = (read, position)
     rejected = list(document.rejected)
     for row in document.source_rows.to_pylist():
         if failure := refused.get(row["result_id"]):
@@ -140,29 +139,26 @@ def check_tables(frames: Mapping[str, pd.DataFrame | pa.Table]) -> None:
 
     A key of an Arrow table that repeats in another of its pieces is for the DuckDB file to refuse.
     """
-    pieces = (
-        (name, piece)
-        for name, frame in frames.items()
-        if name != "results"
-        for piece in _divide(frame)
-    )
-    for name, frame in pieces:
-        if failures := find_failures(table(name), frame):
-            document = frame["document_id"][failures[0].row] if "document_id" in frame else None
-            message = (
-                f"{name}, row {failures[0].row}: {failures[0].message} ({len(failures)} failures)"
-            )
-            raise GateError(message, document=document)
+    for name, rows in frames.items():
+        if name == "results":  # they have passed `gate_results`
+            continue
+        for frame in _divide(rows):
+            failures = find_failures(table(name), frame)
+            if failures:
+                first = failures[0]
+                document = frame["document_id"][first.row] if "document_id" in frame else None
+                message = f"{name}, row {first.row}: {first.message} ({len(failures)} failures)"
+                raise GateError(message, document=document)
 
 
 def _divide(rows: pd.DataFrame | pa.Table) -> Iterator[pd.DataFrame]:
     """Yield a frame whole, and the rows of an Arrow table PIECE_ROWS at a time, numbered on."""
     if isinstance(rows, pd.DataFrame):
         yield rows
-    else:
-        for start in range(0, rows.num_rows, PIECE_ROWS):
-            frame = to_pandas(rows.slice(start, PIECE_ROWS))
-            yield frame.set_index(frame.index + start)
+        return
+    for start in range(0, rows.num_rows, PIECE_ROWS):
+        frame = to_pandas(rows.slice(start, PIECE_ROWS))
+        yield frame.set_index(frame.index + start)
 
 
 def find_failures(table: Table, frame: pd.DataFrame) -> list[GateFailure]:
@@ -178,11 +174,10 @@ def find_failures(table: Table, frame: pd.DataFrame) -> list[GateFailure]:
 
 
 def _collect(table: Table, cases: pd.DataFrame) -> list[GateFailure]:
-    reasons = {**REASONS, **{check.name: check.name for check in table.row_checks}}
+    reasons = REASONS | {check.name: check.name for check in table.row_checks}
     failures: dict[tuple[int, str], GateFailure] = {}
-    for column, check, value, index in cases[
-        ["column", "check", "failure_case", "index"]
-    ].itertuples(index=False):
+    columns = ["column", "check", "failure_case", "index"]
+    for column, check, value, index in cases[columns].itertuples(index=False):
         name = str(check).partition("(")[0]  # of in_range(0, 1)
         if pd.isna(index) or name not in reasons:
             raise GateError(f"{table.name}: the frame as a whole fails {check}, in {column}")
@@ -216,15 +211,13 @@ def check_gate(
     Catches validation that was switched off, such as by PANDERA_VALIDATION_ENABLED=False. Raises
     GateError.
     """
-    bad = [
-        {**good, table.key[0]: f"r{row:016x}", **change}
-        for row, change in enumerate(changes.values(), start=1)
-    ]
-    frame = build_frame(table, [good, *bad])
+    rows = [good]
+    for number, change in enumerate(changes.values(), start=1):
+        rows.append({**good, table.key[0]: f"r{number:016x}", **change})
+    frame = build_frame(table, rows)
     expected = set(enumerate(changes, start=1))
-    if (
-        actual := {(failure.row, failure.reason) for failure in find_failures(table, frame)}
-    ) != expected:
+    actual = {(failure.row, failure.reason) for failure in find_failures(table, frame)}
+    if actual != expected:
         missed = ", ".join(reason for _, reason in sorted(expected - actual)) or "none"
         message = (
             f"the gate of {table.name} does not refuse invalid rows (missed: {missed}): is pandera"

@@ -7,7 +7,7 @@ A rule reports and never changes a figure. What several rules read is a statemen
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 
 import duckdb
@@ -15,19 +15,9 @@ import pandas as pd
 import pyarrow as pa
 
 from ipu_results.kit.files import SCHEMA
-from ipu_results.kit.sql import (
-    STAGED,
-    create_table,
-    map_statements,
-)
+from ipu_results.kit.sql import STAGED, create_table, map_statements
 from ipu_results.kit.statements import define_macros, execute_text
-from ipu_results.schema import (
-    RULES_SCHEMA,
-    SHARED,
-    read_head,
-    sql_table,
-    table,
-)
+from ipu_results.schema import RULES_SCHEMA, SHARED, read_head, sql_table, table
 from ipu_results.schema.frames import build_frame, to_arrow
 
 FLAGS = table("flags")
@@ -69,16 +59,7 @@ RULES = tuple(map(load_rule, sorted((SCHEMA / FOLDER).glob("R*.sql"))))
 
 def build_rule_frame() -> pd.DataFrame:
     """Build the table `rules`."""
-    rows = [
-        {
-            "rule": rule.id,
-            "title": rule.title,
-            "scope": rule.scope,
-            "description": rule.description,
-            "statement": rule.statement,
-        }
-        for rule in RULES
-    ]
+    rows = [{"rule": rule.id, **asdict(rule)} for rule in RULES]
     return build_frame(table("rules"), rows)
 
 
@@ -90,7 +71,7 @@ def find_flags(connection: duckdb.DuckDBPyConnection, rules: Sequence[Rule] = RU
     define_macros(connection)
     for view in SHARED:
         execute_text(connection, view.path, f"CREATE TABLE {view.sql_name} AS {view.sql}")
-    found = replace(FLAGS, schema=RULES_SCHEMA)
+    found = replace(FLAGS, schema=RULES_SCHEMA)  # in any order, before they are sorted
     connection.execute(sql_table(found)[0])
 
     def insert_flags(cursor: duckdb.DuckDBPyConnection, rule: Rule) -> None:

@@ -8,7 +8,7 @@ import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict
 from functools import partial
-from typing import Any
+from typing import Any, NamedTuple
 
 import duckdb
 import numpy as np
@@ -29,6 +29,8 @@ from ipu_results.mlperf.summary import describe_mean
 from ipu_results.record.link.machines import parse_machine
 from ipu_results.schema.vocabulary import Vocabulary
 
+Struct = dict[str, Any]
+"""A structure of SQL, as Python reads and returns it."""
 Caller = Callable[..., Any]
 """Calls a function with arguments, or returns what such a call returned before."""
 MACHINE = "STRUCT(platform VARCHAR, processor VARCHAR, virtual_cpus BIGINT, evidence VARCHAR)"
@@ -63,7 +65,7 @@ def define_functions(connection: duckdb.DuckDBPyConnection, vocabulary: Vocabula
         connection.create_function(name, function, parameters, result, null_handling=takes_null)
 
 
-def _parse_machine(environment: str) -> dict[str, Any] | None:
+def _parse_machine(environment: str) -> Struct | None:
     machine = parse_machine(json.loads(environment))
     return None if machine is None else asdict(machine)
 
@@ -72,25 +74,28 @@ def _find_drop(benchmark: str) -> int:
     return load_rules().benchmark(benchmark).drop
 
 
-def _prune_points(points: Sequence[dict[str, Any]] | None) -> list[dict[str, Any]]:
-    if points is None:
+def _prune_points(points: Sequence[Struct] | None) -> list[Struct]:
+    if not points:
         return []
-    return [point._asdict() for point in prune_points([ReferencePoint(**own) for own in points])]
+    kept = prune_points([ReferencePoint(**point) for point in points])
+    return [point._asdict() for point in kept]
 
 
-def _find_reference(
-    points: Sequence[dict[str, Any]] | None, batch: int | None
-) -> dict[str, Any] | None:
+def _find_reference(points: Sequence[Struct] | None, batch: int | None) -> Struct | None:
     if points is None or batch is None:
         return None
     found = find_reference([ReferencePoint(**point) for point in points], batch)
-    return None if found is None else dict(zip(("mean", "method"), found, strict=True))
+    if found is None:
+        return None
+    mean, method = found
+    return {"mean": mean, "method": method}
 
 
 def _describe_mean(values: Sequence[float] | None) -> dict[str, float | None] | None:
     if not values:
         return None
-    return dict(zip(("mean", "low", "high"), describe_mean(values), strict=True))
+    mean, low, high = describe_mean(values)
+    return {"mean": mean, "low": low, "high": high}
 
 
 def _summarise_findings(
@@ -104,15 +109,22 @@ def _summarise_findings(
     return summarise_findings(factor, expected, of_runs, seeds or (), minutes)
 
 
-def _fetch_entries(
-    connection: duckdb.DuckDBPyConnection, name: str
-) -> tuple[npt.NDArray[np.int64], Runs, list[Any]]:
-    """Return the entries of a relation that have runs: place, runs, and groups that are alike."""
+class Entries(NamedTuple):
+    """Entries that have runs, in the order of their places."""
+
+    places: npt.NDArray[np.int64]
+    runs: Runs
+    alike: list[Any]
+    """The group of each: the entries of a group are alike."""
+
+
+def _fetch_entries(connection: duckdb.DuckDBPyConnection, name: str) -> Entries:
+    """Return the entries of a relation that have runs."""
     rows = connection.sql(f"FROM {name} WHERE run_minutes IS NOT NULL ORDER BY place")
     entries = rows.to_arrow_table()
     columns = ("run_minutes", "counts", "dropped", "reference")
-    runs = make_runs(*(entries[name].to_pylist() for name in columns))
-    return entries["place"].to_numpy(), runs, entries["alike"].to_pylist()
+    runs = make_runs(*(entries[column].to_pylist() for column in columns))
+    return Entries(entries["place"].to_numpy(), runs, entries["alike"].to_pylist())
 
 
 def call_directly(function: Callable[..., Any], *arguments: object) -> Any:
@@ -122,10 +134,10 @@ def call_directly(function: Callable[..., Any], *arguments: object) -> Any:
 
 def _estimate_intervals(connection: duckdb.DuckDBPyConnection, call: Caller) -> dict[str, Any]:
     """Return the interval of each entry with runs, relative to its score."""
-    places, runs, alike = _fetch_entries(connection, "scored")
-    intervals = call(estimate_intervals, runs, alike)
+    entries = _fetch_entries(connection, "scored")
+    intervals = call(estimate_intervals, entries.runs, entries.alike)
     return {
-        "place": places,
+        "place": entries.places,
         "low": intervals.low,
         "high": intervals.high,
         "method": pa.array(intervals.methods, pa.string()),
@@ -144,12 +156,13 @@ def _compare_pairs(
 
     `one_batch` is the expression for pairs whose runs may be dealt out again.
     """
-    places, runs, alike = _fetch_entries(connection, entries)
+    fetched = _fetch_entries(connection, entries)
     pairs = connection.sql(
         f"SELECT first, second, {one_batch} AS one_batch FROM pairs WHERE {condition} ORDER BY ALL"
     ).fetchnumpy()
-    first, second = (np.searchsorted(places, pairs[name]) for name in ("first", "second"))
-    tested = call(compare_pairs, runs, first, second, alike, pairs["one_batch"])
+    first = np.searchsorted(fetched.places, pairs["first"])
+    second = np.searchsorted(fetched.places, pairs["second"])
+    tested = call(compare_pairs, fetched.runs, first, second, fetched.alike, pairs["one_batch"])
     return {
         "first": pairs["first"],
         "second": pairs["second"],

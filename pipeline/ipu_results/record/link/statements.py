@@ -17,7 +17,7 @@ from ipu_results.kit.sql import create_table
 from ipu_results.kit.statements import define_macros, execute_text, read_statement, run_text
 from ipu_results.record.link.functions import COMPUTED, Caller, call_directly, define_functions
 from ipu_results.record.normalise import NormalisedDocument
-from ipu_results.record.normalise.rows import PLACE, passthrough_schema
+from ipu_results.record.normalise.passthrough import PLACE, passthrough_schema
 from ipu_results.schema import LINKS, SQL, TABLES, fill_placeholders, table
 from ipu_results.schema.frames import arrow_schema
 from ipu_results.schema.vocabulary import KINDS, Vocabulary, normalise_header
@@ -44,7 +44,13 @@ AS_READ = (
 # headers of a configuration under which a result may have a cell
 CITED = ("micro_batch_size", "latency_definition")
 CELLS = pa.schema(
-    [*PLACE, *((name, pa.string()) for name in ("document_id", "field", "header", "raw_text"))]
+    [
+        *PLACE,
+        ("document_id", pa.string()),
+        ("field", pa.string()),
+        ("header", pa.string()),
+        ("raw_text", pa.string()),
+    ]
 )
 
 
@@ -68,17 +74,13 @@ def stage(
         rows = pa.concat_tables(parts).select(_list_read(name, vocabulary))
         create_table(connection, f"{READ_SCHEMA}.{name}", rows)
     create_table(connection, f"{READ_SCHEMA}.cells", pa.Table.from_pylist(cells, CELLS))
-    text = pa.string()
-    platforms = arrow_schema(table("platforms"))
-    known = {
-        "known_platform": pa.schema(
-            [*platforms, ("part_of", text), ("described_as", pa.list_(text))]
-        ),
-        "known_model": arrow_schema(table("models")),
-    }
-    for name, schema in known.items():
-        entries = vocabulary.list_entries(name.removeprefix("known_"))
-        create_table(connection, name, pa.Table.from_pylist(list(entries), schema))
+    platform = arrow_schema(table("platforms"))
+    platform = platform.append(pa.field("part_of", pa.string()))
+    platform = platform.append(pa.field("described_as", pa.list_(pa.string())))
+    schemas = {"platform": platform, "model": arrow_schema(table("models"))}
+    for name, schema in schemas.items():
+        entries = vocabulary.list_entries(name)
+        create_table(connection, f"known_{name}", pa.Table.from_pylist(entries, schema))
 
 
 def _list_read(name: str, vocabulary: Vocabulary) -> list[str]:

@@ -11,7 +11,8 @@ from ipu_results.record.normalise.join import (
     list_passthrough,
     parse_setup,
 )
-from ipu_results.record.normalise.rows import RejectedRow, type_passthrough_rows
+from ipu_results.record.normalise.passthrough import type_passthrough_rows
+from ipu_results.record.normalise.rows import RejectedRow
 from ipu_results.record.read.document import ParsedDocument
 from ipu_results.record.sources.catalogue import Document
 from ipu_results.schema.vocabulary import KINDS, Vocabulary

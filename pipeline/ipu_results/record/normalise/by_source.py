@@ -4,27 +4,28 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator
-from dataclasses import replace
-from decimal import Decimal
+from dataclasses import dataclass, replace
 from functools import partial
-from typing import Any
 
 import numpy as np
 import pyarrow as pa
 
 from ipu_results.errors import CatalogueError, DamagedDocumentError
 from ipu_results.record.normalise.decimal_mark import DecimalMark, find_decimal_marks
-from ipu_results.record.normalise.fields import LATENCIES, MICROBENCHMARKS, CellValues, get_column
+from ipu_results.record.normalise.fields import (
+    LATENCIES,
+    MICROBENCHMARKS,
+    NO_VALUE,
+    CellValues,
+    get_column,
+)
 from ipu_results.record.normalise.rows import (
-    RESULTS,
+    CellError,
     ConvertedRows,
     RejectedRow,
     TableSource,
-    convert_texts,
-    find_errors,
     map_texts,
     reject_row,
-    reject_unreadable,
 )
 from ipu_results.record.normalise.values import (
     SDK,
@@ -34,11 +35,12 @@ from ipu_results.record.normalise.values import (
     parse_number,
     parse_whole_number,
 )
-from ipu_results.record.read.document import ParsedDocument, SourceTable, TextColumn
+from ipu_results.record.read.document import ParsedDocument, SourceTable
 from ipu_results.record.sources.catalogue import Document
 from ipu_results.schema import table as published_table
 from ipu_results.schema.vocabulary import (
     KINDS,
+    Quantity,
     TableHeader,
     Vocabulary,
     normalise_name,
@@ -46,8 +48,9 @@ from ipu_results.schema.vocabulary import (
 )
 
 TABLE = published_table(MICROBENCHMARKS)
-FIGURES = {"value", "device_count"}  # published as numbers; the other cells as they are printed
 REQUIRED = ("device", "operation", "metric", "unit", "value", "place")
+CHECKED = (*REQUIRED, "device_count")  # of a row the first that is wrong is told
+MISSING = "missing-"
 RUN_ID = published_table("runs").column("run_id").pattern
 # The columns of a run's points have no unit in their names.
 POINT_UNITS = {
@@ -63,8 +66,13 @@ QUALITY = "quality "  # before the name of a quality in the column `metric`
 LONGEST_NAME = 3  # words of a framework's name
 BRACKETS = re.compile(r"\([^()]*\)")
 
-Outcome = tuple[list[ConvertedRows], list[RejectedRow]]
-"""The rows of one table, converted or rejected."""
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """The rows of one table, converted or rejected."""
+
+    converted: list[ConvertedRows]
+    rejected: list[RejectedRow]
 
 
 def normalise_rows(
@@ -79,7 +87,8 @@ def normalise_rows(
     language = "en" if is_template else parsed.language  # the template has decimal points
     marks = find_decimal_marks(tables, parsed.problems, language, document.decimal_mark)
     for table, header in tables:
-        yield normalise_table(TableSource(document, table, header, vocabulary, marks))
+        source = TableSource(document, table, header, vocabulary, marks)
+        yield Outcome(normalise_table(source), source.rejected)
 
 
 def _refuse_second_units(document: Document, table: SourceTable, header: TableHeader) -> None:
@@ -92,67 +101,65 @@ def _refuse_second_units(document: Document, table: SourceTable, header: TableHe
             raise DamagedDocumentError(message, document=document.document_id, place=table.locator)
 
 
-def _one_per_row(source: TableSource) -> Outcome:
+def _one_per_row(source: TableSource) -> list[ConvertedRows]:
     """Make each row one result."""
-    rows, rejected = source.convert(source.get_constants())
-    return [rows], rejected
+    return [source.convert(source.get_constants())]
 
 
-def _joined_on_batch(source: TableSource) -> Outcome:
+def _joined_on_batch(source: TableSource) -> list[ConvertedRows]:
     """Make one result per batch size from several tables; a row without a batch size cannot be
     placed.
     """
-    return _require_batch(_one_per_row(source), "no batch size to join the tables on")
+    rows = source.convert(source.get_constants())
+    return [_require_batch(source, rows, "no batch size to join the tables on")]
 
 
-def _one_per_metric(source: TableSource) -> Outcome:
+def _one_per_metric(source: TableSource) -> list[ConvertedRows]:
     """Convert rows that name their metric, and perhaps its unit; the rows of one configuration make
     one result.
     """
-    table, vocabulary = source.table, source.vocabulary
+    vocabulary = source.vocabulary
     column = source.list_fields()
-    parts: list[ConvertedRows] = []
-    rejected: list[RejectedRow] = []
-    groups = source.group_rows(
-        [column[name] for name in ("task", "metric", "unit") if name in column]
-    )
-    for (task_text, metric, *units), rows in groups.items():
-        task = vocabulary.tasks.get(task_text)
-        group = source._replace(table=table.select(rows))
-        value_field = _find_metric(metric, units[0] if units else None, vocabulary)
-        if value_field is None or task is None:
-            field, text = ("metric", metric) if value_field is None else ("task", task_text)
-            word = UnknownWordError(UnknownWord(field, field, text), f"unknown {field} {text!r}")
-            for position in rows:
-                row = reject_row(table, position, word.reason, str(word))
-                rejected.append(replace(row, words=(word.word,)))
+    has_units = "unit" in column
+    parts = []
+    fields = ("task", "metric", "unit") if has_units else ("task", "metric")
+    for (task, metric, *units), group in source.group_rows(fields).items():
+        found = _find_metric(metric, units[0] if has_units else None, vocabulary)
+        if found is None:
+            _reject_unknown(group, "metric", metric)
             continue
+        if task not in vocabulary.tasks:
+            _reject_unknown(group, "task", task)
+            continue
+        constants = {**source.get_constants(), "task": vocabulary.tasks[task]}
         basis = vocabulary.metrics.get(metric, {}).get("latency_basis")
-        values = {
-            **source.get_constants(),
-            "task": task,
-            **({"latency_basis": basis} if basis else {}),
-        }
+        if basis:
+            constants["latency_basis"] = basis
         columns = {}
         if "path" in column:
+            paths = group.table.texts[column["path"]]
             columns["framework"] = map_texts(
-                group.table.texts[column["path"]],
-                lambda path: _find_framework(path, vocabulary),
-                RESULTS,
-                "framework",
+                paths, partial(_find_framework, vocabulary), "framework"
             )
-        part, unreadable = _replace_value(group, value_field[0]).convert(
-            values, columns, dict([value_field])
-        )
-        parts.append(part)
-        rejected += unreadable
-    return parts, rejected
+        field, unit = found
+        parts.append(_replace_value(group, field).convert(constants, columns, {field: unit}))
+    return parts
 
 
-def _find_framework(path: str, vocabulary: Vocabulary) -> str | None:
+def _reject_unknown(source: TableSource, field: str, text: str) -> None:
+    """Reject all rows of a part of a table for an unknown word that they have in common."""
+    error = UnknownWordError(UnknownWord(field, field, text), f"unknown {field} {text!r}")
+    for position in range(len(source.table.numbers)):
+        row = reject_row(source.table, position, error.reason, str(error))
+        source.rejected.append(replace(row, words=(error.word,)))
+
+
+def _find_framework(vocabulary: Vocabulary, path: str) -> str | None:
     """Return the framework of the folder that a script is in."""
-    folders = vocabulary.framework_by_path.items()
-    return next((name for folder, name in folders if path.startswith(folder)), None)
+    for folder, name in vocabulary.framework_by_path.items():
+        if path.startswith(folder):
+            return name
+    return None
 
 
 def _find_metric(metric: str, unit: str | None, vocabulary: Vocabulary) -> tuple[str, str] | None:
@@ -171,43 +178,38 @@ def _find_metric(metric: str, unit: str | None, vocabulary: Vocabulary) -> tuple
 def _replace_value(source: TableSource, field: str) -> TableSource:
     """Return a table whose column `value` has figures of one metric."""
     fields = tuple((name, field if old == "value" else old) for name, old in source.header.fields)
-    return source._replace(header=replace(source.header, fields=fields))
+    return replace(source, header=replace(source.header, fields=fields))
 
 
-def _mlperf_entry(source: TableSource) -> Outcome:
+def _mlperf_entry(source: TableSource) -> list[ConvertedRows]:
     """Make each row with a score one result; its software line names framework and SDK."""
-    table, vocabulary = source.table, source.vocabulary
+    vocabulary = source.vocabulary
     column = source.list_fields()
-    scores = table.texts[column["time_to_train_s"]]
-    scored = table.select(
+    scores = source.table.texts[column["time_to_train_s"]]
+    scored = source.select(
         [position for position, code in enumerate(scores.codes) if scores.distinct[code]]
     )
-    software = scored.texts[column["software"]]
-    printed: list[tuple[str, TextColumn, Callable[[str], str | None]]] = [
-        (
-            "model_printed",
-            scored.texts[column["folder"]],
-            lambda folder: vocabulary.benchmarks.get(folder, folder),
-        ),
-        (
-            "framework",
-            software,
-            lambda text: ", ".join(_list_frameworks(text, vocabulary)) or text or None,
-        ),
-        ("sdk_version", software, _find_sdk),
-    ]
-    columns = {name: map_texts(texts, find, RESULTS, name) for name, texts, find in printed}
-    rows, rejected = source._replace(table=scored).convert(
-        {**source.get_constants(), "origin": "official"}, columns, {"time_to_train_s": "min"}
-    )
-    described = [
-        map_texts(scored.texts[column[name]], str, RESULTS, "chip").to_pylist()
-        for name in ("chip", "chip_memory", "path")
-    ]
-    refined = [chip or None for chip in map(vocabulary.refine_chip, *described)]
-    chips = pa.array(refined, pa.string()).take(pa.array(rows.positions))
-    values = {**rows.values, "chip": chips}
-    return [replace(rows, values=values)], rejected
+    texts = scored.table.texts
+    software = texts[column["software"]]
+    name_model = partial(_name_model, vocabulary)
+    name_frameworks = partial(_name_frameworks, vocabulary)
+    columns = {
+        "model_printed": map_texts(texts[column["folder"]], name_model, "model_printed"),
+        "framework": map_texts(software, name_frameworks, "framework"),
+        "sdk_version": map_texts(software, _find_sdk, "sdk_version"),
+    }
+    constants = {**source.get_constants(), "origin": "official"}
+    rows = scored.convert(constants, columns, {"time_to_train_s": "min"})
+    chips = []
+    for row in scored.table.rows:
+        printed = (row.cells[column[name]] for name in ("chip", "chip_memory", "path"))
+        chips.append(vocabulary.refine_chip(*printed) or None)
+    refined = pa.array(chips, pa.string()).take(pa.array(rows.positions))
+    return [replace(rows, values={**rows.values, "chip": refined})]
+
+
+def _name_model(vocabulary: Vocabulary, folder: str) -> str:
+    return vocabulary.benchmarks.get(folder, folder)
 
 
 def _find_sdk(text: str) -> str | None:
@@ -216,41 +218,41 @@ def _find_sdk(text: str) -> str | None:
     return sdk.group(1) if sdk else None
 
 
-def _list_frameworks(text: str, vocabulary: Vocabulary) -> list[str]:
-    """List the frameworks that a software line names, sorted; what is in brackets counts if nothing
-    else does.
+def _name_frameworks(vocabulary: Vocabulary, text: str) -> str | None:
+    """Name the frameworks of a software line, sorted, or the whole line; what is in brackets counts
+    if nothing else does.
 
     The name of an SDK is none, and TensorFlow next to TensorFlow1 says no more than that.
     """
-    known: set[str] = set()
     for part in (BRACKETS.sub(" ", text), text):
-        words = WORD.findall(SDK_NAME.sub(" ", part))
-        for size in range(1, LONGEST_NAME + 1):
-            names = (
-                normalise_name("".join(words[at : at + size]))
-                for at in range(len(words) - size + 1)
-            )
-            known |= {
-                vocabulary.frameworks[name] for name in names if name in vocabulary.frameworks
-            }
+        known = _find_frameworks(vocabulary, part)
         if known:
-            break
-    return sorted(
-        name
-        for name in known
-        if not any(other != name and other.startswith(name) for other in known)
-    )
+            distinct = [
+                name
+                for name in sorted(known)
+                if not any(other != name and other.startswith(name) for other in known)
+            ]
+            return ", ".join(distinct)
+    return text or None
 
 
-def _run_point(source: TableSource) -> Outcome:
+def _find_frameworks(vocabulary: Vocabulary, text: str) -> set[str]:
+    words = WORD.findall(SDK_NAME.sub(" ", text))
+    known = set()
+    for start in range(len(words)):
+        for end in range(start + 1, start + LONGEST_NAME + 1):
+            name = normalise_name("".join(words[start:end]))
+            if name in vocabulary.frameworks:
+                known.add(vocabulary.frameworks[name])
+    return known
+
+
+def _run_point(source: TableSource) -> list[ConvertedRows]:
     """Make each row one result of a local run; the row itself gives its origin."""
-    constants = {
-        **source.get_constants(),
-        "origin": None,
-        "run_id": get_run_id(source.document),
-    }
-    rows, rejected = source.convert(constants, units=POINT_UNITS)
-    return _require_batch(([rows], rejected), "no batch size")
+    run_id = get_run_id(source.document)
+    constants = {**source.get_constants(), "origin": None, "run_id": run_id}
+    rows = source.convert(constants, units=POINT_UNITS)
+    return [_require_batch(source, rows, "no batch size")]
 
 
 def get_run_id(document: Document) -> str:
@@ -266,120 +268,93 @@ def get_run_id(document: Document) -> str:
     return match.group(1)
 
 
-def _require_batch(outcome: Outcome, message: str) -> Outcome:
-    [rows], rejected = outcome
+def _require_batch(source: TableSource, rows: ConvertedRows, message: str) -> ConvertedRows:
+    """Return the rows with a batch size; the others are rejected."""
     has_batch = np.zeros(len(rows.positions), bool)
     if "batch_size" in rows.values:
         has_batch = rows.values["batch_size"].is_valid().to_numpy(zero_copy_only=False)
-    rejected += [
-        rows.reject(index, "missing-batch", message)
-        for index in np.flatnonzero(~has_batch).tolist()
-    ]
-    return [rows.filter(has_batch)], rejected
+    for index in np.flatnonzero(~has_batch).tolist():
+        source.rejected.append(rows.reject(index, "missing-batch", message))
+    return rows.filter(has_batch)
 
 
-def _microbenchmarks(source: TableSource) -> Outcome:
+def _microbenchmarks(source: TableSource) -> list[ConvertedRows]:
     """Convert each line, with one figure, its metric and its unit as printed, to a row of
     `microbenchmarks`.
     """
-    column = source.list_fields()
-    groups = source.group_rows([column["metric"], column["unit"]])
-    outcomes = [
-        _convert_microbenchmarks(source._replace(table=source.table.select(rows)), unit)
-        for (_, unit), rows in groups.items()
+    groups = source.group_rows(("metric", "unit"))
+    return [
+        _convert_microbenchmarks(group, metric, unit) for (metric, unit), group in groups.items()
     ]
-    return [part for part, _ in outcomes], [row for _, rejected in outcomes for row in rejected]
 
 
-def _convert_microbenchmarks(
-    source: TableSource, unit: str
-) -> tuple[ConvertedRows, list[RejectedRow]]:
+def _convert_microbenchmarks(source: TableSource, metric: str, unit: str) -> ConvertedRows:
     """Convert lines of one metric in one unit; a row is rejected for the first check that it fails."""
-    document, table, header, vocabulary, marks = source
-    column = source.list_fields()
-    mark = marks.get((table.name, table.columns[column["value"]]), DecimalMark.POINT)
-    checks: list[tuple[str, Callable[[str], Any]]] = [
-        *((field, partial(_require_text, field)) for field in REQUIRED),
-        ("metric", lambda text: _find_unit(text, unit, vocabulary)),
-        ("value", lambda text: parse_number(text, mark)),
-        ("device_count", lambda text: parse_whole_number(text, mark) if text else None),
-    ]
-    texts = {field: table.texts[at] for field, at in column.items()}
-    checked = [convert_texts(texts[field], check) for field, check in checks]
-    errors = find_errors(table, checked, [column[field] for field, _ in checks])
-    rejected = [
-        reject_unreadable(table, position, errors[position][:1]) for position in sorted(errors)
-    ]
-    kept = np.delete(np.arange(len(table.numbers)), list(errors))
-    [quantity], figures, counts = checked[-3:]
-    canonical_unit, factor = quantity if len(kept) else ("", Decimal(0))
-    # A text with an error is in no row that is kept.
-    figure_of = {
-        text: Decimal(0) if isinstance(own, ValueError) else own
-        for text, own in zip(texts["value"].distinct, figures, strict=True)
-    }
-    count_of = {
-        text: None if isinstance(own, ValueError) else own
-        for text, own in zip(texts["device_count"].distinct, counts, strict=True)
-    }
-    chip_of = {
-        text: vocabulary.chips.get(normalise_name(text), text) for text in texts["device"].distinct
-    }
-    printed: list[tuple[str, str, Callable[[str], Any]]] = [
-        *(
-            (name, field, lambda text: text or None)
-            for field in texts
-            if field not in FIGURES and (name := get_column(field, TABLE.name)) in TABLE.names
-        ),
-        ("chip", "device", chip_of.__getitem__),
-        (
-            "precision",
-            "precision",
-            lambda text: vocabulary.precision_names.get(normalise_name(text), text) or None,
-        ),
-        ("chip_count", "device_count", count_of.__getitem__),
-        ("value", "value", lambda text: float(figure_of[text])),
-        ("canonical_value", "value", lambda text: float(figure_of[text] * factor)),
-        ("canonical_unit", "unit", lambda _: canonical_unit),
-        ("document_id", "unit", lambda _: document.document_id),
-        ("publisher", "unit", lambda _: document.publisher),
-    ]
-    values = {
-        name: map_texts(texts[field], find, TABLE, name).take(pa.array(kept))
-        for name, field, find in printed
-    }
-    converted = [[CellValues()] * len(own.distinct) for own in texts.values()]
-    converted[column["value"]] = [
-        CellValues((), float(own), unit, float(factor)) for own in figure_of.values()
-    ]
-    converted[column["device_count"]] = [
-        CellValues((), float(own), "chip", 1.0) if own else CellValues()
-        for own in count_of.values()
-    ]
-    return ConvertedRows(table, kept, header, converted, values), rejected
+    document = source.document
+    fields = list(source.list_fields())
+    mark = source.get_mark(source.table.columns[fields.index("value")])
+    cells = MicrobenchmarkCells(source.vocabulary, metric, unit, mark)
+
+    def rank(error: CellError) -> tuple[bool, int]:
+        column, reason = error
+        is_wrong = not reason.reason.startswith(MISSING)  # after blank cells
+        return is_wrong, CHECKED.index(fields[column])
+
+    return source.fill(
+        TABLE,
+        [partial(cells.convert, name) for name in fields],
+        {"document_id": document.document_id, "publisher": document.publisher},
+        choose=lambda errors: [min(errors, key=rank)],
+    )
 
 
-def _require_text(field: str, text: str) -> str:
-    if not text:
-        raise UnreadableCellError(f"missing-{field}", f"{field} is blank")
-    return text
+@dataclass(frozen=True, slots=True)
+class MicrobenchmarkCells:
+    """Converts the cells of lines of one metric in one unit."""
+
+    vocabulary: Vocabulary
+    metric: str
+    unit: str
+    mark: DecimalMark
+
+    def convert(self, field: str, text: str) -> CellValues:
+        """Return the columns of `microbenchmarks` that a cell fills. Raises UnreadableCellError."""
+        if not text:
+            if field in REQUIRED:
+                raise UnreadableCellError(f"{MISSING}{field}", f"{field} is blank")
+            return NO_VALUE
+        name = get_column(field, TABLE.name)
+        match field:
+            case "metric":
+                return CellValues({name: text, "canonical_unit": self._find_quantity().unit})
+            case "value":
+                figure = parse_number(text, self.mark)
+                factor = self._find_quantity().factors[self.unit]
+                values = {name: float(figure), "canonical_value": float(figure * factor)}
+                return CellValues(values, float(figure), self.unit, float(factor))
+            case "device_count":
+                count = parse_whole_number(text, self.mark)
+                return CellValues({name: count}, float(count), "chip", 1.0)
+            case "device":
+                return CellValues({name: self.vocabulary.chips.get(normalise_name(text), text)})
+            case "precision":
+                precision = self.vocabulary.precision_names.get(normalise_name(text), text)
+                return CellValues({name: text, "precision": precision})
+        return CellValues({name: text}) if name in TABLE.names else NO_VALUE
+
+    def _find_quantity(self) -> Quantity:
+        """Return what the metric is of: its canonical unit, and the factor from each other one."""
+        quantity = self.vocabulary.microbenchmarks.get(self.metric)
+        if quantity is None:
+            word = UnknownWord("metric", "microbenchmarks", self.metric)
+            raise UnknownWordError(word, f"unknown metric {self.metric!r}")
+        if self.unit not in quantity.factors:
+            word = UnknownWord("unit", self.metric, self.unit)
+            raise UnknownWordError(word, f"unknown unit {self.unit!r} for {self.metric}")
+        return quantity
 
 
-def _find_unit(metric: str, unit: str, vocabulary: Vocabulary) -> tuple[str, Decimal]:
-    """Return the canonical unit of a metric, and the factor from the printed one."""
-    quantity = vocabulary.microbenchmarks.get(metric)
-    if quantity is None:
-        raise UnknownWordError(
-            UnknownWord("metric", "microbenchmarks", metric), f"unknown metric {metric!r}"
-        )
-    if unit not in quantity.factors:
-        raise UnknownWordError(
-            UnknownWord("unit", metric, unit), f"unknown unit {unit!r} for {metric}"
-        )
-    return quantity.unit, quantity.factors[unit]
-
-
-NORMALISERS: dict[str, Callable[[TableSource], Outcome]] = {
+NORMALISERS: dict[str, Callable[[TableSource], list[ConvertedRows]]] = {
     "one-per-row": _one_per_row,
     "joined-on-batch": _joined_on_batch,
     "one-per-metric": _one_per_metric,

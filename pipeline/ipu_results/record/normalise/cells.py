@@ -12,8 +12,8 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from ipu_results.record.normalise.fields import CellValues, get_column
-from ipu_results.record.normalise.rows import ConvertedRows
+from ipu_results.record.normalise.fields import NO_VALUE, CellValues, get_column
+from ipu_results.record.normalise.rows import ConvertedRows, get_codes
 from ipu_results.record.read.document import SourceTable
 from ipu_results.record.sources.catalogue import Document
 from ipu_results.schema.frames import Integers, decode_schema, encode_texts, join_encoded
@@ -63,62 +63,62 @@ def build_cells(
     """Build the cells of a document's results, whose ids are `ids`: those of their rows by rank,
     then the `shared` ones.
     """
-    last = 1 + max((int(part.ranks.max()) for part in parts if len(part.ranks)), default=0)
-    pieces = [_build_part(document, part) for part in parts]
+    row_count = 1 + max((int(part.ranks.max()) for part in parts if len(part.ranks)), default=0)
+    stride = row_count + 1  # of the ranks, and of the shared cells after them
+    pieces = []
     keys = []
     for part in parts:
+        pieces.append(_build_part(document, part))
         # Arrow gives 32 bits: too few for the product from 46,341 rows on
-        rows = part.owners.astype(np.int64) * (last + 1) + part.ranks
+        rows = part.owners.astype(np.int64) * stride + part.ranks
         keys.append(np.repeat(rows, len(part.rows.table.columns)))
     if shared:
         records = [{**cell, "document_id": document.document_id} for cell in shared]
         once = encode_texts(pa.Table.from_pylist(records, decode_schema(STAGED))).cast(STAGED)
         pieces += [once] * len(ids)
-        keys.append(np.repeat(np.arange(len(ids)) * (last + 1) + last, len(shared)))
+        keys.append(np.repeat(np.arange(len(ids)) * stride + row_count, len(shared)))
     cells = pa.concat_tables(pieces)
     key = np.concatenate(keys)
     if (key[1:] < key[:-1]).any():
         order = np.argsort(key, kind="stable")
         cells = join_encoded(pieces).take(order)
         key = key[order]
-    owners = key // (last + 1)
+    owners = key // stride
     numbers = np.arange(len(key)) - np.searchsorted(owners, owners) + 1
-    named = pa.DictionaryArray.from_arrays(pa.array(owners, pa.int32()), ids)
-    return cells.set_column(0, STAGED.field(0), named).set_column(
-        1, STAGED.field(1), pa.array(numbers, pa.int64())
-    )
+    result_ids = pa.DictionaryArray.from_arrays(pa.array(owners, pa.int32()), ids)
+    cells = cells.set_column(0, STAGED.field(0), result_ids)
+    return cells.set_column(1, STAGED.field(1), pa.array(numbers, pa.int64()))
 
 
 def _build_part(document: Document, part: CellRows) -> pa.Table:
     """Build the cells of some rows of one table, row by row, without results yet."""
-    table = part.rows.table
-    names = [get_column(field, part.rows.result_table) for field in part.rows.fields]
+    rows = part.rows
+    table = rows.table
+    positions = part.positions
+    width = len(table.columns)
     entries: list[tuple[Any, ...]] = []
     codes = []
-    for column, (name, header) in enumerate(zip(names, table.columns, strict=True)):
+    for column, field in enumerate(rows.fields):
         texts = table.texts[column]
-        codes.append(np.asarray(texts.codes, np.int32)[part.positions] + len(entries))
-        for text, cell in zip(texts.distinct, part.rows.converted[column], strict=True):
+        codes.append(get_codes(texts)[positions] + len(entries))
+        name = get_column(field, rows.result_table)
+        for text, cell in zip(texts.distinct, rows.converted[column], strict=True):
             # a text that cannot be read is in rejected rows only
-            said = cell[1:] if isinstance(cell, CellValues) else (None, None, None)
-            entries.append((name, header, text, *said))
+            said = cell if isinstance(cell, CellValues) else NO_VALUE
+            header = table.columns[column]
+            entries.append((name, header, text, said.figure, said.unit, said.factor))
     distinct = encode_texts(pa.table(list(zip(*entries, strict=True)), schema=ENTRY))
-    chosen = np.column_stack(codes).ravel()
-    cells = distinct.take(chosen)
-    count = len(chosen)
-    width = len(names)
-    rows = np.repeat(part.positions, width)
+    cells = distinct.take(np.column_stack(codes).ravel())
+    count = len(cells)
     columns = {
         **dict(zip(cells.column_names, cells.columns, strict=True)),
         "result_id": pa.nulls(count, TEXT),
         "cell_number": pa.nulls(count, pa.int64()),
         "document_id": _repeat(document.document_id, count),
-        "locator": _locate(table, part.positions),
-        "source_locator": _locate_in_source(
-            document, part.rows, part.positions
-        ).dictionary_encode(),
+        "locator": _locate(table, positions),
+        "source_locator": _locate_in_source(document, rows, positions).dictionary_encode(),
         "table_name": _repeat(table.name, count),
-        "row_number": pa.array(np.asarray(table.numbers, int)[rows]),
+        "row_number": pa.array(np.repeat(np.asarray(table.numbers, int)[positions], width)),
     }
     return pa.table([columns[name] for name in STAGED.names], schema=STAGED)
 
@@ -135,29 +135,31 @@ def _locate(table: SourceTable, positions: Integers) -> pa.Array:
     if not (table.cell_locators or table.footnotes):
         return places
     special: dict[tuple[int, int], str] = {}
-    for row, finer in enumerate(table.cell_locators or ()):
-        special |= {(row, column): place for column, place in enumerate(finer or ())}
+    for row, cell_places in enumerate(table.cell_locators or ()):
+        for column, place in enumerate(cell_places or ()):
+            special[row, column] = place
     for row, column, mark in table.footnotes:
         place = special.get((row, column)) or f"{table.locators[row]}{ends[column]}"
         special[row, column] = f"{place}, footnote {mark}"
-    cells = ((row, column) for row in positions.tolist() for column in range(len(ends)))
-    return pa.array(
-        [special.get(cell, place) for cell, place in zip(cells, places.to_pylist(), strict=True)],
-        pa.string(),
-    )
+    located = places.to_pylist()
+    for index, row in enumerate(positions.tolist()):
+        for column in range(len(ends)):
+            if (row, column) in special:
+                located[index * len(ends) + column] = special[row, column]
+    return pa.array(located, pa.string())
 
 
 def _locate_in_source(document: Document, rows: ConvertedRows, positions: Integers) -> pa.Array:
     """Return where each cell is in what the document was taken from, null if it does not say so."""
     table = rows.table
+    width = len(rows.fields)
     expected = document.tables.get(table.name)
     if PLACE_FIELD in rows.fields:
         texts = table.texts[rows.fields.index(PLACE_FIELD)]
         bases = [text or None for text in texts.distinct]
-        at = np.asarray(texts.codes, np.int32)[positions]
-        return _join_places(bases, at, [""] * len(rows.fields))
+        return _join_places(bases, get_codes(texts)[positions], [""] * width)
     if expected is None or expected.place is None:
-        return pa.nulls(len(positions) * len(rows.fields), pa.string())
+        return pa.nulls(len(positions) * width, pa.string())
     bases = [f"{expected.place}, row {number}" for number in table.numbers]
     return _join_places(bases, positions, [f", {header}" for header in table.columns])
 

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import hashlib
-import json
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from functools import cache
 from json.encoder import encode_basestring
 from operator import attrgetter
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -18,17 +17,11 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from ipu_results.errors import DamagedDocumentError
-from ipu_results.record.normalise.cells import ENTRY, STAGED, CellRows, build_cells
+from ipu_results.record.normalise.by_source import Outcome
+from ipu_results.record.normalise.cells import STAGED, CellRows, build_cells
 from ipu_results.record.normalise.fields import CellContext, CellValues, convert_cell, get_column
-from ipu_results.record.normalise.rows import (
-    FIGURE_FIELDS,
-    NO_ROWS,
-    PLACE,
-    ConvertedRows,
-    RejectedRow,
-    place_rows,
-    reject_row,
-)
+from ipu_results.record.normalise.passthrough import NO_ROWS, PLACE, place_rows
+from ipu_results.record.normalise.rows import FIGURE_FIELDS, ConvertedRows, RejectedRow, reject_row
 from ipu_results.record.normalise.values import UnreadableCellError
 from ipu_results.record.read.document import MetadataItem, ParsedDocument
 from ipu_results.record.sources.catalogue import Document
@@ -38,7 +31,10 @@ from ipu_results.schema.vocabulary import KINDS, Vocabulary
 
 HALF = "half of the batch size"  # how the paper on two chips states the items of each
 RATE_FIELDS = ("throughput", "efficiency")  # their units count items, such as images
-ACCEPTED, DUPLICATE, QUARANTINED = "accepted", "duplicate", "quarantined"
+ACCEPTED = "accepted"
+DUPLICATE = "duplicate"
+QUARANTINED = "quarantined"
+TABLE_STRIDE = 2**32  # above the number of any row: rows are sorted by table, then by number
 NOTHING_READ = ParsedDocument(())
 SOURCE_ROWS = pa.schema([*PLACE, ("status", pa.string()), ("result_id", pa.string())])
 
@@ -72,21 +68,30 @@ def parse_setup(
     values: dict[str, Any] = {}
     cells: list[dict[str, Any]] = []
     halved = False
+    fields = vocabulary.metadata.get(document.reader, {})
     for item in items:
-        field = vocabulary.metadata.get(document.reader, {}).get(item.label)
+        field = fields.get(item.label)
         if field is None:
             continue
         try:
             converted = convert_cell(field, item.text, CellContext(vocabulary, None, False))
         except UnreadableCellError as error:
             message = f"{item.label}: {error}"
+            place = item.locator
             raise DamagedDocumentError(
-                message, document=document.document_id, place=item.locator
+                message, document=document.document_id, place=place
             ) from error
-        values.update(converted.values)
-        column = get_column(field)
-        said = (column, item.label, item.text, *converted[1:])
-        cells.append(dict(zip(ENTRY.names, said, strict=True)) | {"locator": item.locator})
+        values |= converted.values
+        cell = {
+            "column_name": get_column(field),
+            "header": item.label,
+            "raw_text": item.text,
+            "value": converted.figure,
+            "unit": converted.unit,
+            "factor": converted.factor,
+            "locator": item.locator,
+        }
+        cells.append(cell)
         halved |= field == "batch_per_chip" and item.text == HALF
     return DocumentSetup(values, cells, halved)
 
@@ -120,63 +125,62 @@ class NormalisedDocument:
         )
 
 
-def list_passthrough(documents: Iterable[NormalisedDocument], name: str) -> list[dict[str, Any]]:
+def list_passthrough(documents: Iterable[NormalisedDocument], name: str) -> list[Any]:
     """Return the rows that documents have for a table as they are, each with its place."""
-    return [
-        row
-        for document in documents
-        if KINDS[document.document.reader].table == name
-        for row in document.passthrough.to_pylist()
-    ]
+    rows = []
+    for document in documents:
+        if KINDS[document.document.reader].table == name:
+            rows += document.passthrough.to_pylist()
+    return rows
 
 
 def list_keys(source_rows: pa.Table) -> list[tuple[str, int]]:
     """Return table and number of each row."""
-    columns = (source_rows[name].to_pylist() for name in ("table_name", "row_number"))
-    return list(zip(*columns, strict=True))
+    tables = source_rows["table_name"].to_pylist()
+    return list(zip(tables, source_rows["row_number"].to_pylist(), strict=True))
 
 
 def join_rows(
-    document: Document,
-    outcomes: Iterable[tuple[list[ConvertedRows], list[RejectedRow]]],
-    setup: DocumentSetup,
+    document: Document, outcomes: Iterable[Outcome], setup: DocumentSetup
 ) -> NormalisedDocument:
     """Group the rows by identity; rows of one identity with different figures are all rejected."""
     parts: list[ConvertedRows] = []
     places: list[Integers] = []  # of each row: the number of its table, and its number in that
     rejected: list[RejectedRow] = []
-    for number, (converted, unreadable) in enumerate(outcomes):
-        refused = [*unreadable]
-        for rows in converted:
-            kept, contradicting = _split_contradicting(rows, setup)
-            refused += contradicting
+    for number, outcome in enumerate(outcomes):
+        refused = list(outcome.rejected)
+        for rows in outcome.converted:
+            kept = _drop_contradicting(rows, setup, refused)
             parts.append(kept)
-            places.append(np.array(kept.table.numbers, int)[kept.positions] + (number << 32))
+            places.append(kept.numbers + number * TABLE_STRIDE)
         rejected += sorted(refused, key=attrgetter("row_number"))
     if not any(map(len, places)):
         return NormalisedDocument(document, rejected=rejected)
     order = np.argsort(np.concatenate(places), kind="stable")
     name = KINDS[document.reader].into
     key = published_table(name).key[0]
-    rows = pa.concat_tables([_list_values(document, part, name) for part in parts]).take(order)
-    places_of = [_list_places(number, part) for number, part in enumerate(parts)]
-    sources = pa.concat_tables(places_of).take(order)
-    fates = _find_fates(rows, rows[key].to_pylist(), sources, parts, rejected)
+    values = [_list_values(document, part, name) for part in parts]
+    rows = pa.concat_tables(values).take(order)
+    sources = pa.concat_tables([_list_places(*part) for part in enumerate(parts)]).take(order)
+    fates = _find_fates(rows, key, sources, parts, rejected)
     is_accepted = fates == ACCEPTED
     results = _merge(rows.filter(pa.array(is_accepted)), key)
     result_ids = results[key].combine_chunks()
     owner_of = pc.index_in(rows[key], result_ids).to_numpy()
-    part_of, position_of = (sources[column].to_numpy() for column in ("part", "position"))
+    part_of = sources["part"].to_numpy()
+    position_of = sources["position"].to_numpy()
     cell_rows = []
     for number, part in enumerate(parts):
         ranks = np.flatnonzero((part_of == number) & is_accepted)
         cell_rows.append(CellRows(part, position_of[ranks], owner_of[ranks], ranks))
-    columns = [*sources.columns[:3], pa.array(fates), rows[key]]
+    columns = [*sources.select(PLACE.names).columns, pa.array(fates), rows[key]]
     source_rows = pa.table(columns, schema=SOURCE_ROWS).filter(pa.array(fates != QUARANTINED))
-    cells = build_cells(document, cell_rows, setup.cells, result_ids)
-    results = _add_setup(results, setup)
     return NormalisedDocument(
-        document, results=results, source_rows=source_rows, cells=cells, rejected=rejected
+        document,
+        results=_add_setup(results, setup),
+        source_rows=source_rows,
+        cells=build_cells(document, cell_rows, setup.cells, result_ids),
+        rejected=rejected,
     )
 
 
@@ -184,22 +188,22 @@ def _list_values(document: Document, rows: ConvertedRows, name: str) -> pa.Table
     """Return the rows in the columns of the published table that they fill."""
     values = {
         **rows.values,
-        "row_number": pa.array(np.array(rows.table.numbers, int)[rows.positions]),
+        "row_number": pa.array(rows.numbers),
         published_table(name).key[0]: pa.array(digest_identities(document.document_id, rows)),
     }
+    schema = filled_schema(name)
     count = len(rows.positions)
-    return pa.table(
-        [values.get(field.name, pa.nulls(count, field.type)) for field in filled_schema(name)],
-        schema=filled_schema(name),
-    )
+    columns = [values.get(field.name, pa.nulls(count, field.type)) for field in schema]
+    return pa.table(columns, schema=schema)
 
 
 def _list_places(number: int, rows: ConvertedRows) -> pa.Table:
     """Return where each row is: in the document, and in which of its parts."""
-    places = place_rows(rows.table.name, rows.table.numbers, rows.table.locators)
-    positions = pa.array(rows.positions)
-    own = {"part": pa.repeat(number, len(positions)), "position": positions}
-    return pa.table({name: column.take(positions) for name, column in places.items()} | own)
+    table = rows.table
+    columns = place_rows(table.name, table.numbers, table.locators)
+    columns["part"] = pa.repeat(number, len(table.numbers))
+    columns["position"] = pa.array(np.arange(len(table.numbers)))
+    return pa.table(columns).take(pa.array(rows.positions))
 
 
 def _merge(rows: pa.Table, key: str) -> pa.Table:
@@ -234,32 +238,30 @@ def _add_setup(results: pa.Table, setup: DocumentSetup) -> pa.Table:
     return set_column(results, "micro_batch_size", pc.coalesce(halves, results["micro_batch_size"]))
 
 
-def _split_contradicting(
-    rows: ConvertedRows, setup: DocumentSetup
-) -> tuple[ConvertedRows, list[RejectedRow]]:
+def _drop_contradicting(
+    rows: ConvertedRows, setup: DocumentSetup, rejected: list[RejectedRow]
+) -> ConvertedRows:
     """Reject each row of which the unit of a rate counts other items than its model, or the
-    document's, has.
+    document's, has; return the others.
     """
-    items = pc.coalesce(_get_items(rows, "model"), pa.scalar(setup.values.get("item"), pa.string()))
-    faults: dict[int, str] = {}
+    of_document = pa.scalar(setup.values.get("item"), pa.string())
+    items = pc.coalesce(_get_items(rows, "model"), of_document)
+    kept = np.ones(len(rows.positions), bool)
     for name in RATE_FIELDS:
         counted = _get_items(rows, name)
         differs = pc.fill_null(pc.not_equal(counted, items), False)
         for index in pc.indices_nonzero(differs).to_pylist():
-            named = rows.values.get("model_printed")
-            printed = None if named is None else named[index].as_py()
-            model = printed or setup.values.get("model_printed")
-            message = (
-                f"the unit of {name} counts {counted[index]}, but an item of {model} is"
-                f" {items[index]}"
-            )
-            faults.setdefault(index, message)
-    rejected = [
-        rows.reject(index, "item-contradicts-model", message) for index, message in faults.items()
-    ]
-    kept = np.ones(len(rows.positions), bool)
-    kept[list(faults)] = False
-    return rows.filter(kept), rejected
+            if kept[index]:
+                model = setup.values.get("model_printed")
+                if "model_printed" in rows.values:
+                    model = rows.values["model_printed"][index].as_py() or model
+                message = (
+                    f"the unit of {name} counts {counted[index]}, but an item of {model} is"
+                    f" {items[index]}"
+                )
+                rejected.append(rows.reject(index, "item-contradicts-model", message))
+                kept[index] = False
+    return rows.filter(kept)
 
 
 def _get_items(rows: ConvertedRows, name: str) -> pa.Array:
@@ -267,73 +269,73 @@ def _get_items(rows: ConvertedRows, name: str) -> pa.Array:
     if name not in rows.fields:
         return pa.nulls(len(rows.positions), pa.string())
     column = rows.fields.index(name)
-    items = [
-        dict(cell.values).get("item") if isinstance(cell, CellValues) else None
-        for cell in rows.converted[column]
-    ]
+    items = []
+    for cell in rows.converted[column]:
+        items.append(cell.values.get("item") if isinstance(cell, CellValues) else None)
     return pa.array(items, pa.string()).take(pa.array(rows.list_codes(column)))
 
 
-Source = tuple[ConvertedRows, int]
-"""A row of a document: what it was converted with, and its position in the printed table."""
+class Member(NamedTuple):
+    """A row of a document: what it was converted with, and its position in the printed table."""
+
+    part: ConvertedRows
+    position: int
+
+    @property
+    def name(self) -> str:
+        table = self.part.table
+        return f"{table.name} row {table.numbers[self.position]}"
+
+    def copies(self, other: Member) -> bool:
+        """Check whether another row of the same table has the same text in each cell."""
+        if self.part is not other.part:
+            return False
+        texts = self.part.table.texts
+        return all(column.codes[self.position] == column.codes[other.position] for column in texts)
 
 
 def _find_fates(
     rows: pa.Table,
-    ids: Sequence[str],
-    places: pa.Table,
+    key: str,
+    sources: pa.Table,
     parts: Sequence[ConvertedRows],
     rejected: list[RejectedRow],
 ) -> npt.NDArray[np.str_]:
     """Return the fate of each row; those of a contradiction are rejected."""
-    fates = np.full(len(ids), ACCEPTED, dtype="U11")
+    fates = np.full(len(rows), ACCEPTED, dtype=f"U{len(QUARANTINED)}")
     groups: dict[str, list[int]] = defaultdict(list)
-    for row, row_id in enumerate(ids):
+    for row, row_id in enumerate(rows[key].to_pylist()):
         groups[row_id].append(row)
-    if len(groups) == len(ids):  # the usual case: each row is one result
+    if len(groups) == len(rows):  # the usual case: each row is one result
         return fates
-    numbers = (places[column].to_pylist() for column in ("part", "position"))
-    sources = [(parts[part], position) for part, position in zip(*numbers, strict=True)]
+    places = zip(sources["part"].to_pylist(), sources["position"].to_pylist(), strict=True)
+    members = [Member(parts[part], position) for part, position in places]
     figures = [
         rows[name].is_valid().to_numpy() for name in rows.column_names if name in FIGURE_FIELDS
     ]
+
+    def contradict(one: int, other: int) -> bool:
+        # rows of the tables of a paper make one result, each with figures of its own
+        joins = members[other].part.header.joins
+        return not joins or any(figure[one] and figure[other] for figure in figures)
+
     for group in groups.values():
         accepted = group[:1]
         for row in group[1:]:
-            if any(_is_copy(sources[other], sources[row]) for other in accepted):
+            if any(members[other].copies(members[row]) for other in accepted):
                 fates[row] = DUPLICATE
                 continue
-            conflicts = (
-                other
-                for other in accepted
-                if not sources[row][0].header.joins
-                or any(figure[other] and figure[row] for figure in figures)
-            )
-            other = next(conflicts, None)
+            other = next((other for other in accepted if contradict(other, row)), None)
             if other is None:
                 accepted.append(row)
                 continue
-            pair = (_name_row(sources[other]), _name_row(sources[row]))
-            message = f"{' and '.join(pair)} have one configuration and different figures"
-            for member in group:
-                fates[member] = QUARANTINED
-                part, position = sources[member]
+            pair = f"{members[other].name} and {members[row].name}"
+            message = f"{pair} have one configuration and different figures"
+            fates[group] = QUARANTINED
+            for part, position in (members[each] for each in group):
                 rejected.append(reject_row(part.table, position, "conflicting-rows", message))
             break
     return fates
-
-
-def _name_row(source: Source) -> str:
-    rows, position = source
-    return f"{rows.table.name} row {rows.table.numbers[position]}"
-
-
-def _is_copy(first: Source, second: Source) -> bool:
-    """Check whether two rows of one table have the same text in each cell."""
-    rows, position = first
-    if rows is not second[0]:
-        return False
-    return all(texts.codes[position] == texts.codes[second[1]] for texts in rows.table.texts)
 
 
 # of the digest: with 64 bits a few thousand results never share an id, and the gate refuses two
@@ -349,16 +351,16 @@ def digest_identities(document_id: str, rows: ConvertedRows) -> list[str]:
     It is of the sha256 of `[document, table, [[field, text], ...]]` as JSON, of which each text is
     encoded once.
     """
-    start = json.dumps([document_id, rows.result_table], ensure_ascii=False, separators=(",", ":"))[
-        :-1
-    ]
-    pairs = []
-    for column in rows.identifying:
+    place = f"{encode_basestring(document_id)},{encode_basestring(rows.result_table)}"
+    columns = []
+    for column in rows.list_identifying():
         name = encode_basestring(rows.fields[column])
-        encoded = [
-            f"[{name},{encode_basestring(text)}]" for text in rows.table.texts[column].distinct
-        ]
-        pairs.append([encoded[code] for code in rows.list_codes(column).tolist()])
-    keys = map(",".join, zip(*pairs, strict=True)) if pairs else [""] * len(rows.positions)
-    digests = (hashlib.sha256(f"{start},[{key}]]".encode()).hexdigest() for key in keys)
-    return [ID_START + digest[:ID_DIGITS] for digest in digests]
+        texts = rows.table.texts[column].distinct
+        pairs = [f"[{name},{encode_basestring(text)}]" for text in texts]
+        columns.append([pairs[code] for code in rows.list_codes(column).tolist()])
+    ids = []
+    for row in range(len(rows.positions)):
+        pairs = [column[row] for column in columns]
+        identity = f"[{place},[{','.join(pairs)}]]"
+        ids.append(ID_START + hashlib.sha256(identity.encode()).hexdigest()[:ID_DIGITS])
+    return ids

@@ -14,13 +14,13 @@ from typing import NamedTuple
 
 from ipu_results.kit.text import find_nearest_words, format_count
 from ipu_results.record.normalise.decimal_mark import DecimalMark
-from ipu_results.record.read.figures import (
-    FIGURES,
-    list_marks,
-    read_figure,
-)
+from ipu_results.record.read.figures import FIGURES, list_marks, read_figure
 from ipu_results.schema.vocabulary import Vocabulary, normalise_name
 
+MAX_SHOWN = 40  # characters of a text of ours in a message
+# Marks in a figure that is refused if it can be read in two ways. With a decimal comma a lone comma
+# is clear: the column proves it.
+DOUBTFUL = {DecimalMark.UNCLEAR: ".,", DecimalMark.COMMA: "."}
 MAX_DIGITS = 15  # that a double gives back, whatever the figure is
 # 17 significant digits and zeros
 DOUBLE = re.compile(r"-?[0-9]{1,25}(?:\.[0-9]{1,25})?(?:[eE][+-]?[0-9]{1,3})?")
@@ -57,43 +57,37 @@ class UnreadableCellError(ValueError):
         self.reason = reason
 
 
-class AmbiguousFigureError(UnreadableCellError):
-    """A figure that means one thing with a decimal comma and another with a thousands mark."""
+def _refuse_figure(text: str, problem: str = "is not a figure") -> UnreadableCellError:
+    return UnreadableCellError("unreadable-figure", f"{text!r} {problem}")
 
 
 def parse_number(text: str, mark: DecimalMark = DecimalMark.POINT) -> Decimal:
     """Parse a printed figure such as `1,260,000` or `0.0719`, or `0,0719` in a column with a
     decimal comma.
 
-    Raises UnreadableCellError for misplaced thousands marks, letters and signs, and for more digits
-    than a double gives back, and AmbiguousFigureError if the column does not say which mark divides
-    the decimals.
+    Raises UnreadableCellError for misplaced thousands marks, letters and signs, for more digits
+    than a double gives back, and if the column does not say which mark divides the decimals.
     """
-    doubtful = {DecimalMark.UNCLEAR: ".,", DecimalMark.COMMA: "."}.get(mark, "")
+    doubtful = DOUBTFUL.get(mark, "")
     if list_marks(text) == ".," and not set(doubtful).isdisjoint(text):
-        message = (
-            f"{text!r} can be read in two ways: state `decimal_mark` in the sidecar, or transcribe"
-        )
-        raise AmbiguousFigureError("unreadable-figure", message)
+        problem = "can be read in two ways: state `decimal_mark` in the sidecar, or transcribe"
+        raise _refuse_figure(text, problem)
     has_commas = mark in (DecimalMark.COMMA, DecimalMark.SIGNED_COMMA)
     value = read_figure(text, "," if has_commas else ".")
     if value is None:
-        raise UnreadableCellError("unreadable-figure", f"{text!r} is not a figure")
-    too_long = (
-        len(text) > MAX_DIGITS and sum(character.isdecimal() for character in text) > MAX_DIGITS
-    )
+        raise _refuse_figure(text)
+    # most texts are too short to have their digits counted
+    is_long = len(text) > MAX_DIGITS and sum(map(str.isdecimal, text)) > MAX_DIGITS
     # all digits of a double, as logs print them, are exact
-    if too_long and Decimal(repr(float(value))) != value:
-        raise UnreadableCellError(
-            "unreadable-figure", f"{text!r} has more than {MAX_DIGITS} digits"
-        )
+    if is_long and Decimal(repr(float(value))) != value:
+        raise _refuse_figure(text, f"has more than {MAX_DIGITS} digits")
     return value
 
 
 def parse_derived_number(text: str) -> Decimal:
     """Parse a figure that we computed, in any form in which a non-negative double is written."""
     if parse_double(text) < 0:
-        raise UnreadableCellError("unreadable-figure", f"{text[:40]!r} is not a figure")
+        raise _refuse_figure(text[:MAX_SHOWN])
     return Decimal(text)
 
 
@@ -102,7 +96,7 @@ def parse_double(text: str) -> float:
     or infinity.
     """
     if not DOUBLE.fullmatch(text) or not math.isfinite(value := float(text)):
-        raise UnreadableCellError("unreadable-figure", f"{text[:40]!r} is not a figure")
+        raise _refuse_figure(text[:MAX_SHOWN])
     return value
 
 
@@ -110,7 +104,7 @@ def parse_whole_number(text: str, mark: DecimalMark = DecimalMark.POINT) -> int:
     """Parse a whole number from 1."""
     value = parse_number(text, mark)
     if value != int(value) or value < 1:
-        raise UnreadableCellError("unreadable-figure", f"{text!r} is not a whole number from 1")
+        raise _refuse_figure(text, "is not a whole number from 1")
     return int(value)
 
 
@@ -119,14 +113,10 @@ def parse_duration_s(text: str) -> Decimal | None:
     match = DURATION.fullmatch(text)
     if match is None or not any(match.groups()):
         return None
-    return sum(
-        (
-            Decimal(part) * seconds
-            for part, seconds in zip(match.groups(), DURATION_SECONDS, strict=True)
-            if part
-        ),
-        Decimal(0),
-    )
+    duration = Decimal(0)
+    for part, seconds in zip(match.groups(default="0"), DURATION_SECONDS, strict=True):
+        duration += Decimal(part) * seconds
+    return duration
 
 
 def parse_sdk_version(text: str) -> str | None:
@@ -150,15 +140,11 @@ def parse_quality(text: str, mark: DecimalMark = DecimalMark.POINT) -> tuple[Dec
     """
     match = QUALITY.fullmatch(text)
     if match is None:
-        raise UnreadableCellError(
-            "unreadable-figure", f"{text!r} is not a figure with the name of a metric"
-        )
+        raise _refuse_figure(text, "is not a figure with the name of a metric")
     value = parse_number(match.group(1), mark)
     metric = match.group(2)
     if NOT_A_METRIC.match(metric) or SECOND_FIGURE.search(BRACKETED_WORDS.sub("", metric)):
-        raise UnreadableCellError(
-            "unreadable-figure", f"{text!r} is not one figure: {metric!r} is not a metric"
-        )
+        raise _refuse_figure(text, f"is not one figure: {metric!r} is not a metric")
     return value, metric
 
 
@@ -171,9 +157,7 @@ def parse_target_metric(text: str) -> str | None:
     if match is None:
         return None
     if NOT_A_METRIC.match(match.group(1)):
-        raise UnreadableCellError(
-            "unreadable-figure", f"{text!r} is not one figure with the name of a metric"
-        )
+        raise _refuse_figure(text, "is not one figure with the name of a metric")
     return match.group(1)
 
 
@@ -212,23 +196,6 @@ class UnknownWordError(UnreadableCellError):
         self.word = word
 
 
-def list_known_words(kind: str, column: str, vocabulary: Vocabulary) -> Mapping[str, str]:
-    """Return the known words of a kind as they are printed, by normalised name."""
-    if kind in ("platform", "model"):
-        entries = vocabulary.platforms if kind == "platform" else vocabulary.models
-        return {name: entry[kind] for name, entry in entries.items()}
-    words: Mapping[str, Iterable[str]] = {
-        "framework": vocabulary.frameworks.values(),
-        "precision": vocabulary.precision_bits,
-        "unit": vocabulary.units.get(column, ()),
-        "metric": vocabulary.metrics,
-        "benchmark": vocabulary.benchmarks,
-        "task": vocabulary.tasks,
-        "division": ("open", "closed"),
-    }
-    return {normalise_name(word): word for word in words.get(kind, ())}
-
-
 def find_nearest(text: str, known: Mapping[str, str], cutoff: float = MIN_SIMILARITY) -> str | None:
     """Return the known word that is most similar to a text, None if none is similar."""
     matches = difflib.get_close_matches(normalise_name(text), known, 1, cutoff)
@@ -240,22 +207,44 @@ def describe_unknown_words(words: Iterable[UnknownWord], vocabulary: Vocabulary)
     file to add it to.
     """
     lines = []
-    for number, (word, rows) in enumerate(sorted(Counter(words).items())):
-        hint = f"; {_suggest(word, vocabulary)}" if number < MAX_COMPARED else ""
-        place = f" (schema/vocabulary/{FILES[word.kind]}.toml)" if word.kind in FILES else ""
-        lines.append(
-            f"unknown {word.kind} {word.text!r} for {word.column} in"
-            f" {format_count(rows, 'row')}{hint}{place}"
+    for number, (word, count) in enumerate(sorted(Counter(words).items())):
+        line = (
+            f"unknown {word.kind} {word.text!r} for {word.column} in {format_count(count, 'row')}"
         )
+        if number < MAX_COMPARED:
+            line += f"; {_suggest(word, vocabulary)}"
+        if word.kind in FILES:
+            line += f" (schema/vocabulary/{FILES[word.kind]}.toml)"
+        lines.append(line)
     return lines
 
 
 def _suggest(word: UnknownWord, vocabulary: Vocabulary) -> str:
-    known = list_known_words(word.kind, word.column, vocabulary)
     owners = [column for column in vocabulary.units if vocabulary.find_unit(column, word.text)]
     if word.kind == "unit" and owners:
         return f"a unit of {', '.join(owners)}; is it the right metric?"
+    known = _list_known_words(word, vocabulary)
     if nearest := find_nearest_words(word.text, known, 1):
         return f"nearest known: {nearest[0]!r}"
     names = sorted(set(known.values()))
-    return f"known: {', '.join(names)}" if 0 < len(names) <= MAX_LISTED else "no known one is near"
+    if 0 < len(names) <= MAX_LISTED:
+        return f"known: {', '.join(names)}"
+    return "no known one is near"
+
+
+def _list_known_words(word: UnknownWord, vocabulary: Vocabulary) -> Mapping[str, str]:
+    """Return the known words of the kind of another as they are printed, by normalised name."""
+    if word.kind == "platform":
+        return {name: entry["platform"] for name, entry in vocabulary.platforms.items()}
+    if word.kind == "model":
+        return {name: entry["model"] for name, entry in vocabulary.models.items()}
+    words: Mapping[str, Iterable[str]] = {
+        "framework": vocabulary.frameworks.values(),
+        "precision": vocabulary.precision_bits,
+        "unit": vocabulary.units.get(word.column, ()),
+        "metric": vocabulary.metrics,
+        "benchmark": vocabulary.benchmarks,
+        "task": vocabulary.tasks,
+        "division": ("open", "closed"),
+    }
+    return {normalise_name(known): known for known in words.get(word.kind, ())}

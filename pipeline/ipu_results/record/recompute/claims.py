@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import json
 import math
+from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
-from itertools import groupby
 from typing import Any
 
 import duckdb
@@ -13,8 +13,8 @@ import duckdb
 from ipu_results.kit.sql import run_query
 from ipu_results.kit.text import format_code
 from ipu_results.schema import table
+from ipu_results.schema.records import ClaimsRow, RecomputationsRow
 
-Record = Mapping[str, Any]
 RECORD_COLUMNS = (
     "claim_id",
     "document_id",
@@ -28,48 +28,57 @@ RECORD_COLUMNS = (
 )
 
 
-def load_claims(connection: duckdb.DuckDBPyConnection) -> list[Record]:
-    """Load all claims in the order of the documents, each with its `values` and `inputs`.
+class Claim(ClaimsRow):
+    """A claim with its recomputed values and the rows that they used, pairs of table and key."""
 
-    `values` are rows of `recomputations`, `inputs` are pairs of table and key. Raises QueryError
-    for a warehouse without claims.
+    values: Sequence[RecomputationsRow]
+    inputs: Sequence[tuple[str, str]]
+
+
+def load_claims(connection: duckdb.DuckDBPyConnection) -> list[Claim]:
+    """Load all claims in the order of the documents.
+
+    Raises QueryError for a warehouse without claims.
     """
-    names = ("claims", "recomputations", "recomputation_inputs")
-    tables = {
-        name: run_query(connection, f"FROM {table(name).sql_name}").to_pylist() for name in names
-    }
-    values: dict[str, list[Record]] = {claim["claim_id"]: [] for claim in tables["claims"]}
-    for row in sorted(tables["recomputations"], key=lambda row: row["position"]):
-        values[row["claim_id"]].append(row)
-    inputs: dict[str, dict[tuple[str, str], None]] = {name: {} for name in values}
-    for row in sorted(
-        tables["recomputation_inputs"], key=lambda row: (row["table_name"], row["key"])
-    ):
-        inputs.get(row["claim_id"], {})[row["table_name"], row["key"]] = None
-    return [
-        {**claim, "values": values[claim["claim_id"]], "inputs": list(inputs[claim["claim_id"]])}
-        for claim in tables["claims"]
-    ]
+    claims: list[Claim] = run_query(connection, f"FROM {table('claims').sql_name}").to_pylist()
+    values = run_query(connection, f"FROM {table('recomputations').sql_name} ORDER BY position")
+    inputs = run_query(
+        connection,
+        f"SELECT DISTINCT claim_id, table_name, key FROM {table('recomputation_inputs').sql_name}"
+        " ORDER BY table_name, key",
+    )
+    values_of: dict[str, list[RecomputationsRow]] = defaultdict(list)
+    for row in values.to_pylist():
+        values_of[row["claim_id"]].append(row)
+    inputs_of: dict[str, list[tuple[str, str]]] = defaultdict(list)
+    for row in inputs.to_pylist():
+        inputs_of[row["claim_id"]].append((row["table_name"], row["key"]))
+    for claim in claims:
+        claim["values"] = values_of[claim["claim_id"]]
+        claim["inputs"] = inputs_of[claim["claim_id"]]
+    return claims
 
 
-def format_record(claim: Record) -> dict[str, Any]:
+def format_record(claim: Claim) -> dict[str, Any]:
     """Return a claim for a program: `recomputed` is a list of value, baseline and arithmetic,
     values unrounded.
 
     `inputs` is a list of 'table:key', the rows that the recomputation used.
     """
-    inputs = [f"{table_name}:{key}" for table_name, key in claim["inputs"]]
-    lists = {"recomputed": json.loads(claim["recomputed"]), "inputs": inputs}
-    return {name: lists.get(name, claim[name]) for name in RECORD_COLUMNS}
+    record = {
+        **claim,
+        "recomputed": json.loads(claim["recomputed"]),
+        "inputs": [f"{table_name}:{key}" for table_name, key in claim["inputs"]],
+    }
+    return {name: record[name] for name in RECORD_COLUMNS}
 
 
-def format_gap(claim: Record) -> str:
+def format_gap(claim: ClaimsRow) -> str:
     """Return the gap of a claim, such as '-1.7 %, within-run-to-run-spread'; blank without values."""
-    kind = claim["gap_kind"]
     percent = claim["gap_percent"]
-    if kind is None:
-        return ""
-    return kind if percent is None else f"{format_percent(percent)}, {kind}"
+    if percent is None:
+        return claim["gap_kind"] or ""
+    return f"{format_percent(percent)}, {claim['gap_kind']}"
 
 
 def format_percent(percent: float) -> str:
@@ -78,19 +87,22 @@ def format_percent(percent: float) -> str:
     return "0 %" if float(digits) == 0 else f"{float(digits):+g} %"
 
 
-def format_range(claim: Record) -> str:
+def format_range(claim: Claim) -> str:
     """Return the recomputed values in a few characters: the only one, or the smallest and the
     largest.
     """
     values = [row["value"] for row in claim["values"]]
-    if not values:
-        return ""
+    return format_span(claim, values, " … ") if values else ""
+
+
+def format_span(claim: ClaimsRow, values: Sequence[float], between: str) -> str:
+    """Format the smallest and the largest of recomputed values, once if they look the same."""
     low = format_value(min(values), claim)
     high = format_value(max(values), claim)
-    return low if low == high else f"{low} … {high}"
+    return low if low == high else f"{low}{between}{high}"
 
 
-def format_value(value: float, claim: Record) -> str:
+def format_value(value: float, claim: ClaimsRow) -> str:
     """Format a recomputed value: four digits, or two decimals more than the claim has; from 1,000
     without decimals.
     """
@@ -124,7 +136,7 @@ CONDITIONS = {
 }
 
 
-def format_claim(claim: Record) -> Iterator[str]:
+def format_claim(claim: Claim) -> Iterator[str]:
     """Yield the lines of one claim: figure, verdict, reason, conditions, interpretation, gap,
     arithmetic, inputs.
     """
@@ -132,10 +144,10 @@ def format_claim(claim: Record) -> Iterator[str]:
     yield ""
     yield f"{claim['claim']} ({claim['place']})."
     yield f"Reason: {claim['reason'].removesuffix('.')}."
-    if conditions := ", ".join(
-        f"{word}{claim[name]}" for name, word in CONDITIONS.items() if claim[name]
-    ):
-        yield f"Conditions: {conditions}."
+    printed: Mapping[str, object] = claim
+    conditions = [f"{word}{printed[name]}" for name, word in CONDITIONS.items() if printed[name]]
+    if conditions:
+        yield f"Conditions: {', '.join(conditions)}."
     if claim["interpretation"]:
         yield f"Interpretation: {claim['interpretation']}."
     if not claim["values"]:
@@ -143,25 +155,27 @@ def format_claim(claim: Record) -> Iterator[str]:
     yield f"Gap: {format_gap(claim)}."
     yield ""
     for row in claim["values"]:
-        yield f"- {_format_mark(row)} {row['arithmetic']} · {row['baseline']}{_format_reason(row)}"
+        yield f"- {_format_value_line(row)}"
     yield ""
     yield f"Inputs: {_format_inputs(claim['inputs'])}."
 
 
-def _format_mark(row: Record) -> str:
+def _format_value_line(row: RecomputationsRow) -> str:
     mark = MARKS[row["outcome"]]
-    return f"({mark})" if row["not_counted"] else mark
-
-
-def _format_reason(row: Record) -> str:
-    return f" · does not count: {row['not_counted']}" if row["not_counted"] else ""
+    text = f"{row['arithmetic']} · {row['baseline']}"
+    if row["not_counted"]:
+        return f"({mark}) {text} · does not count: {row['not_counted']}"
+    return f"{mark} {text}"
 
 
 def _format_inputs(inputs: Sequence[tuple[str, str]]) -> str:
     """List the first keys of each table, and how many more there are."""
+    keys_of: dict[str, list[str]] = defaultdict(list)
+    for table_name, key in inputs:
+        keys_of[table_name].append(format_code(key))
     parts = []
-    for table_name, group in groupby(inputs, key=lambda item: item[0]):
-        keys = [key for _, key in group]
-        more = f" and {len(keys) - SHOWN_INPUTS} more" if len(keys) > SHOWN_INPUTS else ""
-        parts.append(f"{table_name} {', '.join(map(format_code, keys[:SHOWN_INPUTS]))}{more}")
+    for table_name, keys in keys_of.items():
+        part = f"{table_name} {', '.join(keys[:SHOWN_INPUTS])}"
+        more = len(keys) - SHOWN_INPUTS
+        parts.append(f"{part} and {more} more" if more > 0 else part)
     return "; ".join(parts)

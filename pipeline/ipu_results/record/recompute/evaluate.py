@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Collection, Container, Iterable, Iterator, Mapping, Sequence
-from typing import Any, NamedTuple
+from collections.abc import Collection, Container, Mapping, Sequence
+from operator import itemgetter
+from typing import Any, NamedTuple, cast
 
 import duckdb
 import pandas as pd
@@ -13,30 +14,41 @@ from ipu_results.errors import DamagedDocumentError
 from ipu_results.kit.files import load_schema_file
 from ipu_results.record.check.gate import find_failures
 from ipu_results.record.normalise import NormalisedDocument, list_passthrough
-from ipu_results.record.recompute.reasons import Finding, explain
-from ipu_results.record.recompute.run import Recomputation, Recomputed, Recomputer, open_recomputer
+from ipu_results.record.recompute.reasons import explain
+from ipu_results.record.recompute.run import (
+    Recomputation,
+    Recomputed,
+    Recomputer,
+    measure_sdk_margins,
+    open_recomputer,
+)
 from ipu_results.record.recompute.verdict import (
-    AXES,
     BASES,
     BOUNDED,
     DEPENDS_ON,
-    HOLDS,
     INTERNAL,
     LATER_SDK,
     NO_ROW,
     NOT_RECOMPUTABLE,
+    RELATIONS,
     SWAPPED_BASELINE,
+    WITHIN_SPREAD,
+    Claimed,
+    Finding,
     Gap,
     find_decisive_axes,
     judge_claim,
+    judge_later,
     judge_value,
     measure_gap,
 )
+from ipu_results.record.sources.catalogue import Document
 from ipu_results.schema import table
 from ipu_results.schema.frames import build_frame
+from ipu_results.schema.records import ClaimsRow, ContradictionsRow
 
-Record = Mapping[str, Any]
-SqlTexts = Mapping[str, Mapping[str, str]]
+Row = Mapping[str, Any]
+"""A row of `claims`, `contradictions` or `claim_conditions`, as far as it is filled."""
 TABLES = ("claims", "claim_conditions", "recomputations", "contradictions", "recomputation_inputs")
 COMPUTED = (
     "kind",
@@ -87,135 +99,127 @@ def evaluate_claims(
     recomputation nor a reason for having none, or with both; for a recomputation that fails or that
     no row names; and for a contradiction or condition of unknown claims.
     """
-    sql_texts = {own.document_id: own.document.read_attached_texts(".sql") for own in documents}
-    claims = [
-        _complete_claim(doc, row) for doc in documents for row in list_passthrough([doc], "claims")
-    ]
-    contradictions = list_passthrough(documents, "contradictions")
+    attached = _read_attached_sql(documents)
+    claims: list[ClaimsRow] = []
+    for document in documents:
+        for row in list_passthrough([document], "claims"):
+            claims.append(_complete_claim(document.document, row))
+    contradictions: list[ContradictionsRow] = list_passthrough(documents, "contradictions")
     conditions = list_passthrough(documents, "claim_conditions")
     if not claims and not contradictions:
         return {name: build_frame(table(name), []) for name in TABLES}
-    claims.sort(key=lambda claim: (claim["document_id"], claim["ledger_id"], claim["row_number"]))
+    claims.sort(key=itemgetter("document_id", "ledger_id"))  # then as in the file
     _check_rows("claims", claims)
-    _check_claims(claims)
+    claims_by_id = _index_claims(claims)
     _check_rows("contradictions", contradictions)
     _check_rows("claim_conditions", conditions)
-    known = {claim["claim_id"]: claim for claim in claims}
-    _check_names(
-        "claim", [(row, (row["claim_ids"] or "").split()) for row in contradictions], known
-    )
-    _check_names(
-        "claim", [(row, [row["claim_id"], row["taken_from"]]) for row in conditions], known
-    )
-    _check_sql_files([*claims, *contradictions], sql_texts)
-    printed = build_frame(table("claims"), claims)[
-        [name for name in table("claims").names if name not in COMPUTED]
-    ]
-    with open_recomputer(
-        engine, names, printed, _apply_conditions(printed, conditions, known)
-    ) as recomputer:
-        of_claims = _recompute(recomputer, claims, sql_texts)
-        recomputed = {claim["claim_id"]: own for claim, own in zip(claims, of_claims, strict=True)}
-        values = _judge_values(recomputer, known, recomputed)
-        judged = [
-            _judge(recomputer, claim, values[claim["claim_id"]], sql_texts) for claim in claims
-        ]
-        of_contradictions = _recompute(recomputer, contradictions, sql_texts)
-        resolved = list(zip(contradictions, of_contradictions, strict=True))
-    used = [
-        (claim, [item.recomputed for item in values[claim["claim_id"]]]) for claim in claims
-    ] + resolved
-    return {
-        "claims": build_frame(table("claims"), judged),
-        "claim_conditions": build_frame(table("claim_conditions"), conditions),
-        "recomputations": build_frame(
-            table("recomputations"), list(_list_recomputations(claims, values))
-        ),
-        "contradictions": build_frame(
-            table("contradictions"),
-            [{**row, **_format_values(items, row, sql_texts)} for row, items in resolved],
-        ),
-        "recomputation_inputs": build_frame(
-            table("recomputation_inputs"),
-            [entry for row, items in used for entry in _list_inputs(row, items)],
-        ),
+    for row in contradictions:
+        _check_names(row, (row["claim_ids"] or "").split(), claims_by_id)
+    for row in conditions:
+        _check_names(row, [row["claim_id"], row["taken_from"]], claims_by_id)
+    _add_sql([*claims, *contradictions], attached)
+    printed = build_frame(table("claims"), claims).drop(columns=list(COMPUTED))
+    current = _apply_conditions(printed, conditions, claims_by_id)
+    judged: list[Row] = []
+    recomputations: list[Row] = []
+    inputs: list[Row] = []
+    with open_recomputer(engine, names, printed, current) as recomputer:
+        values = _judge_values(recomputer, claims_by_id)
+        for claim_id, claim in claims_by_id.items():
+            judged.append({**claim, **_judge(recomputer, claim, values[claim_id])})
+            recomputations += _list_recomputations(claim_id, values[claim_id])
+            inputs += _list_inputs(claim, [item.recomputed for item in values[claim_id]])
+        resolved = _recompute(recomputer, contradictions)
+    for row, of_row in zip(contradictions, resolved, strict=True):
+        row["recomputed"] = _format_values(of_row)
+        inputs += _list_inputs(row, of_row)
+    rows: dict[str, Sequence[Row]] = {
+        "claims": judged,
+        "claim_conditions": conditions,
+        "recomputations": recomputations,
+        "contradictions": contradictions,
+        "recomputation_inputs": inputs,
     }
+    return {name: build_frame(table(name), rows[name]) for name in TABLES}
 
 
-def _complete_claim(document: NormalisedDocument, row: Record) -> dict[str, Any]:
-    source = document.document
-    ids = {"document_id": source.claims_of or source.document_id, "ledger_id": source.document_id}
-    kinds = [
-        kind
-        for kind, metrics in load_schema_file(KINDS)["kinds"].items()
-        if row["metric"] in metrics
-    ]
-    if len(kinds) != 1:
-        message = (
-            f"the metric {row['metric']!r} has no kind of claim; give it one in schema/{KINDS}"
-        )
-        raise DamagedDocumentError(message, document=source.document_id, place=row["locator"])
-    return {**row, **ids, "kind": kinds[0]}
+def _read_attached_sql(documents: Sequence[NormalisedDocument]) -> dict[tuple[str, str], str]:
+    """Return the recomputations that are attached to documents, by the ids of the document and of
+    the file.
+    """
+    attached = {}
+    for document in documents:
+        for name, sql in document.document.read_attached_texts(".sql").items():
+            attached[document.document_id, name] = sql
+    return attached
 
 
-def _get_file_id(row: Record) -> str:
+def _complete_claim(document: Document, row: Row) -> ClaimsRow:
+    metric = row["metric"]
+    kinds = load_schema_file(KINDS)["kinds"].items()
+    of_metric = [kind for kind, metrics in kinds if metric in metrics]
+    if len(of_metric) != 1:
+        message = f"the metric {metric!r} has no kind of claim; give it one in schema/{KINDS}"
+        place = row["locator"]
+        raise DamagedDocumentError(message, document=document.document_id, place=place)
+    document_id = document.claims_of or document.document_id
+    ids = {"document_id": document_id, "ledger_id": document.document_id}
+    return cast(ClaimsRow, {**row, **ids, "kind": of_metric[0]})
+
+
+def _get_file_id(row: Row) -> str:
     """Return the id of the document of `raw/` that holds the row."""
     return str(row.get("ledger_id", row["document_id"]))
 
 
-def _check_rows(name: str, rows: Sequence[Record]) -> None:
+def _check_rows(name: str, rows: Sequence[Row]) -> None:
     """Pass rows through the gate of their table before anything is computed from them."""
     complete = [{**row, **PLACEHOLDERS[name]} for row in rows]
     for failure in find_failures(table(name), build_frame(table(name), complete)):
+        # of a repeated id `_index_claims` names both lines
         if failure.reason != "repeated-key":
             row = rows[failure.row]
-            raise DamagedDocumentError(
-                failure.message, document=_get_file_id(row), place=row["locator"]
-            )
+            document = _get_file_id(row)
+            raise DamagedDocumentError(failure.message, document=document, place=row["locator"])
 
 
-def _check_claims(claims: Sequence[Record]) -> None:
-    first: dict[str, Record] = {}
+def _index_claims(claims: Sequence[ClaimsRow]) -> dict[str, ClaimsRow]:
+    """Return the claims by id. Raises DamagedDocumentError for an invalid one."""
+    claims_by_id: dict[str, ClaimsRow] = {}
     for claim in claims:
-        if message := _find_fault(claim) or _find_repetition(claim, first):
+        fault = _find_fault(claim)
+        other = claims_by_id.setdefault(claim["claim_id"], claim)
+        if fault is None and other is not claim:
+            fault = f"is also the id of a claim in {_get_file_id(other)}, {other['locator']}"
+        if fault is not None:
             place = f"{claim['locator']} ({claim['claim_id']})"
-            raise DamagedDocumentError(message, document=_get_file_id(claim), place=place)
+            raise DamagedDocumentError(fault, document=_get_file_id(claim), place=place)
+    return claims_by_id
 
 
-def _find_fault(claim: Record) -> str | None:
+def _find_fault(claim: ClaimsRow) -> str | None:
+    basis = claim["basis"]
     if (claim["recomputation"] is None) == (claim["not_recomputable"] is None):
         return "a claim needs either a recomputation or a reason for having none"
     if claim["recomputation"] is None:
-        return "a basis needs a recomputation" if claim["basis"] else None
-    if claim["basis"] not in BASES:
-        return f"unknown basis of a recomputation {claim['basis']!r}"
-    known = BOUNDED if claim["basis"] == LATER_SDK else HOLDS
-    if claim["relation"] not in known:
-        return f"unknown relation of a claim to {claim['basis']} figures {claim['relation']!r}"
+        return "a basis needs a recomputation" if basis else None
+    if basis not in BASES:
+        return f"unknown basis of a recomputation {basis!r}"
+    if claim["relation"] not in (BOUNDED if basis == LATER_SDK else RELATIONS):
+        return f"unknown relation of a claim to {basis} figures {claim['relation']!r}"
     return None
 
 
-def _find_repetition(claim: Record, first: dict[str, Record]) -> str | None:
-    other = first.setdefault(claim["claim_id"], claim)
-    return (
-        None
-        if other is claim
-        else f"is also the id of a claim in {_get_file_id(other)}, {other['locator']}"
-    )
-
-
-def _check_names(
-    kind: str, rows: Iterable[tuple[Record, Sequence[str | None]]], known: Container[str]
-) -> None:
-    """Require the claims or contradictions that a row names to be there."""
-    for row, names in rows:
-        if unknown := [name for name in names if name is not None and name not in known]:
-            message = f"unknown {kind} {unknown[0]!r}"
+def _check_names(row: Row, names: Sequence[str | None], claims: Container[str]) -> None:
+    """Require the claims that a row names to be there."""
+    for name in names:
+        if name is not None and name not in claims:
+            message = f"unknown claim {name!r}"
             raise DamagedDocumentError(message, document=row["document_id"], place=row["locator"])
 
 
 def _apply_conditions(
-    printed: pd.DataFrame, conditions: Sequence[Record], claims: Mapping[str, Record]
+    printed: pd.DataFrame, conditions: Sequence[Row], claims: Mapping[str, Row]
 ) -> pd.DataFrame:
     """Return the claims under the conditions that they are judged by, with a column
     `meant_baseline`.
@@ -232,186 +236,181 @@ def _apply_conditions(
     return current.reset_index(drop=True)
 
 
-def _check_sql_files(rows: Sequence[Record], sql_texts: SqlTexts) -> None:
-    """Require every recomputation that a row names to be attached to its document, and every file
-    to be named.
+def _add_sql(
+    rows: Sequence[ClaimsRow | ContradictionsRow], attached: Mapping[tuple[str, str], str]
+) -> None:
+    """Give each row the text of its recomputation, by the document and the name of the file.
+
+    Raises DamagedDocumentError for one that is not attached, and for one that no row names.
     """
-    named = {
-        (_get_file_id(row), row["recomputation"])
-        for row in rows
-        if row["recomputation"] is not None
+    named = set()
+    for row in rows:
+        row["recomputation_sql"] = None
+        if row["recomputation"] is not None:
+            key = (_get_file_id(row), row["recomputation"])
+            named.add(key)
+            row["recomputation_sql"] = attached.get(key)
+    faults = {
+        "is not among the attachments of the sidecar": named - attached.keys(),
+        "no row names this recomputation": attached.keys() - named,
     }
-    attached = {(document, name) for document, texts in sql_texts.items() for name in texts}
-    for document, name in sorted(named - attached):
-        message = "is not among the attachments of the sidecar"
-        raise DamagedDocumentError(message, document=document, place=f"{name}.sql")
-    for document, name in sorted(attached - named):
-        raise DamagedDocumentError(
-            "no row names this recomputation", document=document, place=f"{name}.sql"
-        )
+    for message, keys in faults.items():
+        for document_id, name in sorted(keys):
+            raise DamagedDocumentError(message, document=document_id, place=f"{name}.sql")
 
 
-def _recompute(
-    recomputer: Recomputer, rows: Sequence[Record], sql_texts: SqlTexts
-) -> list[list[Recomputed]]:
+def _recompute(recomputer: Recomputer, rows: Sequence[Row]) -> list[list[Recomputed]]:
     """Return the values of the recomputation of each claim or contradiction, none if it has none."""
-    tasks = {}
-    for position, row in enumerate(rows):
-        name = row["recomputation"]
-        document = _get_file_id(row)
-        if name is not None:
-            sql = sql_texts[document][name]
-            tasks[position] = Recomputation(sql, row.get("claim_id"), document, name)
-    values = dict(zip(tasks, recomputer.run(list(tasks.values())), strict=True))
-    return [values.get(position, []) for position in range(len(rows))]
+    tasks = []
+    for row in rows:
+        if row["recomputation"] is not None:
+            sql = row["recomputation_sql"]
+            claim_id = row.get("claim_id")
+            tasks.append(Recomputation(sql, claim_id, _get_file_id(row), row["recomputation"]))
+    values = iter(recomputer.run(tasks))
+    return [[] if row["recomputation"] is None else next(values) for row in rows]
 
 
-def _format_values(
-    values: Sequence[Recomputed], row: Record, sql_texts: SqlTexts
-) -> dict[str, Any]:
-    name = row["recomputation"]
-    recomputed = json.dumps([value.to_record() for value in values], ensure_ascii=False)
-    sql = None if name is None else sql_texts[_get_file_id(row)][name]
-    return {"recomputed": recomputed, "recomputation_sql": sql}
+def _format_values(values: Sequence[Recomputed]) -> str:
+    return json.dumps([value.to_record() for value in values], ensure_ascii=False)
 
 
 def _judge_values(
-    recomputer: Recomputer,
-    claims: Mapping[str, Record],
-    recomputed: Mapping[str, Sequence[Recomputed]],
+    recomputer: Recomputer, claims: Mapping[str, ClaimsRow]
 ) -> dict[str, list[JudgedValue]]:
-    """Judge the values of each claim, by its id."""
-    margins = recomputer.measure_sdk_margins()
+    """Recompute each claim, and return its values with what each says, by its id."""
+    recomputed = dict(zip(claims, _recompute(recomputer, list(claims.values())), strict=True))
     departures = recomputer.find_departures(recomputed)
+    margins = measure_sdk_margins(recomputer.connection)
     values = {}
-    for claim_id, items in recomputed.items():
-        own = []
-        for position, item in enumerate(items, start=1):
+    for claim_id, claim in claims.items():
+        judged = []
+        for position, value in enumerate(recomputed[claim_id], start=1):
             departs = departures.get((claim_id, position))
-            own.append(_judge_value(claims[claim_id], item, departs, margins))
-        values[claim_id] = _prefer_own_baseline(own)
+            judged.append(_judge_value(claim, value, departs, margins))
+        values[claim_id] = _prefer_own_baseline(judged)
     return values
 
 
 def _judge_value(
-    claim: Record, item: Recomputed, departs: str | None, sdk_margins: tuple[float, float]
+    claim: ClaimsRow, value: Recomputed, departs: str | None, sdk_margins: tuple[float, float]
 ) -> JudgedValue:
-    claimed = float(claim["value"])
-    tolerance = float(claim["digits_tolerance"])
-    relation = item.relation or claim["relation"]
-    outcome = judge_value(
-        claim["basis"],
-        relation,
-        item.value,
-        claimed,
-        tolerance,
-        item.within_spread,
-        sdk_margins,
-        claim["direction"],
-    )
-    gap = measure_gap(
-        relation, item.value, claimed, tolerance, item.spread, bool(item.within_spread)
-    )
-    reasons = dict.fromkeys(filter(None, (departs, item.shown_only)))
-    return JudgedValue(item, outcome, gap, departs, "; ".join(reasons) or None)
+    relation = str(value.relation or claim["relation"])
+    claimed = Claimed(relation, claim["value"], claim["digits_tolerance"])
+    is_tied = bool(value.within_spread)
+    if is_tied:
+        # the runs cannot separate the two scores: whatever the size of their difference
+        outcome = WITHIN_SPREAD
+    elif claim["basis"] == LATER_SDK:
+        outcome = judge_later(claimed, value.value, sdk_margins, claim["direction"])
+    else:
+        outcome = judge_value(claimed, value.value)
+    gap = measure_gap(claimed, value.value, value.spread, is_tied=is_tied)
+    reasons = dict.fromkeys(filter(None, (departs, value.shown_only)))
+    return JudgedValue(value, outcome, gap, departs, "; ".join(reasons) or None)
 
 
-def _judge(
-    recomputer: Recomputer, claim: Record, values: Sequence[JudgedValue], sql_texts: SqlTexts
-) -> dict[str, Any]:
-    complete = {**claim, **_format_values([item.recomputed for item in values], claim, sql_texts)}
+def _judge(recomputer: Recomputer, claim: ClaimsRow, values: Sequence[JudgedValue]) -> Row:
+    """Return the columns of a claim that follow from its values."""
+    recomputed = _format_values([item.recomputed for item in values])
     if not values:
         reason = claim["not_recomputable"] or NO_ROW
         return {
-            **complete,
+            "recomputed": recomputed,
             "verdict": NOT_RECOMPUTABLE,
             "reason": reason,
             "not_recomputable": reason,
         }
     counted = [item for item in values if item.not_counted is None]
-    outcomes = [item.outcome for item in counted]
-    axes = [item.recomputed.axes for item in counted]
-    stand_ins = dict.fromkeys(
-        item.recomputed.stand_in for item in counted if item.recomputed.stand_in
-    )
-    verdict = judge_claim(outcomes, _get_evidence(recomputer, complete, counted), axes)
-    verdict = SWAPPED_BASELINE if stand_ins else verdict
-    not_counted = dict.fromkeys(
-        reason for item in values if item.not_counted for reason in item.not_counted.split("; ")
-    )
-    none_counts = (
-        NONE_COUNTS + "; ".join(not_counted) + NEEDED if verdict == NOT_RECOMPUTABLE else None
-    )
-    stand_in = "; ".join(stand_ins) or None
-    percent, kind = min((item.gap for item in counted or values), key=Gap.rank)
     findings = [
         Finding(item.recomputed.value, item.outcome, item.recomputed.axes) for item in counted
     ]
-    tables = {table_name for item in counted for table_name, _ in item.recomputed.inputs}
+    tables = [item.recomputed.tables for item in counted]
+    stand_ins = dict.fromkeys(filter(None, (item.recomputed.stand_in for item in counted)))
+    stand_in = "; ".join(stand_ins) or None
+    verdict = judge_claim(findings, _get_evidence(recomputer, claim, tables))
+    rests_on = None
+    none_counts = None
+    if stand_in:
+        verdict = SWAPPED_BASELINE
+    elif verdict.startswith(DEPENDS_ON):
+        rests_on = ", ".join(find_decisive_axes(findings)) or None
+    if verdict == NOT_RECOMPUTABLE:
+        none_counts = NONE_COUNTS + _join_reasons(values) + NEEDED
+        reason = none_counts
+    else:
+        uses_claims = any("claims" in names for names in tables)
+        reason = explain(claim, verdict, findings, stand_in, uses_claims=uses_claims)
+    nearest = min((item.gap for item in counted or values), key=Gap.rank)
     return {
-        **complete,
+        "recomputed": recomputed,
         "verdict": verdict,
-        "rests_on": ", ".join(find_decisive_axes(outcomes, axes))
-        if verdict in DEPENDS_ON.values()
-        else None,
-        "reason": none_counts
-        or explain(complete, verdict, findings, stand_in, uses_claims="claims" in tables),
+        "rests_on": rests_on,
+        "reason": reason,
         "swapped_baseline": stand_in,
         "not_recomputable": none_counts,
-        "gap_percent": percent,
-        "gap_kind": kind,
+        "gap_percent": nearest.percent,
+        "gap_kind": nearest.kind,
     }
 
 
-def _prefer_own_baseline(values: Sequence[JudgedValue]) -> list[JudgedValue]:
+def _join_reasons(values: Sequence[JudgedValue]) -> str:
+    """Return why none of the values counts, each reason once."""
+    reasons: dict[str, None] = {}
+    for item in values:
+        reasons |= dict.fromkeys((item.not_counted or "").split("; "))
+    return "; ".join(reasons)
+
+
+def _prefer_own_baseline(values: list[JudgedValue]) -> list[JudgedValue]:
     """Let a value with another baseline than the claim's not count where one with the claim's own
     does.
     """
     if all(item.not_counted or item.recomputed.stand_in for item in values):
-        return list(values)
+        return values
     return [
         item._replace(not_counted=item.not_counted or item.recomputed.stand_in) for item in values
     ]
 
 
-def _get_evidence(recomputer: Recomputer, claim: Record, counted: Sequence[JudgedValue]) -> str:
+def _get_evidence(recomputer: Recomputer, claim: ClaimsRow, tables: Sequence[set[str]]) -> str:
     """Return what the values rest on: `circular` if one of them follows from what documents state,
     claims among it.
     """
-    tables = [{table_name for table_name, _ in item.recomputed.inputs} for item in counted]
     if any("claims" in names <= STATED for names in tables):
         return "circular"
-    if claim["basis"] == LATER_SDK:
-        return LATER_SDK
-    return INTERNAL if recomputer.reads_claims(claim["recomputation_sql"]) else str(claim["basis"])
+    if claim["basis"] != LATER_SDK and recomputer.reads_claims(str(claim["recomputation_sql"])):
+        return INTERNAL
+    return str(claim["basis"])
 
 
-def _list_recomputations(
-    claims: Sequence[Record], values: Mapping[str, Sequence[JudgedValue]]
-) -> Iterator[Record]:
-    for claim in claims:
-        for position, item in enumerate(values[claim["claim_id"]], start=1):
-            yield {
-                "claim_id": claim["claim_id"],
-                "position": position,
-                **item.recomputed.to_record(),
-                "outcome": item.outcome,
-                "gap_percent": item.gap.percent,
-                "gap_kind": item.gap.kind,
-                "not_counted": item.not_counted,
-                "stand_in": item.recomputed.stand_in,
-                "departs": item.departs,
-                **dict(zip(AXES, item.recomputed.axes, strict=True)),
-            }
+def _list_recomputations(claim_id: str, values: Sequence[JudgedValue]) -> list[Row]:
+    return [
+        {
+            "claim_id": claim_id,
+            "position": position,
+            **item.recomputed.to_record(),
+            "outcome": item.outcome,
+            "gap_percent": item.gap.percent,
+            "gap_kind": item.gap.kind,
+            "not_counted": item.not_counted,
+            "stand_in": item.recomputed.stand_in,
+            "departs": item.departs,
+            **item.recomputed.axes,
+        }
+        for position, item in enumerate(values, start=1)
+    ]
 
 
-def _list_inputs(row: Record, values: Sequence[Recomputed]) -> Iterator[Record]:
-    """Yield the rows that the recomputation of a claim or contradiction used, value by value."""
+def _list_inputs(row: Row, values: Sequence[Recomputed]) -> list[dict[str, Any]]:
+    """Return the rows that the recomputation of a claim or contradiction used, value by value."""
     owner = {
+        "recomputation": row["recomputation"],
         "claim_id": row.get("claim_id", ""),
         "contradiction_id": row.get("contradiction_id", ""),
     }
-    for position, item in enumerate(values, start=1):
-        for table_name, key in item.inputs:
-            place = {"position": position, "table_name": table_name, "key": key}
-            yield {"recomputation": row["recomputation"], **owner, **place}
+    inputs = []
+    for position, value in enumerate(values, start=1):
+        for table_name, key in value.inputs:
+            inputs.append({**owner, "position": position, "table_name": table_name, "key": key})
+    return inputs

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import Any, NamedTuple
+from collections.abc import Sequence
 
-from ipu_results.record.recompute.claims import format_value
-from ipu_results.record.recompute.verdict import AXES, HOLDING, LATER_SDK, WITHIN_SPREAD, Axes
+from ipu_results.record.recompute.claims import format_span
+from ipu_results.record.recompute.verdict import HOLDING, LATER_SDK, WITHIN_SPREAD, Finding
+from ipu_results.schema.records import ClaimsRow
 
 REASONS = {
     "confirmed": "{values} from outside the document {agree} with “{figure}”: {range}",
@@ -40,16 +40,8 @@ NAMES = {
 }
 
 
-class Finding(NamedTuple):
-    """A value that counts, with its outcome and what it takes the claim to leave open."""
-
-    value: float
-    outcome: str
-    axes: Axes
-
-
 def explain(
-    claim: Mapping[str, Any],
+    claim: ClaimsRow,
     verdict: str,
     findings: Sequence[Finding],
     stand_in: str | None,
@@ -57,34 +49,29 @@ def explain(
     uses_claims: bool,
 ) -> str:
     """Return the reason of a verdict over at least one value that counts."""
-    reason = (
-        _explain_whole(claim, verdict, findings, stand_in)
-        if verdict in REASONS
-        else _explain_parts(claim, findings)
-    )
-    later = LATER if claim["basis"] == LATER_SDK else ""
-    in_part = IN_PART if uses_claims and verdict not in SAYS_SO else ""
-    return reason + later + in_part
+    if verdict in REASONS:
+        count = len(findings)
+        reason = REASONS[verdict].format(
+            values=COUNTS.get(count, f"All {count} values"),
+            agree="agrees" if count == 1 else "agree",
+            range=_format_range(claim, [finding.value for finding in findings]),
+            figure=claim["figure"],
+            stand_in=stand_in,
+        )
+    else:
+        reason = _explain_parts(claim, findings)
+    if claim["basis"] == LATER_SDK:
+        reason += LATER
+    if uses_claims and verdict not in SAYS_SO:
+        reason += IN_PART
+    return reason
 
 
-def _explain_whole(
-    claim: Mapping[str, Any], verdict: str, findings: Sequence[Finding], stand_in: str | None
-) -> str:
-    count = len(findings)
-    return REASONS[verdict].format(
-        values=COUNTS.get(count, f"All {count} values"),
-        agree="agrees" if count == 1 else "agree",
-        range=_format_range(claim, [finding.value for finding in findings]),
-        figure=claim["figure"],
-        stand_in=stand_in,
-    )
-
-
-def _explain_parts(claim: Mapping[str, Any], findings: Sequence[Finding]) -> str:
+def _explain_parts(claim: ClaimsRow, findings: Sequence[Finding]) -> str:
     """Say for each thing that the claim may mean whether it holds, what holds first."""
     parts: dict[str, dict[str, list[float]]] = {}
     for finding in sorted(findings, key=lambda finding: finding.outcome not in HOLDING):
-        named = parts.setdefault(_stand(finding.outcome, claim["basis"]), {})
+        named = parts.setdefault(_describe_outcome(finding.outcome, claim["basis"]), {})
         named.setdefault(_name(finding, findings), []).append(finding.value)
     texts = []
     for standing, named in parts.items():
@@ -93,22 +80,20 @@ def _explain_parts(claim: Mapping[str, Any], findings: Sequence[Finding]) -> str
     return f"“{claim['figure']}” " + "; ".join(texts)
 
 
-def _stand(outcome: str, basis: str) -> str:
-    if outcome in HOLDING:
-        return "is reached" if basis == LATER_SDK else "holds"
-    return STANDINGS.get(outcome, "fails")
+def _describe_outcome(outcome: str, basis: str | None) -> str:
+    if outcome not in HOLDING:
+        return STANDINGS.get(outcome, "fails")
+    return "is reached" if basis == LATER_SDK else "holds"
 
 
 def _name(finding: Finding, findings: Sequence[Finding]) -> str:
     """Name what a value takes as said and others take otherwise, such as the open division."""
-    names = [
-        NAMES[axis].format(value)
-        for position, (axis, value) in enumerate(zip(AXES, finding.axes, strict=True))
-        if len({other.axes[position] for other in findings}) > 1
-    ]
+    names = []
+    for axis, meaning in finding.axes.items():
+        if any(other.axes[axis] != meaning for other in findings):
+            names.append(NAMES[axis].format(meaning))
     return " ".join(names) or "against other rows of its baseline"
 
 
-def _format_range(claim: Mapping[str, Any], values: Sequence[float]) -> str:
-    low, high = (format_value(value, claim) for value in (min(values), max(values)))
-    return low if low == high else f"{low} to {high}"
+def _format_range(claim: ClaimsRow, values: Sequence[float]) -> str:
+    return format_span(claim, values, " to ")

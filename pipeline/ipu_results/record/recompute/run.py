@@ -47,30 +47,12 @@ from ipu_results.kit.sql import (
     open_database,
 )
 from ipu_results.kit.statements import define_macros, run_statement
-from ipu_results.record.recompute.verdict import AXES, HOLDS, Axes
-from ipu_results.schema import DETAIL, VIEWS, View, quote, table
+from ipu_results.record.recompute.verdict import AXES, RELATIONS
+from ipu_results.schema import DETAIL, VIEWS, quote, table
 
-SDK_MARGINS = """
-    SELECT
-        greatest(coalesce(max(1 - later.throughput / earlier.throughput), 0), 0),
-        greatest(coalesce(max(later.throughput / earlier.throughput - 1), 0), 0)
-    FROM detail.sdk_effect AS earlier
-    JOIN detail.sdk_effect AS later USING (oldest_result_id)
-    WHERE earlier.position < later.position
-"""
-
-
-def measure_sdk_margins(connection: duckdb.DuckDBPyConnection) -> tuple[float, float]:
-    """Return the largest slow-down and speed-up in the view `sdk_effect`, shares of the earlier
-    throughput.
-    """
-    [(slow_down, speed_up)] = connection.execute(SDK_MARGINS).fetchall()
-    return float(slow_down), float(speed_up)
-
-
-PUBLISHED = ("value", "baseline", "arithmetic")
 COLUMNS = {"value": "DOUBLE", "baseline": "VARCHAR", "arithmetic": "VARCHAR", "inputs": "VARCHAR[]"}
-OPTIONAL_COLUMNS = {
+ALL_COLUMNS = {
+    **COLUMNS,
     "within_spread": "BOOLEAN",
     "low": "DOUBLE",
     "high": "DOUBLE",
@@ -83,12 +65,31 @@ RECOMPUTING = "recomputing"  # the database of what recomputations see
 MACROS = "claims/macros.sql"
 DEPARTURES = "claims/departures.sql"
 # a row that a user handed in changes no verdict
-RECORD = " WHERE relationship IS DISTINCT FROM 'submitted'"
-CLAIMS, PRINTED, CURRENT = "claims", "printed", "current_claim"
+RECORD = "FROM {} WHERE relationship IS DISTINCT FROM 'submitted'"
+CLAIMS = "claims"
+PRINTED = "printed"
+CURRENT = "current_claim"
 CLAIM_VIEW = (
     f"CREATE VIEW claim AS SELECT * FROM {CURRENT} WHERE claim_id = getvariable('claim_id')"
 )
+SDK_EFFECT = f"{DETAIL}.sdk_effect"
+SDK_MARGINS = f"""
+    SELECT
+        greatest(coalesce(max(1 - later.throughput / earlier.throughput), 0), 0),
+        greatest(coalesce(max(later.throughput / earlier.throughput - 1), 0), 0)
+    FROM {SDK_EFFECT} AS earlier
+    JOIN {SDK_EFFECT} AS later USING (oldest_result_id)
+    WHERE earlier.position < later.position
+"""
 WORD = re.compile(r"\w+")
+
+
+def measure_sdk_margins(connection: duckdb.DuckDBPyConnection) -> tuple[float, float]:
+    """Return the largest slow-down and speed-up in the view `sdk_effect`, shares of the earlier
+    throughput.
+    """
+    [(slow_down, speed_up)] = connection.execute(SDK_MARGINS).fetchall()
+    return float(slow_down), float(speed_up)
 
 
 class Recomputed(NamedTuple):
@@ -99,7 +100,7 @@ class Recomputed(NamedTuple):
     value: float
     baseline: str
     arithmetic: str
-    inputs: tuple[tuple[str, str], ...]
+    inputs: Sequence[tuple[str, str]]
     within_spread: bool | None = None
     low: float | None = None
     high: float | None = None
@@ -112,18 +113,28 @@ class Recomputed(NamedTuple):
     reading: str | None = None
 
     @property
-    def axes(self) -> Axes:
-        """Return what the value takes the claim to leave open, in the order of AXES."""
-        return self.division, self.system, self.source, self.reading
+    def axes(self) -> dict[str, str | None]:
+        """Return what the value takes the claim to leave open, by AXES."""
+        return {axis: getattr(self, axis) for axis in AXES}
 
     @property
     def spread(self) -> tuple[float, float] | None:
-        return None if self.low is None or self.high is None else (self.low, self.high)
+        if self.low is None or self.high is None:
+            return None
+        return self.low, self.high
+
+    @property
+    def tables(self) -> set[str]:
+        """Return the names of the tables that it used rows of."""
+        return {table_name for table_name, _ in self.inputs}
 
     def to_record(self) -> dict[str, Any]:
         """Return value, baseline and arithmetic, as they are published."""
-        record = {name: getattr(self, name) for name in PUBLISHED}
-        return {**record, "value": round_derived(self.value)}
+        return {
+            "value": round_derived(self.value),
+            "baseline": self.baseline,
+            "arithmetic": self.arithmetic,
+        }
 
 
 @dataclass(frozen=True, slots=True)
@@ -135,9 +146,9 @@ class Recomputation:
     document: str
     name: str
 
-    @property
-    def place(self) -> str:
-        return f"{self.name}.sql"
+    def refuse(self, message: str) -> DamagedDocumentError:
+        """Return the error that names the file."""
+        return DamagedDocumentError(message, document=self.document, place=f"{self.name}.sql")
 
 
 def _fetch(
@@ -149,8 +160,7 @@ def _fetch(
         connection.execute(f"SET VARIABLE claim_id = {claim}")
         return fetch_rows(connection, task.sql)
     except (QueryError, duckdb.Error) as error:
-        message = str(error)
-        raise DamagedDocumentError(message, document=task.document, place=task.place) from error
+        raise task.refuse(str(error)) from error
 
 
 class Recomputer:
@@ -160,7 +170,7 @@ class Recomputer:
     """
 
     def __init__(self, connection: duckdb.DuckDBPyConnection, tables: Mapping[str, str]) -> None:
-        self._connection = connection
+        self.connection = connection
         self._tables = tables
         self._keys: dict[str, frozenset[str]] = {}
 
@@ -168,20 +178,31 @@ class Recomputer:
         """Return the values of each recomputation, none if the rows that it needs are not in the
         build.
 
-        Raises DamagedDocumentError, naming the file, if one fails, returns other columns than
-        COLUMNS and OPTIONAL_COLUMNS, or names no inputs or one that is not in the build.
+        Raises DamagedDocumentError, naming the file, if one fails, lacks one of COLUMNS, returns
+        others than ALL_COLUMNS, or names no inputs or one that is not in the build.
         """
-        fetched = map_statements(self._connection, RECOMPUTING, _fetch, tasks, reading=True)
-        return [self._check(task, *rows) for task, rows in zip(tasks, fetched, strict=True)]
+        fetched = map_statements(self.connection, RECOMPUTING, _fetch, tasks, reading=True)
+        return [
+            self._check(task, columns, rows)
+            for task, (columns, rows) in zip(tasks, fetched, strict=True)
+        ]
 
     def _check(
         self, task: Recomputation, columns: Mapping[str, str], rows: Sequence[tuple[Any, ...]]
     ) -> list[Recomputed]:
         named = [dict(zip(columns, row, strict=True)) for row in rows]
         valued = [row for row in named if row.get("value") is not None]
-        if message := _find_fault(columns, valued) or self._find_unknown_input(valued):
-            raise DamagedDocumentError(message, document=task.document, place=task.place)
-        return [Recomputed(**{**row, "inputs": _split_inputs(row["inputs"])}) for row in valued]
+        if fault := _find_fault(columns, valued):
+            raise task.refuse(fault)
+        values = []
+        for row in valued:
+            row["inputs"] = _split_inputs(row["inputs"])
+            values.append(Recomputed(**row))
+        for value in values:
+            for table_name, key in value.inputs:
+                if fault := self._find_unknown(table_name, key):
+                    raise task.refuse(fault)
+        return values
 
     def find_departures(
         self, values: Mapping[str, Sequence[Recomputed]]
@@ -189,50 +210,39 @@ class Recomputer:
         """Return where the results of values depart from the conditions of their claims, by claim and
         place of the value. `values` are those of each claim, by its id.
         """
-        used = [
-            {
-                "claim_id": claim_id,
-                "position": position,
-                "has_stand_in": value.stand_in is not None,
-                "result_id": key,
-            }
-            for claim_id, own in values.items()
-            for position, value in enumerate(own, start=1)
-            for table_name, key in value.inputs
-            if table_name == "results"
-        ]
+        used = []
+        for claim_id, of_claim in values.items():
+            for position, value in enumerate(of_claim, start=1):
+                for table_name, key in value.inputs:
+                    if table_name == "results":
+                        row = {
+                            "claim_id": claim_id,
+                            "position": position,
+                            "has_stand_in": value.stand_in is not None,
+                            "result_id": key,
+                        }
+                        used.append(row)
         if not used:
             return {}
-        found = run_statement(self._connection, DEPARTURES, {"used": used})
+        found = run_statement(self.connection, DEPARTURES, {"used": used})
         return {(row["claim_id"], row["position"]): row["departs"] for row in found.to_pylist()}
 
-    def _find_unknown_input(self, rows: Sequence[Mapping[str, Any]]) -> str | None:
-        for table_name, key in (pair for row in rows for pair in _split_inputs(row["inputs"])):
-            if table_name not in self._tables:
-                return f"input {table_name}:{key} names no table of the build; write 'table:key'"
-            if key not in self._get_keys(table_name):
-                return (
-                    f"input {table_name}:{key} is not a row of {table_name} (key:"
-                    f" {'/'.join(table(table_name).key)})"
-                )
-        return None
-
-    def _get_keys(self, table_name: str) -> frozenset[str]:
+    def _find_unknown(self, table_name: str, key: str) -> str | None:
+        if table_name not in self._tables:
+            return f"input {table_name}:{key} names no table of the build; write 'table:key'"
+        columns = table(table_name).key
         if table_name not in self._keys:
-            columns = ", ".join(table(table_name).key)
-            rows = self._connection.execute(
-                f"SELECT {columns} FROM {self._tables[table_name]}"
-            ).fetchall()
-            self._keys[table_name] = frozenset("/".join(map(str, key)) for key in rows)
-        return self._keys[table_name]
-
-    def measure_sdk_margins(self) -> tuple[float, float]:
-        """Return the largest measured slow-down and speed-up from one SDK to a later one."""
-        return measure_sdk_margins(self._connection)
+            sql = f"SELECT {', '.join(columns)} FROM {self._tables[table_name]}"
+            keys = self.connection.execute(sql).fetchall()
+            self._keys[table_name] = frozenset("/".join(map(str, values)) for values in keys)
+        if key in self._keys[table_name]:
+            return None
+        return f"input {table_name}:{key} is not a row of {table_name} (key: {'/'.join(columns)})"
 
     def reads_claims(self, sql: str) -> bool:
         """Return whether a recomputation rests on other claims; its own claim is in another table."""
-        return PRINTED in WORD.findall(sql) and PRINTED in self._connection.get_table_names(sql)
+        # most texts lack the word, and need not be parsed for their tables
+        return PRINTED in WORD.findall(sql) and PRINTED in self.connection.get_table_names(sql)
 
 
 @contextmanager
@@ -251,34 +261,31 @@ def open_recomputer(
     sql_names = {name: table(name).sql_name for name in names}
     with open_database(engine, RECOMPUTING, DETAIL) as connection:
         for name, sql_name in sql_names.items():
-            rows = f"{ATTACHED}.{sql_name}{RECORD if name == 'results' else ''}"
-            connection.execute(f"CREATE VIEW {sql_name} AS FROM {rows}")
+            rows = RECORD if name == "results" else "FROM {}"
+            connection.execute(
+                f"CREATE VIEW {sql_name} AS " + rows.format(f"{ATTACHED}.{sql_name}")
+            )
         create_table(connection, PRINTED, pa.Table.from_pandas(printed, preserve_index=False))
         # A table of its own: see reads_claims
         create_table(connection, CURRENT, pa.Table.from_pandas(current, preserve_index=False))
         connection.execute(CLAIM_VIEW)
         define_macros(connection, MACROS)
-        _create_view(connection, "detail.sdk_effect", {view.sql_name: view for view in VIEWS})
+        _create_view(connection, SDK_EFFECT)
         with begin_reading(connection):
             yield Recomputer(connection, sql_names | {CLAIMS: PRINTED})
 
 
 def _find_fault(columns: Mapping[str, str], rows: Sequence[Mapping[str, Any]]) -> str | None:
-    if columns != {
-        **COLUMNS,
-        **{name: kind for name, kind in OPTIONAL_COLUMNS.items() if name in columns},
-    }:
-        actual, expected = (
-            ", ".join(f"{name} {kind}" for name, kind in types.items())
-            for types in (columns, COLUMNS)
-        )
-        return f"returns {actual}, not {expected}"
-    if any(row[name] is None for row in rows for name in PUBLISHED):
+    if not COLUMNS.items() <= columns.items() <= ALL_COLUMNS.items():
+        return f"returns {_list_types(columns)}, not {_list_types(COLUMNS)}"
+    if any(None in (row["baseline"], row["arithmetic"]) for row in rows):
         return "returns a value without its baseline or arithmetic"
     if not all(math.isfinite(row["value"]) for row in rows):
         return "returns a value that is not finite"
-    if unknown := [row["relation"] for row in rows if row.get("relation") not in (None, *HOLDS)]:
-        return f"returns the unknown relation {unknown[0]!r}; choose from: {', '.join(HOLDS)}"
+    for row in rows:
+        if row.get("relation") not in (None, *RELATIONS):
+            choices = ", ".join(RELATIONS)
+            return f"returns the unknown relation {row['relation']!r}; choose from: {choices}"
     if not all(row["inputs"] and None not in row["inputs"] for row in rows):
         return (
             "returns a value without inputs, or with one that is null: list the rows that it used"
@@ -287,18 +294,23 @@ def _find_fault(columns: Mapping[str, str], rows: Sequence[Mapping[str, Any]]) -
     return None
 
 
-def _split_inputs(inputs: Sequence[str]) -> tuple[tuple[str, str], ...]:
+def _list_types(columns: Mapping[str, str]) -> str:
+    return ", ".join(f"{name} {kind}" for name, kind in columns.items())
+
+
+def _split_inputs(inputs: Sequence[str]) -> list[tuple[str, str]]:
     """Split each 'table:key', once if it is named twice."""
-    return tuple(
-        (name, key) for name, _, key in (text.partition(":") for text in dict.fromkeys(inputs))
-    )
+    pairs = []
+    for text in dict.fromkeys(inputs):
+        table_name, _, key = text.partition(":")
+        pairs.append((table_name, key))
+    return pairs
 
 
-def _create_view(
-    connection: duckdb.DuckDBPyConnection, sql_name: str, views: Mapping[str, View]
-) -> None:
+def _create_view(connection: duckdb.DuckDBPyConnection, sql_name: str) -> None:
     """Create a view, and before it those that it reads."""
-    for needed in views[sql_name].list_read():
-        if needed in views:
-            _create_view(connection, needed, views)
-    connection.execute(f"CREATE OR REPLACE VIEW {sql_name} AS {views[sql_name].sql}")
+    for view in VIEWS:
+        if view.sql_name == sql_name:
+            for needed in view.list_read():
+                _create_view(connection, needed)
+            connection.execute(f"CREATE OR REPLACE VIEW {sql_name} AS {view.sql}")
