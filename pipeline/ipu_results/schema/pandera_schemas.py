@@ -53,22 +53,21 @@ def build_reader_schema(table: Table) -> pandera.DataFrameSchema:
 def _build_schema(
     table: Table, dtypes: Mapping[Kind, Any], **options: Any
 ) -> pandera.DataFrameSchema:
-    columns = {
-        column.name: pandera.Column(
+    columns = {}
+    for column in table.columns:
+        columns[column.name] = pandera.Column(
             dtypes[column.kind],
             _list_checks(column),
             nullable=not column.required,
             unique=table.key == (column.name,),
             description=column.description,
         )
-        for column in table.columns
-    }
-    row_checks = [
-        pandera.Check.satisfies(
+    row_checks = []
+    for check in table.row_checks:
+        passes = pandera.Check.satisfies(
             expression=check.sql, error=check.name, description=check.description, ignore_na=False
         )
-        for check in table.row_checks
-    ]
+        row_checks.append(passes)
     return pandera.DataFrameSchema(
         columns,
         checks=row_checks,
