@@ -42,9 +42,8 @@ def run_tasks(
         yield from map(function, tasks)
         return
     if tasks:
-        pickle.dumps(
-            (function, tasks[0])
-        )  # raise here what cannot be sent: within a pool it may hang
+        # raise here what cannot be sent: within a pool it may hang
+        pickle.dumps((function, tasks[0]))
     futures: dict[Future[R], T] = {}
     try:
         with _block_interrupts():
@@ -139,7 +138,9 @@ def choose_workers(tasks: int, tasks_per_worker: int) -> int:
 
 def count_cores() -> int:
     """Return the number of cores that this process may use."""
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    if hasattr(os, "sched_getaffinity"):
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1
 
 
 @contextmanager

@@ -47,13 +47,14 @@ COLUMNS_OF = """
     GROUP BY table_name
     ORDER BY table_name
 """
-LOCKDOWN: dict[str, str | bool | int | float | list[str]] = {
+Settings = dict[str, str | bool | int | float | list[str]]
+LOCKDOWN: Settings = {
     "enable_external_access": "false",
     "lock_configuration": "true",
 }
 # One thread gives sums and rows that tie in ORDER BY one order on every machine, and more make
 # small tables slower.
-ENGINE: dict[str, str | bool | int | float | list[str]] = {"threads": 1}
+ENGINE: Settings = {"threads": 1}
 # the database of the published tables
 ATTACHED = "warehouse"
 # the database of what a build has not completed yet
@@ -76,7 +77,9 @@ def run_query(
     with _read_only(connection, sql) as statement:
         relation = connection.sql(statement)
         _check_names(relation.columns)  # before `limit`, which renames repeated ones
-        return (relation if max_rows is None else relation.limit(max_rows)).to_arrow_table()
+        if max_rows is not None:
+            relation = relation.limit(max_rows)
+        return relation.to_arrow_table()
 
 
 @contextmanager
@@ -179,15 +182,17 @@ def create_table(connection: duckdb.DuckDBPyConnection, name: str, rows: pa.Tabl
 
     DuckDB plans by its statistics, which Arrow rows that are registered lack.
     """
-    connection.register("incoming", rows)
-    connection.execute(f"CREATE TABLE {name} AS FROM incoming")
-    connection.unregister("incoming")
+    _run_on(connection, rows, f"CREATE TABLE {name} AS FROM incoming")
 
 
 def insert_rows(connection: duckdb.DuckDBPyConnection, name: str, rows: pa.Table) -> None:
     """Insert rows into a table, by the names of its columns."""
-    connection.register("incoming", rows)
-    connection.execute(f"INSERT INTO {name} BY NAME FROM incoming")
+    _run_on(connection, rows, f"INSERT INTO {name} BY NAME FROM incoming")
+
+
+def _run_on(connection: duckdb.DuckDBPyConnection, incoming: pa.Table, statement: str) -> None:
+    connection.register("incoming", incoming)
+    connection.execute(statement)
     connection.unregister("incoming")
 
 
@@ -227,9 +232,13 @@ def fetch_rows(
         # an error ends the transaction, and the hints need one
         connection.execute(f"ROLLBACK; {READING}")
         raise QueryError(_explain(connection, error, sql)) from error
-    columns = [(name, str(kind)) for name, kind, *_ in connection.description or []]
-    _check_names([name for name, _ in columns])
-    return dict(columns), rows
+    names = []
+    kinds = {}
+    for column in connection.description or ():
+        names.append(column[0])
+        kinds[column[0]] = str(column[1])
+    _check_names(names)
+    return kinds, rows
 
 
 @contextmanager
@@ -274,11 +283,12 @@ def _parse_statement(sql: str) -> duckdb.Statement:
     statements = duckdb.extract_statements(sql)
     if len(statements) != 1:
         raise QueryError(f"expected one statement, got {len(statements)}")
-    if statements[0].type not in READ_ONLY:
+    [statement] = statements
+    if statement.type not in READ_ONLY:
         raise WriteRefusedError(
-            f"the warehouse is read-only: {statements[0].type.name.lower()} is refused"
+            f"the warehouse is read-only: {statement.type.name.lower()} is refused"
         )
-    return statements[0]
+    return statement
 
 
 def _explain(connection: duckdb.DuckDBPyConnection, error: duckdb.Error, sql: str) -> str:
@@ -288,17 +298,25 @@ def _explain(connection: duckdb.DuckDBPyConnection, error: duckdb.Error, sql: st
     message = get_first_line(error)
     if isinstance(error, duckdb.InternalException):
         return f"{DEFECT}: write it in another way ({message})"
-    name = re.search(r"Table with name (\w+) does not exist", message)
-    # a view with parameters is a table macro
-    if name and connection.execute(IS_MACRO, [name[1]]).fetchone():
-        return f"{name[1]} has parameters: write FROM {name[1]}()"
-    if name and (schema := connection.execute(OTHER_SCHEMAS, [name[1]]).fetchone()):
-        return f"{name[1]} is in the schema {schema[0]}: write FROM {schema[0]}.{name[1]}"
-    renamed = describe_relation(name[1]) if name else _describe_column(connection, message, sql)
+    missing = re.search(r"Table with name (\w+) does not exist", message)
+    if missing is None:
+        renamed = _describe_column(connection, message, sql)
+    else:
+        name = missing[1]
+        # a view with parameters is a table macro
+        if connection.execute(IS_MACRO, [name]).fetchone():
+            return f"{name} has parameters: write FROM {name}()"
+        if schema := connection.execute(OTHER_SCHEMAS, [name]).fetchone():
+            return f"{name} is in the schema {schema[0]}: write FROM {schema[0]}.{name}"
+        renamed = describe_relation(name)
     if renamed:
         return f"{message.rstrip('!')}: {renamed}"
-    hints = [" ".join(hint.split()) for hint in HINT.findall(str(error))]
-    return " ".join([message, *hints, *(["(SHOW ALL TABLES lists all)"] if name else [])])
+    parts = [message]
+    for hint in HINT.findall(str(error)):
+        parts.append(" ".join(hint.split()))
+    if missing:
+        parts.append("(SHOW ALL TABLES lists all)")
+    return " ".join(parts)
 
 
 def _describe_column(connection: duckdb.DuckDBPyConnection, message: str, sql: str) -> str:
@@ -307,18 +325,19 @@ def _describe_column(connection: duckdb.DuckDBPyConnection, message: str, sql: s
     if column is None:
         return ""
     words = re.findall(r"\w+", sql)
-    relations = connection.execute(COLUMNS_OF, [words]).fetchall()
-    texts = (describe_column(column[1], name, known) for name, known in relations)
-    return next(filter(None, texts), "")
+    for relation, names in connection.execute(COLUMNS_OF, [words]).fetchall():
+        if renamed := describe_column(column[1], relation, names):
+            return renamed
+    return ""
 
 
 def _check_names(names: Sequence[str]) -> None:
-    if repeated := [name for name, count in Counter(names).items() if count > 1]:
-        raise QueryError(f"two columns are called {repeated[0]}; rename one of them with AS")
+    for name, count in Counter(names).items():
+        if count > 1:
+            raise QueryError(f"two columns are called {name}; rename one of them with AS")
 
 
 def get_first_line(error: BaseException) -> str:
     """Return the first line of an error's message that is not blank, else the name of its type."""
-    return next(
-        (line.strip() for line in str(error).splitlines() if line.strip()), type(error).__name__
-    )
+    message = str(error).strip()
+    return message.splitlines()[0].strip() if message else type(error).__name__

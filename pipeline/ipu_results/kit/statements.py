@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from typing import Any
 
 import duckdb
@@ -49,12 +50,8 @@ def execute_text(
 
     Raises GateError that names the file.
     """
-    try:
+    with _name_file(path):
         connection.execute(sql, dict(parameters or {}))
-    except duckdb.OutOfMemoryException:
-        raise
-    except duckdb.Error as error:
-        raise GateError(get_first_line(error), place=f"schema/{path}") from error
 
 
 def run_statement(
@@ -76,8 +73,15 @@ def run_text(
     parameters: Mapping[str, Any] | None = None,
 ) -> pa.Table:
     """Run the text of a file after its placeholders are filled. Raises as `run_statement` does."""
-    try:
+    with _name_file(path):
         return connection.sql(sql, params=dict(parameters or {})).to_arrow_table()
+
+
+@contextmanager
+def _name_file(path: str) -> Iterator[None]:
+    """Make an error of DuckDB one that names the file, except that memory is too small."""
+    try:
+        yield
     except duckdb.OutOfMemoryException:
         raise
     except duckdb.Error as error:
