@@ -14,6 +14,7 @@ from typing import Any, TypeVar
 
 import duckdb
 import pyarrow as pa
+from duckdb import DuckDBPyConnection as Connection
 
 from ipu_results.errors import QueryError
 from ipu_results.kit.renamed import describe_column, describe_relation
@@ -65,9 +66,7 @@ class WriteRefusedError(QueryError):
     """The statement is not one that only reads."""
 
 
-def run_query(
-    connection: duckdb.DuckDBPyConnection, sql: str, max_rows: int | None = None
-) -> pa.Table:
+def run_query(connection: Connection, sql: str, max_rows: int | None = None) -> pa.Table:
     """Return the result of one reading statement, its first `max_rows` rows where a number is
     stated.
 
@@ -85,7 +84,7 @@ def run_query(
 @contextmanager
 def open_engine(
     tables: Mapping[str, pa.Table] = MappingProxyType({}),
-) -> Iterator[duckdb.DuckDBPyConnection]:
+) -> Iterator[Connection]:
     """Give a connection to a database in memory that holds `tables`, for the stages of one build.
 
     A name may have a schema in front.
@@ -101,7 +100,7 @@ def open_engine(
 @contextmanager
 def attach_tables(
     path: str, options: str = "", limits: Mapping[str, str] = MappingProxyType({})
-) -> Iterator[duckdb.DuckDBPyConnection]:
+) -> Iterator[Connection]:
     """Give a connection to which a new database, `:memory:` or a file, is attached as ATTACHED.
 
     `limits` are settings of DuckDB such as `memory_limit`.
@@ -119,9 +118,7 @@ def attach_tables(
 
 
 @contextmanager
-def open_database(
-    engine: duckdb.DuckDBPyConnection, name: str, *schemas: str
-) -> Iterator[duckdb.DuckDBPyConnection]:
+def open_database(engine: Connection, name: str, *schemas: str) -> Iterator[Connection]:
     """Give a cursor with a database in memory of its own, in which names are made and looked up.
 
     It is gone at the end.
@@ -137,9 +134,9 @@ def open_database(
 
 
 def map_statements(
-    connection: duckdb.DuckDBPyConnection,
+    connection: Connection,
     database: str,
-    function: Callable[[duckdb.DuckDBPyConnection, T], R],
+    function: Callable[[Connection, T], R],
     tasks: Iterable[T],
     *,
     reading: bool = False,
@@ -157,7 +154,7 @@ def map_statements(
     from ipu_results.kit.parallel import count_cores  # noqa: PLC0415
 
     cores = count_cores()
-    free: SimpleQueue[duckdb.DuckDBPyConnection] = SimpleQueue()
+    free: SimpleQueue[Connection] = SimpleQueue()
 
     def run(task: T) -> R:
         cursor = free.get()
@@ -177,7 +174,7 @@ def map_statements(
             return list(pool.map(run, tasks))
 
 
-def create_table(connection: duckdb.DuckDBPyConnection, name: str, rows: pa.Table) -> None:
+def create_table(connection: Connection, name: str, rows: pa.Table) -> None:
     """Create a table with these rows.
 
     DuckDB plans by its statistics, which Arrow rows that are registered lack.
@@ -185,12 +182,12 @@ def create_table(connection: duckdb.DuckDBPyConnection, name: str, rows: pa.Tabl
     _run_on(connection, rows, f"CREATE TABLE {name} AS FROM incoming")
 
 
-def insert_rows(connection: duckdb.DuckDBPyConnection, name: str, rows: pa.Table) -> None:
+def insert_rows(connection: Connection, name: str, rows: pa.Table) -> None:
     """Insert rows into a table, by the names of its columns."""
     _run_on(connection, rows, f"INSERT INTO {name} BY NAME FROM incoming")
 
 
-def _run_on(connection: duckdb.DuckDBPyConnection, incoming: pa.Table, statement: str) -> None:
+def _run_on(connection: Connection, incoming: pa.Table, statement: str) -> None:
     connection.register("incoming", incoming)
     connection.execute(statement)
     connection.unregister("incoming")
@@ -199,7 +196,7 @@ def _run_on(connection: duckdb.DuckDBPyConnection, incoming: pa.Table, statement
 PIECE_ROWS = 20_480  # read at once, ten of DuckDB's vectors: 10 MB of `cells` as pandas has them
 
 
-def read_pieces(connection: duckdb.DuckDBPyConnection, relation: str) -> Iterator[pa.Table]:
+def read_pieces(connection: Connection, relation: str) -> Iterator[pa.Table]:
     """Yield the rows of a relation, PIECE_ROWS at a time: all of them need not fit into memory."""
     reader = connection.sql(f"FROM {relation}").to_arrow_reader(PIECE_ROWS)
     for batch in reader:
@@ -207,7 +204,7 @@ def read_pieces(connection: duckdb.DuckDBPyConnection, relation: str) -> Iterato
 
 
 @contextmanager
-def begin_reading(connection: duckdb.DuckDBPyConnection) -> Iterator[None]:
+def begin_reading(connection: Connection) -> Iterator[None]:
     """Open one read-only transaction for many statements: one of its own costs each as much as its
     own work.
     """
@@ -220,9 +217,7 @@ def begin_reading(connection: duckdb.DuckDBPyConnection) -> Iterator[None]:
             connection.execute("ROLLBACK")
 
 
-def fetch_rows(
-    connection: duckdb.DuckDBPyConnection, sql: str
-) -> tuple[dict[str, str], list[tuple[Any, ...]]]:
+def fetch_rows(connection: Connection, sql: str) -> tuple[dict[str, str], list[tuple[Any, ...]]]:
     """Return column names with SQL types, and the rows, of one reading statement, within
     `begin_reading`.
     """
@@ -242,7 +237,7 @@ def fetch_rows(
 
 
 @contextmanager
-def limit_time(connection: duckdb.DuckDBPyConnection, seconds: float) -> Iterator[None]:
+def limit_time(connection: Connection, seconds: float) -> Iterator[None]:
     """Interrupt the statements of a connection once `seconds` have passed: they raise
     duckdb.InterruptException.
     """
@@ -264,7 +259,7 @@ def limit_time(connection: duckdb.DuckDBPyConnection, seconds: float) -> Iterato
 
 
 @contextmanager
-def _read_only(connection: duckdb.DuckDBPyConnection, sql: str) -> Iterator[duckdb.Statement]:
+def _read_only(connection: Connection, sql: str) -> Iterator[duckdb.Statement]:
     """Parse one reading statement and open a read-only transaction for it."""
     try:
         statement = _parse_statement(sql)
@@ -291,7 +286,7 @@ def _parse_statement(sql: str) -> duckdb.Statement:
     return statement
 
 
-def _explain(connection: duckdb.DuckDBPyConnection, error: duckdb.Error, sql: str) -> str:
+def _explain(connection: Connection, error: duckdb.Error, sql: str) -> str:
     """Return the first line of an error with a hint: the new name of an old one, the names that may
     be meant, or how to call a macro.
     """
@@ -319,7 +314,7 @@ def _explain(connection: duckdb.DuckDBPyConnection, error: duckdb.Error, sql: st
     return " ".join(parts)
 
 
-def _describe_column(connection: duckdb.DuckDBPyConnection, message: str, sql: str) -> str:
+def _describe_column(connection: Connection, message: str, sql: str) -> str:
     """Say what the unknown column of a message was renamed to in the relations of a statement."""
     column = UNKNOWN_COLUMN.search(message)
     if column is None:

@@ -8,6 +8,7 @@ from typing import Any
 
 import duckdb
 import pyarrow as pa
+from duckdb import DuckDBPyConnection as Connection
 
 from ipu_results.errors import GateError
 from ipu_results.kit.files import SCHEMA
@@ -21,9 +22,7 @@ def read_statement(path: str) -> str:
     return (SCHEMA / path).read_text(encoding="utf-8")
 
 
-def define_macros(
-    connection: duckdb.DuckDBPyConnection, path: str = MACROS, *, temporary: bool = False
-) -> None:
+def define_macros(connection: Connection, path: str = MACROS, *, temporary: bool = False) -> None:
     """Define the macros of a file, by default those that all statements share: how a figure is
     written and rounded. Temporary ones go into no database, which may be read-only.
 
@@ -35,13 +34,13 @@ def define_macros(
     execute_text(connection, path, sql)
 
 
-def run_script(connection: duckdb.DuckDBPyConnection, path: str) -> None:
+def run_script(connection: Connection, path: str) -> None:
     """Run all statements of a file, which define something. Raises GateError that names the file."""
     execute_text(connection, path, read_statement(path))
 
 
 def execute_text(
-    connection: duckdb.DuckDBPyConnection,
+    connection: Connection,
     path: str,
     sql: str,
     parameters: Mapping[str, Any] | None = None,
@@ -55,7 +54,7 @@ def execute_text(
 
 
 def run_statement(
-    connection: duckdb.DuckDBPyConnection,
+    connection: Connection,
     path: str,
     parameters: Mapping[str, Any] | None = None,
 ) -> pa.Table:
@@ -67,7 +66,7 @@ def run_statement(
 
 
 def run_text(
-    connection: duckdb.DuckDBPyConnection,
+    connection: Connection,
     path: str,
     sql: str,
     parameters: Mapping[str, Any] | None = None,

@@ -51,8 +51,10 @@ class Cache:
             data = (self._folder / digest).read_bytes()
         except OSError:
             return None
-        signature, content = data[:SIGNATURE_BYTES], data[SIGNATURE_BYTES:]
-        if self._secret is None or not hmac.compare_digest(signature, self._sign(digest, content)):
+        content = data[SIGNATURE_BYTES:]
+        if self._secret is None:
+            return None
+        if not hmac.compare_digest(data[:SIGNATURE_BYTES], self._sign(digest, content)):
             return None
         # an entry that this user signed is not hostile
         return pickle.loads(content)
@@ -73,9 +75,9 @@ class Cache:
         """
         called = pickle.dumps((self._code, function.__qualname__, arguments))
         digest = hashlib.sha256(called).hexdigest()
-        known: T | None = self.get(digest)
-        if known is not None:
-            return known
+        kept: T | None = self.get(digest)
+        if kept is not None:
+            return kept
         returned = function(*arguments)
         self.put(digest, returned)
         return returned
