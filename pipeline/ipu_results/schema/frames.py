@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Mapping, Sequence
 from functools import cache
-from typing import Any, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -19,6 +19,17 @@ import pyarrow as pa
 from ipu_results.errors import GateError
 from ipu_results.kit.physics import round_derived
 from ipu_results.schema import Column, Kind, Table
+
+if TYPE_CHECKING:
+
+    class DataFrame(pd.DataFrame):  # type: ignore[misc]
+        """A frame of pandas.
+
+        Without pandas-stubs, `pd.DataFrame` is Any to a type checker; a class made from it is not.
+        """
+
+else:
+    DataFrame = pd.DataFrame
 
 ARROW: dict[Kind, pa.DataType] = {
     "text": pa.string(),
