@@ -571,7 +571,7 @@ def describe_column(column: Column) -> str:
     return f"{column.description} [{column.unit}]" if column.unit else column.description
 
 
-def describe_relation(relation: Table | View) -> dict[str, str]:
+def describe_relation(relation: Relation) -> dict[str, str]:
     """Return the row of the table `relations` for a table or view."""
     kind = "table"
     if isinstance(relation, View):
@@ -584,7 +584,7 @@ def describe_relation(relation: Table | View) -> dict[str, str]:
     }
 
 
-def list_dictionary_rows(relation: Table | View) -> list[dict[str, str | None]]:
+def list_dictionary_rows(relation: Relation) -> list[dict[str, str | None]]:
     """Return the rows of the table `columns` for a table or view: one for each of its columns."""
     rows = []
     for column in relation.columns:
