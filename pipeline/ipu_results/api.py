@@ -83,6 +83,7 @@ def load(
     )
     frame = rows.to_pandas()
     for column in relation.columns:
+        # pandas cannot resample or join by dates of Arrow
         if column.name in frame and column.kind in TIMES:
             frame[column.name] = frame[column.name].astype(DATETIME)
     keep = np.ones(len(frame), dtype=bool)
@@ -159,6 +160,7 @@ def _match(column: pd.Series[Any], value: Any) -> Any:
         if not isinstance(item, allowed):
             kind = type(item).__name__
             raise QueryError(f"{column.name} holds {column.dtype}; {item!r} is a {kind}")
+    # a misspelt name would silently give no rows
     if allowed is str:
         texts = set(column.dropna())
         for item in sorted(set(present) - texts):

@@ -1,4 +1,7 @@
-"""Build the warehouse: sources → read → normalise → gate → link → flag → derive → claims → store."""
+"""Build the warehouse.
+
+sources → read → normalise → gate → link → flag → derive → claims → store
+"""
 
 from __future__ import annotations
 
@@ -236,7 +239,7 @@ def ingest(
 
 @dataclass
 class Reading:
-    """The documents of a build while they are read: the seconds that each took, and the refusals."""
+    """The documents of a build while they are read: the seconds of each, and the refusals."""
 
     documents: Sequence[Document]
     progress: Progress
@@ -285,16 +288,19 @@ def check_documents(
     as they are complete. `cache` has what the dear tests of MLPerf pairs gave before. Raises
     GateError if a gate cannot be trusted, ConservationError if a source row was lost.
     """
+    # a gate that accepts what it must refuse proves nothing
     check_gate(table("results").as_filled(), GOOD, CHANGES)
     with open_database(store.engine, STAGED, DETAIL, RULES_SCHEMA) as connection:
         checked = gate_documents(loaded, vocabulary, connection, store)
         read = checked.select(documents)
         if len(read) < len(documents):
+            # claims of a refused document have nothing to be about
             check_claims_of(read)
         with pause_garbage_collection(), name_stage("check"):
             described = describe_documents(connection, read, vocabulary)
             linked = link_documents(connection, checked.documents, vocabulary, store, cache)
             complete = [*described, "source_tables", "microbenchmarks", *linked]
+            # before the rest is derived: the store writes them meanwhile
             for name in complete:
                 publish(connection, store, name)
             derive_figures(connection)
@@ -363,6 +369,7 @@ def gate_documents(
         names = [document.document.document_id for document in batch]
         with pause_garbage_collection(), name_stage("check", *names):
             _gate_batch(batch, checked, vocabulary, connection, store)
+    # the stages find what left the memory under the same names
     for name in AT_ONCE:
         connection.execute(f"CREATE VIEW {name} AS FROM {ATTACHED}.{name}")
     return checked
@@ -409,7 +416,7 @@ def link_documents(
     invalid.
     """
     stage(connection, documents, vocabulary)
-    store.wait()
+    store.wait()  # links read cells and rows that the store writes
     linked = link(connection, call=cache.call if cache else call_directly)
     for name in ("results", "microbenchmarks"):
         definition = table(name).as_filled()
@@ -420,7 +427,7 @@ def link_documents(
                 message = f"what other documents add: {failure.message}"
                 raise GateError(f"{frame[key][failure.row]}: {message}")
     publish(connection, store, CELLS, "linked_cells")
-    store.wait()
+    store.wait()  # and so do the stages after them
     return linked
 
 
@@ -433,7 +440,7 @@ def _batch(documents: Iterable[NormalisedDocument]) -> Iterator[list[NormalisedD
         results += len(document.results)
         if results >= BATCH_RESULTS:
             yield batch
-            batch = []
+            batch = []  # a new list: the caller may still hold the old one
             results = 0
     if batch:
         yield batch
@@ -492,6 +499,7 @@ def digest_code() -> str:
     files of `schema/`, and the versions of Python and of the libraries.
     """
     digest = hashlib.sha256(sys.version.encode())
+    # the libraries whose version may change what a document is read to
     for name in ("pyarrow", "numpy", "lxml", "msgspec", "pdfminer.six", "pypdfium2"):
         digest.update(f"{name} {version(name)}".encode())
     package = Path(__file__).parent

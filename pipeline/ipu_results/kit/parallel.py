@@ -132,7 +132,7 @@ def open_processes(workers: int) -> Iterator[Executor | None]:
 
 
 def choose_workers(tasks: int, tasks_per_worker: int) -> int:
-    """Return how many processes pay: one a core, and each with enough tasks to be worth starting."""
+    """Return how many processes pay: one a core, each with enough tasks to be worth its start."""
     return max(1, min(count_cores(), tasks // tasks_per_worker))
 
 

@@ -1,5 +1,6 @@
-"""Compute physics that hand-ins, runs and predictions share: Little's law, power and energy. That of
-rules and comparisons is in their statements.
+"""Compute physics that hand-ins, runs and predictions share: Little's law, power and energy.
+
+That of rules and comparisons is in their statements.
 
 Functions take numbers or columns of numbers. Units are those of the table `results`: items per
 second, milliseconds, watts, joules.
@@ -37,8 +38,8 @@ WRONG_BATCHES_IN_FLIGHT = 0.01  # and so little a wrong unit
 EFFICIENCY_TOLERANCE = 0.05
 
 DERIVED_DIGITS = 12
-"""Significant digits of a figure that is computed here: a double holds 15, and a computation of a few
-steps leaves the last ones to chance.
+"""Significant digits of a figure that is computed here: a double holds 15, and a computation of a
+few steps leaves the last ones to chance.
 """
 
 
@@ -58,8 +59,8 @@ def convert_unit(stated: str, own: str) -> Fraction | None:
 
 
 def count_batches_in_flight(throughput: Any, latency_ms: Any, batch_size: Any) -> Any:
-    """Count the batches in flight by Little's law, throughput × latency; less than one is impossible
-    for the latency of a batch.
+    """Count the batches in flight by Little's law, throughput × latency; less than one is
+    impossible for the latency of a batch.
     """
     return throughput * latency_ms / MS_PER_S / batch_size
 

@@ -28,10 +28,12 @@ LIMITS: Mapping[str, Entry] = {
 MAIN = "main"
 DETAIL = "detail"
 RULES_SCHEMA = "rules"
-"""The schemas of DuckDB: one for the relations to begin with, one for all others, and one for what the
-quality rules share.
+"""The schemas of DuckDB: one for the relations to begin with, one for all others, and one for what
+the quality rules share.
 """
+# what one of our own statements reads: it names relations after FROM and JOIN alone
 READ = re.compile(rf"\b(?:FROM|JOIN)\s+((?:{DETAIL}\.)?\w+)")
+# any word of an expression may be a column
 WORD = re.compile(r"\w+")
 
 
@@ -149,7 +151,7 @@ class Table(Relation):
         return next(column for column in self.columns + self.kept if column.name == name)
 
     def as_filled(self) -> Table:
-        """Return the table as the sources fill it: without derived columns, with the `kept` ones."""
+        """Return the table as sources fill it: without derived columns, with the `kept` ones."""
         filled = tuple(column for column in self.columns if not column.is_derived)
         return replace(self, columns=filled + self.kept, kept=())
 
@@ -213,6 +215,7 @@ class View(Relation):
     @property
     def file_table(self) -> Table:
         """The view's files as a table: any column may be null, and none refers to another table."""
+        # an outer join leaves blanks where the table has none
         columns = tuple(replace(column, required=False, references=None) for column in self.columns)
         return Table(self.name, self.description, columns, (), schema=self.schema)
 
@@ -230,6 +233,7 @@ def load_column(entry: Entry, table: str = "") -> Column:
         values["choices"] = _load_part(values.pop("choices_of"))
     if "choices" in values:
         values["choices"] = tuple(values["choices"])
+    # the file of a table names its own columns without the table
     for key in {"derived_from", "derived_with"}.intersection(values):
         inputs = [name if "." in name else f"{table}.{name}" for name in values[key]]
         values[key] = tuple(inputs)
@@ -251,6 +255,7 @@ def load_table(sql_name: str, folder: str = "tables") -> Table:
     entry = load_schema_file(f"{folder}/{name}.toml")
     columns = []
     kept = []
+    # one list in the file, so that a reader finds all fields of a source together
     for described in entry["columns"]:
         column = load_column(described, name)
         if column.kept_in is None:
@@ -284,10 +289,12 @@ def _load_check(
     vocabulary that `map_of` names, and others in braces are `terms` of the table.
     """
     if "map_of" in entry:
+        # Python writes a dict as DuckDB writes a MAP
         terms = {**terms, "map": f"MAP {_load_part(entry['map_of'])}"}
     sql = entry["sql"]
     for name, term in terms.items():
         sql = sql.replace(f"{{{name}}}", term)
+    # on one line: it is the text of a CHECK, and of a check of pandera
     sql = " ".join(sql.split())
     read = frozenset(columns).intersection(WORD.findall(sql))
     return RowCheck(entry["name"], entry["description"], sql, read)
@@ -396,7 +403,9 @@ SQL: dict[Kind, str] = {
 }
 
 
+# `{MIN_BATCHES_IN_FLIGHT}`
 CONSTANT = re.compile(r"\{([A-Z_]+)\}")
+# `{precisions.peaks: name, value}`
 VALUES = re.compile(r"\{(\w+\.\w+): ([\w, ]+)\}")
 
 
@@ -449,7 +458,7 @@ def _quote_value(value: str | float | Entry | None) -> str:
     return quote(value) if isinstance(value, str) else repr(value)
 
 
-@cache
+@cache  # every statement asks for them
 def _load_placeholders() -> dict[str, str]:
     rules = load_schema_file("comparison.toml")
     run = rules["run"]
@@ -523,6 +532,7 @@ def sql_view(view: View) -> list[str]:
     """
     sql = view.sql
     if view.schema != MAIN:
+        # tables and views alone: a subquery of the statement keeps its name
         sql = _match_main_relations().sub(rf"\1{MAIN}.\2", sql)
     sql = _round_columns(view, sql)
     if view.parameters:

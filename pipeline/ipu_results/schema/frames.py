@@ -40,6 +40,7 @@ ARROW: dict[Kind, pa.DataType] = {
     "boolean": pa.bool_(),
 }
 PANDAS: dict[Kind, Any] = {
+    # as pandas reads texts by itself
     "text": pd.StringDtype("pyarrow", na_value=float("nan")),
     "integer": pd.Int64Dtype(),
     "double": "float64",
@@ -48,6 +49,7 @@ PANDAS: dict[Kind, Any] = {
     "boolean": pd.BooleanDtype(),
 }
 PANDAS_METADATA = b"pandas"
+# all but doubles, whose own conversion makes NaN of a null
 DTYPES = {ARROW[kind]: PANDAS[kind] for kind in ARROW if kind != "double"}
 
 Values: TypeAlias = Iterable[Any] | pa.Array | pa.ChunkedArray
@@ -55,7 +57,7 @@ Integers = npt.NDArray[np.integer[Any]]
 
 
 def frame_dtypes(table: Table) -> dict[str, Any]:
-    """Map column names to pandas dtypes; a missing value is a null of that dtype, never an object."""
+    """Map column names to pandas dtypes; a missing value is a null of its dtype, never an object."""
     return {column.name: PANDAS[column.kind] for column in table.columns}
 
 

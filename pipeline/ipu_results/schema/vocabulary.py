@@ -133,6 +133,7 @@ class Vocabulary:
         if unit is None:
             return Fraction(1), None  # a quality has the unit of its metric
         text = text.strip()
+        # as a source prints it, before what only users write
         if printed := self.find_unit(PRINTED_IN.get(column, column), text):
             factor = Fraction(printed.factor)
             if column in PRINTED_IN:
@@ -144,6 +145,7 @@ class Vocabulary:
             item = ""
         if converted := convert_unit(amount, unit):
             return converted, name_item(item) if item else None
+        # a rate of any item: a user may count what no source does
         item, _, per = text.partition("/")
         if item and f"item/{per.replace('sec', 's')}" == unit:
             return Fraction(1), name_item(item)
@@ -252,6 +254,7 @@ def _build_header(entry: Entry) -> TableHeader:
 def _build_units(printed: Mapping[str, Entry]) -> dict[str, Unit]:
     units = {}
     for name, entry in printed.items():
+        # a decimal: the factor of a printed figure must be exact
         units[name.casefold()] = Unit(Decimal(entry["factor"]), entry.get("item"))
     return units
 
@@ -333,8 +336,10 @@ ALIASES: Mapping[str, str] = {alias: name for name, kind in KINDS.items() for al
 """The kind of each former name, which sidecars and `--kind` may still use."""
 
 
+# brackets at the end alone: `Latency (ms) per batch` has no unit
 UNIT = re.compile(r"\s*[(\[]\s*([^()\[\]]*?)\s*[)\]]\s*$")
 SLASH = re.compile(r"\s*/\s*")
+# fewer names in common are chance: many tables have a model and a platform
 MIN_NAMES_OF_A_BROKEN_HEADER = 3
 
 
@@ -380,11 +385,13 @@ class TableHeader:
         return _map_fields(self.fields)[normalise_header(header)]
 
 
+# every document of a kind has the same headers
 @lru_cache(maxsize=4096)
 def _map_fields(fields: tuple[tuple[str, str], ...]) -> dict[str, str]:
     return {normalise_header(name): field for name, field in fields}
 
 
+# the headers of one document are compared with those of every table
 @lru_cache(maxsize=4096)
 def normalise_header(header: str) -> str:
     """Return a header name without its unit, in the form in which names are compared."""
@@ -429,6 +436,7 @@ def has_units(texts: Iterable[str], fields: Iterable[str]) -> bool:
 def find_headers(columns: Sequence[str], headers: Iterable[TableHeader]) -> list[TableHeader]:
     """Return the headers whose names are exactly those of the printed `columns`, in any order."""
     names = set(map(normalise_header, columns))
+    # a name that occurs twice leaves open which column it is
     if len(names) != len(columns):
         return []
     return [header for header in headers if header.keys == names]

@@ -28,8 +28,16 @@ from tests.release.release_support import locate_table
 
 RESULTS = table("results").names
 NAMES = [
-    *("Emulator", "IpuResultsError", "cite", "claims", "compare", "connect"),
-    *("load", "pandera_schema", "provenance", "score_mlperf"),
+    "Emulator",
+    "IpuResultsError",
+    "cite",
+    "claims",
+    "compare",
+    "connect",
+    "load",
+    "pandera_schema",
+    "provenance",
+    "score_mlperf",
 ]
 
 

@@ -54,9 +54,9 @@ class Cache:
         content = data[SIGNATURE_BYTES:]
         if self._secret is None:
             return None
+        # before it is unpickled: a pickle can run anything
         if not hmac.compare_digest(data[:SIGNATURE_BYTES], self._sign(digest, content)):
             return None
-        # an entry that this user signed is not hostile
         return pickle.loads(content)
 
     def put(self, digest: str, value: object) -> None:
@@ -95,7 +95,7 @@ class Cache:
 
 
 def _make_secret(path: Path) -> None:
-    """Write a key that nobody else can read; where two processes do so at once, one of them wins."""
+    """Write a key that nobody else can read; of two processes that do so at once one wins."""
     part = path.with_name(f"{path.name}.{os.getpid()}")
     with os.fdopen(os.open(part, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as file:
         file.write(secrets.token_bytes(KEY_BYTES))

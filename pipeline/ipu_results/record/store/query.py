@@ -157,6 +157,7 @@ def _begin_writing(engine: Connection) -> Iterator[Connection]:
         connection.commit()
 
 
+# DuckDB looks up the columns of USING when it lists tables; without it the tables are the same
 USING = re.compile(r"\bUSING\s*\([^()]*\)", re.IGNORECASE)
 LISTING = re.compile(
     r"duckdb_|pragma_|sqlite_|pg_|information_schema|(?<!^)\b(?:show|describe)\b", re.IGNORECASE
@@ -203,6 +204,7 @@ def read_one_build(warehouse: Path, read: Callable[[Path], T]) -> T:
     """Return what `read` returns, and call it again if it meets two builds: another process may be
     replacing files.
     """
+    # the last try is below: its error is the answer
     for _ in range(MAX_TRIES - 1):
         finish_interrupted_build(warehouse)
         try:
@@ -339,7 +341,7 @@ def _list_relations(connection: Connection, statement: str) -> set[str]:
     try:
         while statements:
             sql = USING.sub("ON true", statements.pop())
-            # raises for NATURAL JOIN, whose columns are not there yet, as for USING, and for a macro
+            # raises for a macro, and for NATURAL JOIN, whose columns are not there yet
             listed = connection.get_table_names(sql, qualified=True)
             names = {name.partition(" AS ")[0] for name in listed} - read
             read |= names

@@ -52,6 +52,7 @@ from ipu_results.schema.frames import (
 from ipu_results.schema.records import BuildRow
 
 MAX_BLOCK = 2**31 - 1  # bytes; pyarrow reads no row that is longer than a block
+# a double that prints without a point
 WHOLE = r"^-?\d+$"
 FORMULA_START = f"^{FORMULA.pattern}"
 NUMBER = r"^[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?$"
@@ -131,6 +132,7 @@ def read_csv(path: Path, schema: pa.Schema) -> pa.Table:
     if not schema.names:
         return schema.empty_table()
     block_size = min(max(path.stat().st_size, 1), MAX_BLOCK)
+    # empty without quotes is null, and "" a text; a line break in quotes is part of it
     rows = csv.read_csv(
         path,
         read_options=csv.ReadOptions(block_size=block_size),

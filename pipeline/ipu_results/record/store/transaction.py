@@ -62,7 +62,7 @@ def stage_files(target: Path) -> Iterator[Path]:
     """
     recover(target)
     staging = target / STAGING
-    staging.mkdir()
+    staging.mkdir()  # inside the target: a rename must not cross file systems
     try:
         yield staging
         _commit(staging)
@@ -90,6 +90,7 @@ def recover(target: Path) -> None:
     staging = target / STAGING
     if os.path.lexists(staging / COMMIT):
         _finish_renames(staging, target)
+    # a link is removed, and not what it leads to
     if staging.is_dir() and not staging.is_symlink():
         shutil.rmtree(staging)
     else:
@@ -140,6 +141,7 @@ def _read_commit(staging: Path) -> list[str]:
 def _commit(staging: Path) -> None:
     """Bring every file to disk, then name them in a commit file that appears whole."""
     files = sorted(path for path in staging.rglob("*") if path.is_file())
+    # contents first, then the names of the files, then the one name that counts
     for path in files:
         sync_to_disk(path)
     names = [path.relative_to(staging).as_posix() for path in files]
