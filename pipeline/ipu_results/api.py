@@ -8,10 +8,10 @@ from numbers import Real
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import duckdb
 import numpy as np
 import pandas as pd
 import pyarrow as pa
-from duckdb import DuckDBPyConnection as Connection
 from pandas.api.types import (
     is_bool_dtype,
     is_datetime64_any_dtype,
@@ -189,7 +189,7 @@ def _parse_day(name: Any, value: Any) -> pd.Timestamp:
         raise QueryError(f"{name} holds dates; {value!r} is none") from error
 
 
-def connect(warehouse: str | Path | None = None) -> Connection:
+def connect(warehouse: str | Path | None = None) -> duckdb.DuckDBPyConnection:
     """Open a read-only DuckDB connection to the dataset, with its views and macros.
 
     Close it when you are done.
