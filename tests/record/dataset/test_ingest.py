@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 from ipu_results import build
 from ipu_results.record.read import dispatch
+from ipu_results.record.store.cache import Cache
 from ipu_results.record.store.files import DATABASE
 from ipu_results.schema import TABLES
 
@@ -417,6 +418,8 @@ def test_document_whose_reader_fails_is_told_and_the_others_are_built(
     def fail(*_: object, **__: object) -> None:
         raise NotImplementedError("oklch")
 
+    # another test may have read the page in this process
+    monkeypatch.setattr(build, "open_cache", lambda _: Cache(tmp_path / ".cache", "code"))
     monkeypatch.setattr(dispatch, "read_html", fail)
     done = run_ingest(raw)
     reason = "the reader failed: NotImplementedError: oklch"
