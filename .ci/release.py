@@ -87,16 +87,15 @@ def prepare(root: Path, version: str) -> None:
         )
     day = datetime.now(UTC).date().isoformat()
     paths = [root / name for name in ("CHANGELOG.md", "pyproject.toml", "CITATION.cff")]
-    changelog, project, citation = (path.read_text(encoding="utf-8") for path in paths)
+    changelog, project, citation = [path.read_text(encoding="utf-8") for path in paths]
+    changelog = cut_changelog(changelog, version, day)
+    stated = rf'(?m)^version = "{re.escape(present)}"$'
+    project = re.sub(stated, f'version = "{version}"', project, count=1)
     citation = re.sub(r"(?m)^date-released: .*\n", "", citation)
-    texts = (
-        cut_changelog(changelog, version, day),
-        re.sub(
-            rf'(?m)^version = "{re.escape(present)}"$', f'version = "{version}"', project, count=1
-        ),
-        re.sub(r"(?m)^version: .*$", f"version: {version}\ndate-released: {day}", citation),
-    )
-    for path, text in zip(paths, texts, strict=True):
+    dated = f"version: {version}\ndate-released: {day}"
+    citation = re.sub(r"(?m)^version: .*$", dated, citation)
+    # all are made before the first is written
+    for path, text in zip(paths, (changelog, project, citation), strict=True):
         path.write_text(text, encoding="utf-8")
 
 

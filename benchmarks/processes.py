@@ -142,7 +142,8 @@ def take_turns(
     """
     figures: dict[str, list[Figure]] = {name: [] for name in ways}
     for _ in range(rounds):
-        for name in order.sample(list(ways), len(ways)) if order else ways:
+        names = order.sample(list(ways), len(ways)) if order else list(ways)
+        for name in names:
             figures[name].append(ways[name]())
     return figures
 
@@ -162,13 +163,16 @@ def _read_mb(path: Path, name: str) -> float | None:
     """Return a field in kB of a file in /proc as MB; None where the process has ended or the system
     has no /proc.
     """
-    line = next((line for line in _read_text(path).splitlines() if line.startswith(name)), None)
-    return int(line.split()[1]) * 1024 / 1e6 if line else None
+    for line in _read_text(path).splitlines():
+        if line.startswith(name):
+            return int(line.split()[1]) * 1024 / 1e6
+    return None
 
 
 def _watch(process: subprocess.Popen[bytes], timeout_s: float) -> str | None:
     """Wait for a process, or kill it at a limit and return which one."""
-    available, start = _read_mb(PROC / "meminfo", "MemAvailable"), time.monotonic()
+    available = _read_mb(PROC / "meminfo", "MemAvailable")
+    start = time.monotonic()
     try:
         while True:
             try:

@@ -18,31 +18,33 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
 from ipu_results.record.store.files import get_parquet_name
-from ipu_results.record.store.tables import describe_build, write_table_file
+from ipu_results.record.store.tables import CONTENT_TABLES, describe_build, write_table_file
 from ipu_results.release import ReleaseRequest, diff_releases, publish, verify_release
 from ipu_results.schema import (
     TABLES,
     VIEWS,
     Column,
-    Table,
-    View,
     describe_relation,
     list_dictionary_rows,
     table,
 )
-from ipu_results.schema.frames import arrow_schema, build_frame, to_arrow
+from ipu_results.schema.frames import arrow_schema, file_schema
 
 from benchmarks.processes import Step, run_steps
 from benchmarks.report import Options, Report, ReportTable
 from benchmarks.tables import FILLED, fill_results
 
 MAX_ROWS = 1_000_000
-RUNS, QUICK_RUNS, MERGES = 3, 1, 1
+RUNS = 3
+QUICK_RUNS = 1
+MERGES = 1  # pandas takes minutes
 SHARE = 1000  # of every this many rows one is changed and one is removed
 PARENTS = {"documents": "document_id", "platforms": "platform", "models": "model"}
 WORDS = {"kind": "curated", "sha256": "0" * 64, "url": None}
-SUFFIXES = {"Parquet": ".parquet", "CSV": ".csv", "DuckDB": ".duckdb"}
-HASH, READ, DIFF = "sha256 of every file", "read both sides", "diff"
+SUFFIXES = {".parquet": "Parquet", ".csv": "CSV", ".duckdb": "DuckDB"}
+HASH = "sha256 of every file"
+READ = "read both sides"
+DIFF = "diff"
 
 
 def run(options: Options) -> Report:
@@ -52,10 +54,12 @@ def run(options: Options) -> Report:
     with tempfile.TemporaryDirectory() as folder:
         sizes, *steps = run_steps(measure, rows=rows, runs=runs, folder=folder)
     seconds = {step["operation"]: median(step["seconds"]) for step in steps}
-    times = [
-        (name, seconds[name], other, seconds[name] / seconds[other] if other else None)
-        for name, other in ((step["operation"], step["reference"]) for step in steps)
-    ]
+    times = []
+    for step in steps:
+        own = seconds[step["operation"]]
+        reference = step["reference"]
+        ratio = own / seconds[reference] if reference else None
+        times.append((step["operation"], own, reference, ratio))
     return Report(
         "release",
         f"publish, verify and compare {rows:,} rows of {len(FILLED)} filled columns",
@@ -82,10 +86,10 @@ def run(options: Options) -> Report:
 def measure(rows: int, runs: int, folder: str) -> Iterator[Step]:
     """Yield the MB of the release, then a step with seconds for each operation."""
     where = Path(folder)
-    release, changed = where / "release", where / "changed"
-    request = ReleaseRequest(
-        _write_warehouse(where / "warehouse", rows), release, date(2026, 1, 1), version="1.0.0"
-    )
+    release = where / "release"
+    changed = where / "changed"
+    warehouse = _write_warehouse(where / "warehouse", rows)
+    request = ReleaseRequest(warehouse, release, date(2026, 1, 1), version="1.0.0")
     publishing = []
     for _ in range(runs):
         # with a previous release, `publish` would also compare
@@ -135,43 +139,36 @@ def _write_warehouse(target: Path, rows: int) -> Path:
     """
     with duckdb.connect() as connection:
         fill_results(connection, rows)
-        results = (
-            connection.sql("FROM results").to_arrow_table().cast(arrow_schema(table("results")))
-        )
-    tables = {
-        empty.name: arrow_schema(empty).empty_table() for empty in TABLES if empty.name != "build"
-    }
-    tables["results"] = results
+        results = connection.sql("FROM results").to_arrow_table()
+    filled = {"results": results.cast(arrow_schema(table("results")))}
     for name, key in PARENTS.items():
-        tables[name] = _build_parents(name, key, results.column(key).unique().to_pylist())
-    relations: list[Table | View] = [*TABLES, *VIEWS]
-    described = [row for relation in relations for row in list_dictionary_rows(relation)]
-    tables["columns"] = pa.Table.from_pylist(described, schema=arrow_schema(table("columns")))
-    tables["relations"] = pa.Table.from_pylist(
-        [describe_relation(relation) for relation in relations],
-        schema=arrow_schema(table("relations")),
-    )
-    tables = {
-        name: rows.cast(to_arrow(table(name), build_frame(table(name), [])).schema)
-        for name, rows in tables.items()
-    }
-    rows_of = {table(name).sql_name: rows for name, rows in tables.items()}
+        filled[name] = _build_parents(name, key, results.column(key).unique().to_pylist())
+    relations: list[dict[str, str]] = []
+    columns: list[dict[str, str | None]] = []
+    for relation in (*TABLES, *VIEWS):
+        relations.append(describe_relation(relation))
+        columns += list_dictionary_rows(relation)
+    filled["columns"] = pa.Table.from_pylist(columns, arrow_schema(table("columns")))
+    filled["relations"] = pa.Table.from_pylist(relations, arrow_schema(table("relations")))
     build_id = hashlib.sha256(b"generated").hexdigest()
-    counts = {name: len(own) for name, own in rows_of.items()}
-    rows_of["build"] = describe_build(counts, build_id)
+    tables = {}
+    for definition in CONTENT_TABLES:
+        schema = file_schema(definition)
+        content = filled.get(definition.name, schema.empty_table())
+        tables[definition.sql_name] = content.cast(schema)
+    counts = {name: len(content) for name, content in tables.items()}
+    tables["build"] = describe_build(counts, build_id)
     (target / "detail").mkdir(parents=True)
-    for name, own in rows_of.items():
-        write_table_file(target / get_parquet_name(name), own, build_id)
+    for name, content in tables.items():
+        write_table_file(target / get_parquet_name(name), content, build_id)
     return target
 
 
 def _build_parents(name: str, key: str, values: list[str]) -> pa.Table:
-    described = table(name)
-    rows = [
-        {column.name: _choose_text(column, key, value) for column in described.columns}
-        for value in values
-    ]
-    return pa.Table.from_pylist(rows, schema=arrow_schema(described))
+    rows = []
+    for value in values:
+        rows.append({own.name: _choose_text(own, key, value) for own in table(name).columns})
+    return pa.Table.from_pylist(rows, schema=arrow_schema(table(name)))
 
 
 def _choose_text(column: Column, key: str, value: str) -> str | None:
@@ -197,12 +194,13 @@ def _write_changed(release: Path, target: Path) -> None:
 
 
 def _measure_sizes(release: Path) -> Step:
-    files = [path for path in release.rglob("*") if path.is_file()]
-    sizes = [(path.suffix, path.stat().st_size / 1e6) for path in files]
-    parts = {
-        name: sum(size for end, size in sizes if end == suffix) for name, suffix in SUFFIXES.items()
-    }
-    return parts | {"all": sum(size for _, size in sizes)}
+    sizes = dict.fromkeys((*SUFFIXES, "all"), 0.0)
+    for path in filter(Path.is_file, release.rglob("*")):
+        size = path.stat().st_size / 1e6
+        sizes["all"] += size
+        if path.suffix in SUFFIXES:
+            sizes[path.suffix] += size
+    return {SUFFIXES.get(part, part): size for part, size in sizes.items()}
 
 
 def _hash_files(release: Path) -> None:
@@ -213,11 +211,12 @@ def _hash_files(release: Path) -> None:
 
 def _merge(*sides: Path) -> None:
     """Count new, removed and changed rows of the results in pandas, as one would without `diff`."""
-    old, new = (pd.read_parquet(side / "results.parquet") for side in sides)
+    old, new = [pd.read_parquet(side / "results.parquet") for side in sides]
     both = old.merge(new, on="result_id", how="outer", suffixes=("_old", "_new"), indicator=True)
     paired = both[both["_merge"] == "both"]
     for name in old.columns.drop("result_id"):
-        before, after = paired[f"{name}_old"], paired[f"{name}_new"]
+        before = paired[f"{name}_old"]
+        after = paired[f"{name}_new"]
         ((before != after).fillna(True) & ~(before.isna() & after.isna())).sum()
 
 

@@ -11,7 +11,8 @@ from typing import Any
 
 from tabulate import tabulate
 
-ROWS, QUICK_ROWS = 10_000_000, 20_000
+ROWS = 10_000_000
+QUICK_ROWS = 20_000
 
 Value = str | int | float | None
 
@@ -50,11 +51,10 @@ class ReportTarget:
         return self.value >= self.limit if self.at_least else self.value <= self.limit
 
     def format_line(self) -> str:
-        bound, verdict = "at least" if self.at_least else "at most", "met" if self.met else "MISSED"
-        return (
-            f"{self.name}: {format_value(self.value)}, target {bound} {format_value(self.limit)}:"
-            f" {verdict}"
-        )
+        bound = "at least" if self.at_least else "at most"
+        target = f"target {bound} {format_value(self.limit)}"
+        verdict = "met" if self.met else "MISSED"
+        return f"{self.name}: {format_value(self.value)}, {target}: {verdict}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,10 +79,8 @@ class Report:
     skipped: str | None = None
 
     def to_json(self) -> dict[str, Any]:
-        return {
-            **asdict(self),
-            "targets": [{**asdict(target), "met": target.met} for target in self.targets],
-        }
+        targets = [{**asdict(target), "met": target.met} for target in self.targets]
+        return {**asdict(self), "targets": targets}
 
 
 def format_value(value: Value) -> str:
@@ -102,9 +100,11 @@ def format_report(report: Report) -> str:
         return f"### `{report.name}`\n\nSKIPPED: {report.skipped}"
     parts = [f"### `{report.name}`: {report.title}"]
     for table in report.tables:
-        rows = [[format_value(value) for value in row] for row in table.rows]
+        rows = [list(map(format_value, row)) for row in table.rows]
         align = ["left", *["right"] * (len(table.columns) - 1)]
         text = tabulate(rows, table.columns, tablefmt="pipe", colalign=align, disable_numparse=True)
         parts.append(f"{table.title}\n\n{text}")
-    points = [*(target.format_line() for target in report.targets), *report.notes]
-    return "\n\n".join([*parts, *(["\n".join(f"- {point}" for point in points)] if points else [])])
+    points = [target.format_line() for target in report.targets] + report.notes
+    if points:
+        parts.append("\n".join(f"- {point}" for point in points))
+    return "\n\n".join(parts)

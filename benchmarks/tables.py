@@ -69,18 +69,18 @@ def fill_results(connection: duckdb.DuckDBPyConnection, rows: int) -> None:
     )
     columns = ", ".join(f"{text} AS {name}" for name, text in FILLED.items())
     query = f"WITH picks AS ({PICKS}), figures AS ({FIGURES}) SELECT {columns} FROM figures"
-    lists = {
-        **{
-            "models": list(MODELS),
-            "speeds": list(MODELS.values()),
-            "lengths": list(LENGTHS),
-            "chips": list(CHIPS),
-        },
-        **{"bow": list(BOW), "classic": list(CLASSIC), "datasets": list(DATASETS)},
-        **{"frameworks": list(FRAMEWORKS), "precisions": list(PRECISIONS)},
-    }
-    connection.execute(
-        "INSERT INTO results BY NAME "
-        + query.format(**lists, dataset_count=len(DATASETS), rows=rows)
+    filled = query.format(
+        models=list(MODELS),
+        speeds=list(MODELS.values()),
+        lengths=list(LENGTHS),
+        chips=list(CHIPS),
+        bow=list(BOW),
+        classic=list(CLASSIC),
+        datasets=list(DATASETS),
+        dataset_count=len(DATASETS),
+        frameworks=list(FRAMEWORKS),
+        precisions=list(PRECISIONS),
+        rows=rows,
     )
+    connection.execute(f"INSERT INTO results BY NAME {filled}")
     connection.execute("CHECKPOINT")

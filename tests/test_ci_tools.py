@@ -116,7 +116,8 @@ def set_figures(values: list[float | None]) -> pa.Table:
 def test_each_difference_of_tables_and_views_is_reported(
     repository: Path, table: pa.Table, view: pa.Table, expected: list[str]
 ) -> None:
-    base, _ = commit_rows(repository, ROWS), commit_rows(repository, table, view)
+    base = commit_rows(repository, ROWS)
+    commit_rows(repository, table, view)
     done = run_tool("compare_tables.py", repository, base, "--allow-reworded", "--allow-digests")
     lines = done.stdout.splitlines()
     assert done.returncode == 1
@@ -127,7 +128,8 @@ def test_each_difference_of_tables_and_views_is_reported(
 def test_reworded_columns_differ_unless_they_are_permitted(repository: Path) -> None:
     # of the row that `known` leaves out
     message = ROWS.set_column(2, "message", pa.array(["x", "new", "z"]))
-    base, _ = commit_rows(repository, ROWS), commit_rows(repository, message)
+    base = commit_rows(repository, ROWS)
+    commit_rows(repository, message)
     strict = run_tool("compare_tables.py", repository, base)
     permissive = run_tool("compare_tables.py", repository, base, "--allow-reworded")
     assert strict.returncode == 1

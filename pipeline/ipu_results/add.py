@@ -11,6 +11,7 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, replace
+from operator import attrgetter
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -30,7 +31,7 @@ from ipu_results.kit.text import format_csv, format_json
 from ipu_results.record.check.conservation import RowCounts, list_source_keys
 from ipu_results.record.normalise import normalise
 from ipu_results.record.normalise.fields import format_header_entries
-from ipu_results.record.normalise.values import describe_unknown_words
+from ipu_results.record.normalise.values import UnknownWord, describe_unknown_words
 from ipu_results.record.read import ParsedDocument, ReadProblem
 from ipu_results.record.read.context import digest_context
 from ipu_results.record.read.dispatch import find_first_rows, is_page, read_document
@@ -112,34 +113,31 @@ def format_tables(output: str, document: ParsedDocument) -> str:
     first column.
     """
     if output == "json":
-        return format_json(
-            [
-                {
-                    "table_name": table.name,
-                    "columns": list(table.columns),
-                    "rows": [list(row.cells) for row in table.rows],
-                }
-                for table in document.tables
-            ]
-        )
-    return "\n\n".join(
-        format_csv(
-            [("table_name", *table.columns), *((table.name, *row.cells) for row in table.rows)]
-        )
-        for table in document.tables
-    )
+        tables = []
+        for table in document.tables:
+            rows = [row.cells for row in table.rows]
+            tables.append({"table_name": table.name, "columns": table.columns, "rows": rows})
+        return format_json(tables)
+    blocks = []
+    for table in document.tables:
+        lines = [("table_name", *table.columns)]
+        for row in table.rows:
+            lines.append((table.name, *row.cells))
+        blocks.append(format_csv(lines))
+    return "\n\n".join(blocks)
 
 
 def format_problem(document: str, problem: ReadProblem) -> str:
     """Format one line that names the document, the place, and what could not be read there."""
-    name = (
-        f"{problem.table_name}, row {problem.row_number}"
-        if problem.row_number
-        else problem.table_name
-    )
-    place = ", ".join(part for part in (problem.locator, name) if part)
-    cells = f" [{' | '.join(problem.raw)[:MAX_RAW_CHARACTERS]}]" if problem.raw else ""
-    return f"{document}: {place}: {problem.message} ({problem.reason}){cells}"
+    place = problem.table_name
+    if problem.row_number:
+        place += f", row {problem.row_number}"
+    if problem.locator:
+        place = f"{problem.locator}, {place}" if place else problem.locator
+    line = f"{document}: {place}: {problem.message} ({problem.reason})"
+    if problem.raw:
+        line += f" [{' | '.join(problem.raw)[:MAX_RAW_CHARACTERS]}]"
+    return line
 
 
 FILLED_IN = {  # what a person fills in, with what belongs there
@@ -356,21 +354,26 @@ def recognise(
     Raises UnrecognisedDocumentError if it has none with a known header, or one that is only nearly
     known.
     """
+    name = config.file.name
     parsed, evidence = read_source(config)
     for problem in parsed.problems:
         if problem.row_number is None:
-            raise UnrecognisedDocumentError(
-                problem.message, document=config.file.name, place=problem.locator
-            )
-    names = _count_rows(parsed)
-    guessed = next(
-        (header.reader for header in vocabulary.table_headers if header.table in names), ""
-    )
-    kind = guessed if config.kind is None else ALIASES.get(config.kind, config.kind)
+            raise UnrecognisedDocumentError(problem.message, document=name, place=problem.locator)
+    tables = _count_rows(parsed)
+    guessed = ""
+    for header in vocabulary.table_headers:
+        if header.table in tables:
+            guessed = header.reader
+            break
+    kind = _get_kind(config, guessed)
     if kind not in INGESTED:
         message = f"is of a kind that ingest does not read; the kinds are {', '.join(INGESTED)}"
-        raise UnrecognisedDocumentError(message, document=config.file.name)
+        raise UnrecognisedDocumentError(message, document=name)
     return kind, parsed, evidence
+
+
+def _get_kind(config: AddConfig, guessed: str) -> str:
+    return guessed if config.kind is None else ALIASES.get(config.kind, config.kind)
 
 
 def draft_headers(config: AddConfig) -> str:
@@ -380,8 +383,7 @@ def draft_headers(config: AddConfig) -> str:
     """
     suffix = config.file.suffix.lower()
     data = read_limited(config.file, config.file.name, MAX_BYTES)
-    guessed = GUESSED_KINDS.get(suffix, "performance-page")
-    kind = guessed if config.kind is None else ALIASES.get(config.kind, config.kind)
+    kind = _get_kind(config, GUESSED_KINDS.get(suffix, "performance-page"))
     rows = find_first_rows(data, suffix)
     return format_header_entries(rows, kind, _make_document_id(config), load_vocabulary())
 
@@ -413,43 +415,53 @@ def preview_source(config: AddConfig) -> SourcePreview:
         entry = {key: value for key, value in draft.entry.items() if key != "attachments"}
     document = _build_unfinished(entry, config)
     vocabulary = load_vocabulary()
-    file = config.file.resolve()
-    others = [
-        other
-        for other in (load_catalogue(config.raw, drafts=False) if config.raw.is_dir() else ())
-        if other.path.resolve() != file and KINDS[other.reader].table not in LEDGERS
-    ]
-    documents = sorted([*others, document], key=lambda other: other.document_id)
+    others = _list_others(config)
+    documents = sorted([*others, document], key=attrgetter("document_id"))
     check_distinct(documents)
     cache = open_cache(config.raw)
     loaded = {other.document_id: load_cached(other, cache) for other in others}
-    loaded[document.document_id] = load_document(document, vocabulary, evidence)
+    mine = load_document(document, vocabulary, evidence)
+    loaded[document.document_id] = mine
     with open_memory_store() as store:
         in_order = [loaded[other.document_id] for other in documents]
         checked = check_documents(documents, in_order, vocabulary, store, cache)
-        names = ("results", "quarantine", "flags", "figures")
-        mine = {name: to_pandas(store.fetch(name)) for name in names}
-    for name in ("results", "quarantine"):
-        mine[name] = mine[name][mine[name]["document_id"] == document.document_id]
-    places = mine["results"][["result_id", "table_name", "row_number"]]
-    for name in ("flags", "figures"):  # of its results alone
-        mine[name] = mine[name].merge(places, on="result_id")
-    words = _describe_words(document, loaded[document.document_id].parsed, vocabulary)
-    context = _list_unsigned(document, loaded[document.document_id].parsed)
+        results, quarantine, flags, figures = [
+            to_pandas(store.fetch(name)) for name in ("results", "quarantine", "flags", "figures")
+        ]
+    results = results[results["document_id"] == document.document_id]
+    quarantine = quarantine[quarantine["document_id"] == document.document_id]
+    places = results[["result_id", "table_name", "row_number"]]
     return SourcePreview(
         document.document_id,
         checked.counts[document.document_id],
-        **mine,
-        words=words,
-        context=context,
+        results,
+        quarantine,
+        flags.merge(places, on="result_id"),
+        figures.merge(places, on="result_id"),
+        _describe_words(document, mine.parsed, vocabulary),
+        _list_unsigned(document, mine.parsed),
     )
+
+
+def _list_others(config: AddConfig) -> list[Document]:
+    """Return the other documents of `raw`, except ledgers: what they say of the record is old."""
+    others: list[Document] = []
+    if config.raw.is_dir():
+        file = config.file.resolve()
+        for other in load_catalogue(config.raw, drafts=False):
+            if other.path.resolve() != file and KINDS[other.reader].table not in LEDGERS:
+                others.append(other)
+    return others
 
 
 def _build_unfinished(entry: Mapping[str, Any], config: AddConfig) -> Document:
     """Build the document of a sidecar whose placeholders are not filled in yet."""
-    unfilled = set(list_placeholders(entry))
-    filled = {key: value for key, value in entry.items() if key not in unfilled}
-    filled |= {key: ANY_URL if key == "url" else "?" for key in unfilled if key not in LEFT_OUT}
+    filled = dict(entry)
+    for key in list_placeholders(entry):
+        if key in LEFT_OUT:
+            del filled[key]
+        else:
+            filled[key] = ANY_URL if key == "url" else "?"
     return build_document(filled, _get_sidecar(config), config.raw)
 
 
@@ -463,12 +475,17 @@ def _describe_words(
     """Describe the unknown words of a document: those that are refused now, then those that a
     strict table would.
     """
+
+    def list_refused(words: Vocabulary) -> list[UnknownWord]:
+        refused: list[UnknownWord] = []
+        for row in normalise(document, parsed, words).rejected:
+            refused += row.words
+        return refused
+
     headers = tuple(replace(header, strict=True) for header in vocabulary.table_headers)
-    refused, strict = (
-        [word for row in normalise(document, parsed, words).rejected for word in row.words]
-        for words in (vocabulary, replace(vocabulary, table_headers=headers))
-    )
-    kept = [word for word in strict if word not in set(refused)]
+    refused = list_refused(vocabulary)
+    strict = list_refused(replace(vocabulary, table_headers=headers))
+    kept = [word for word in strict if word not in refused]
     return UnknownWords(
         describe_unknown_words(refused, vocabulary), describe_unknown_words(kept, vocabulary)
     )
@@ -481,9 +498,9 @@ def _count_rows(parsed: ParsedDocument) -> dict[str, int]:
 def _make_document_id(config: AddConfig) -> str:
     """Return an id from the folder in `raw`, which is the publisher's, and the name of the file."""
     file = config.file.resolve()
-    parts = [file.stem]
+    parts: tuple[str, ...] = (file.stem,)
     for folder in (config.raw / DOWNLOADS, config.raw):
         if file.is_relative_to(folder.resolve()):
-            parts = [*file.relative_to(folder.resolve()).parent.parts, file.stem]
+            parts = (*file.relative_to(folder.resolve()).parent.parts, file.stem)
             break
     return NOT_IN_ID.sub("-", "-".join(parts).lower()).strip("-.@") or "document"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from datetime import date
 from numbers import Real
 from pathlib import Path
@@ -36,6 +36,7 @@ from ipu_results.record.store.query import (
     read_view,
 )
 from ipu_results.schema import DETAIL, TABLES, VIEWS, Table, View, quote
+from ipu_results.schema.frames import DataFrame
 
 if TYPE_CHECKING:
     import pandera.pandas as pandera
@@ -43,12 +44,6 @@ if TYPE_CHECKING:
 MAX_NAMES = 50  # in an error message
 TIMES = ("date", "timestamp")
 DATETIME = "datetime64[us]"  # as a frame of a DuckDB query has it
-FILTER_TYPES: tuple[tuple[Callable[[Any], bool], Any], ...] = (
-    (is_string_dtype, str),
-    (is_bool_dtype, (bool, np.bool_)),
-    (is_numeric_dtype, Real),
-    (lambda _: True, (str, date, np.datetime64)),
-)
 
 
 def load(
@@ -57,7 +52,7 @@ def load(
     columns: Iterable[str] | None = None,
     warehouse: str | Path | None = None,
     **filters: Any,
-) -> pd.DataFrame:
+) -> DataFrame:
     """Load a table or view of the dataset.
 
     `table` is its name; one in the schema `detail` needs no prefix. A filter is a column with the
@@ -71,32 +66,32 @@ def load(
     type than its column, and for a text that no row of a text column has; WarehouseError if
     `warehouse` holds no dataset.
     """
-    folder = DATASET if warehouse is None else Path(warehouse)
     relation = _find_relation(table)
-    table = relation.name
-    names = [column.name for column in relation.columns]
     if columns is None:
-        selected = names
+        columns = relation.names
     elif isinstance(columns, str):
-        selected = [columns]
-    else:
-        selected = list(columns)
-    if unknown := [name for name in (*selected, *filters) if name not in names]:
-        hint = describe_column(unknown[0], table, names) or _suggest(unknown[0], names)
-        raise QueryError(f"{table} has no column {unknown[0]!r}; {hint}")
-    needed = [*{*selected, *filters}]
-    rows, build_id = read_one_build(folder, lambda folder: _read_rows(folder, relation, needed))
+        columns = [columns]
+    selected = list(columns)
+    needed = list(dict.fromkeys([*selected, *filters]))
+    for name in needed:
+        if name not in relation.names:
+            hint = describe_column(name, relation.name, relation.names)
+            hint = hint or _suggest(name, relation.names)
+            raise QueryError(f"{relation.name} has no column {name!r}; {hint}")
+    rows, build_id = read_one_build(
+        _choose_folder(warehouse), lambda folder: _read_rows(folder, relation, needed)
+    )
     frame = rows.to_pandas()
     for column in relation.columns:
+        # pandas cannot resample or join by dates of Arrow
         if column.name in frame and column.kind in TIMES:
             frame[column.name] = frame[column.name].astype(DATETIME)
     keep = np.ones(len(frame), dtype=bool)
     for name, value in filters.items():
         keep &= _match(frame[name], value)
-    frame = frame[keep]
-    frame = frame[selected].reset_index(drop=True)
-    frame.attrs = {"table": table, "dataset_version": read_version(), BUILD_ID: build_id}
-    return frame
+    chosen = DataFrame(frame[keep][selected].reset_index(drop=True))
+    chosen.attrs = {"table": relation.name, "dataset_version": read_version(), BUILD_ID: build_id}
+    return chosen
 
 
 def pandera_schema(table: str = "results") -> pandera.DataFrameSchema:
@@ -129,6 +124,11 @@ def _find_relation(name: str) -> Table | View:
     return relations[name]
 
 
+def _choose_folder(warehouse: str | Path | None) -> Path:
+    """Return a warehouse, by default the one that came with the package."""
+    return DATASET if warehouse is None else Path(warehouse)
+
+
 def _read_rows(folder: Path, relation: Table | View, columns: list[str]) -> tuple[pa.Table, str]:
     """Return columns of a table or view and the id of its build; a view is evaluated."""
     if isinstance(relation, View):
@@ -155,19 +155,31 @@ def _match(column: pd.Series[Any], value: Any) -> Any:
     """
     values = list(value) if isinstance(value, (list, tuple, set, frozenset)) else [value]
     present = [item for item in values if item is not None]
-    allowed = next(types for is_kind, types in FILTER_TYPES if is_kind(column.dtype))
-    if wrong := [item for item in present if not isinstance(item, allowed)]:
-        raise QueryError(
-            f"{column.name} holds {column.dtype}; {wrong[0]!r} is a {type(wrong[0]).__name__}"
-        )
-    if allowed is str and (unknown := set(present) - set(column.dropna())):
-        name = min(unknown)
-        raise QueryError(
-            f"no row has {column.name} {name!r}; {_suggest(name, sorted(set(column.dropna())))}"
-        )
+    allowed = _list_types(column)
+    for item in present:
+        if not isinstance(item, allowed):
+            kind = type(item).__name__
+            raise QueryError(f"{column.name} holds {column.dtype}; {item!r} is a {kind}")
+    # a misspelt name would silently give no rows
+    if allowed is str:
+        texts = set(column.dropna())
+        for item in sorted(set(present) - texts):
+            hint = _suggest(item, sorted(texts))
+            raise QueryError(f"no row has {column.name} {item!r}; {hint}")
     if is_datetime64_any_dtype(column.dtype):
         present = [_parse_day(column.name, item) for item in present]
     return (column.isin(present) | (column.isna() & (None in values))).to_numpy(dtype=bool)
+
+
+def _list_types(column: pd.Series[Any]) -> Any:
+    """Return the types of the values that a column can be compared with."""
+    if is_string_dtype(column.dtype):
+        return str
+    if is_bool_dtype(column.dtype):
+        return (bool, np.bool_)
+    if is_numeric_dtype(column.dtype):
+        return Real
+    return (str, date, np.datetime64)
 
 
 def _parse_day(name: Any, value: Any) -> pd.Timestamp:
@@ -185,10 +197,10 @@ def connect(warehouse: str | Path | None = None) -> duckdb.DuckDBPyConnection:
     Without `warehouse` it is the dataset that came with the package. Raises WarehouseError if there
     is none.
     """
-    return connect_warehouse(DATASET if warehouse is None else Path(warehouse))
+    return connect_warehouse(_choose_folder(warehouse))
 
 
-def provenance(result_id: str, *, warehouse: str | Path | None = None) -> pd.DataFrame:
+def provenance(result_id: str, *, warehouse: str | Path | None = None) -> DataFrame:
     """Return where each figure of a result or microbenchmark was printed: a row per figure.
 
     Columns are text, unit, factor, document and locator. `locator_in` says whether `locator` is a
@@ -200,18 +212,15 @@ def provenance(result_id: str, *, warehouse: str | Path | None = None) -> pd.Dat
     if not isinstance(result_id, str):
         raise QueryError(f"a result_id is a text, not {result_id!r}")
     reads = "SELECT 1 FROM provenance, results, microbenchmarks"
-    with open_warehouse(DATASET if warehouse is None else Path(warehouse), reads) as connection:
-        where = f"result_id = {quote(result_id)}"
-        known = (
-            "SELECT result_id FROM results UNION ALL SELECT microbenchmark_id FROM microbenchmarks"
-        )
-        if not run_query(connection, f"FROM ({known}) WHERE {where}").num_rows:
+    ids = "SELECT result_id FROM results UNION ALL SELECT microbenchmark_id FROM microbenchmarks"
+    where = f"result_id = {quote(result_id)}"
+    with open_warehouse(_choose_folder(warehouse), reads) as connection:
+        if not run_query(connection, f"FROM ({ids}) WHERE {where}").num_rows:
             raise QueryError(f"unknown result {result_id!r}")
-        return run_query(
-            connection, f"FROM provenance WHERE {where} ORDER BY cell_number"
-        ).to_pandas()
+        figures = f"FROM provenance WHERE {where} ORDER BY cell_number"
+        return DataFrame(run_query(connection, figures).to_pandas())
 
 
-def claims(*, warehouse: str | Path | None = None, **filters: Any) -> pd.DataFrame:
+def claims(*, warehouse: str | Path | None = None, **filters: Any) -> DataFrame:
     """Load the claims with their verdicts; a filter is a column with its value, as in `load`."""
     return load("claims", warehouse=warehouse, **filters)

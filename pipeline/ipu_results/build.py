@@ -1,4 +1,7 @@
-"""Build the warehouse: sources → read → normalise → gate → link → flag → derive → claims → store."""
+"""Build the warehouse.
+
+sources → read → normalise → gate → link → flag → derive → claims → store
+"""
 
 from __future__ import annotations
 
@@ -18,6 +21,7 @@ from pathlib import Path
 import duckdb
 import pandas as pd
 import pyarrow as pa
+from duckdb import DuckDBPyConnection as Connection
 
 from ipu_results.errors import (
     CatalogueError,
@@ -177,12 +181,18 @@ class CheckedDocuments:
     tables: Sequence[str] = ()
     """The names of the tables that are complete."""
 
+    def select(self, documents: Iterable[Document]) -> list[Document]:
+        """Return those of the documents that were read."""
+        return [document for document in documents if document.document_id in self.counts]
+
     @property
     def words(self) -> list[UnknownWord]:
         """The words of rejected rows that the vocabulary does not have."""
-        return [
-            word for document in self.documents for row in document.rejected for word in row.words
-        ]
+        words: list[UnknownWord] = []
+        for document in self.documents:
+            for row in document.rejected:
+                words += row.words
+        return words
 
 
 def ingest(
@@ -206,49 +216,63 @@ def ingest(
         documents = load_catalogue(config.raw)
         check_claims_of(documents)
         vocabulary = load_vocabulary()
-        seconds: dict[str, float] = {}
-        refused: list[DocumentError] = []
         cache = open_cache(config.raw)
-
-        def announce() -> Iterator[Document]:
-            for document in documents:
-                progress("read", document.document_id)
-                yield document
-
-        def load_all() -> Iterator[NormalisedDocument]:
-            read = partial(read_safely, cache=cache)
-            outcomes = run_in_order(read, announce(), executor, attrgetter("document_id"))
-            for document, outcome in zip(documents, outcomes, strict=True):
-                if isinstance(outcome.read, DocumentError):
-                    refused.append(outcome.read)
-                    if len(refused) == len(documents):
-                        raise outcome.read
-                    continue
-                seconds[document.document_id] = outcome.seconds
-                yield outcome.read
-
-        try:
-            checked = check_documents(documents, load_all(), vocabulary, writer, cache)
-        except (CatalogueError, DocumentError, VocabularyError) as error:
-            # what refers to a refused document cannot be built: the refusal is the cause
-            if refused and error is not refused[-1]:
-                raise refused[0] from error
-            raise
+        reading = Reading(documents, progress)
+        with reading.blame_refused():
+            loaded = reading.read(cache, executor)
+            checked = check_documents(documents, loaded, vocabulary, writer, cache)
         progress("check", "claims")
         register = read_register(config.raw)
         computed = {name: build_frame(table(name), rows) for name, rows in register.items()}
         computed |= evaluate_claims(writer.engine, checked.documents, checked.tables)
         check_tables(computed)
         writer.add(computed)
-        summaries = _summarise(writer.engine, checked.counts, seconds)
+        summaries = _summarise(writer.engine, checked.counts, reading.seconds)
         words = describe_unknown_words(checked.words, vocabulary)
         findings = _list_findings(writer.engine, config.raw, documents)
         progress("write", str(config.warehouse))
-        read = [document for document in documents if document.document_id in checked.counts]
-        build_id = writer.finish(digest_inputs(read, register))
+        build_id = writer.finish(digest_inputs(checked.select(documents), register))
     if executor is None:
         cache.drop_unused()  # elsewhere the workers know what they used
-    return IngestSummary(summaries, findings, build_id, words, refused)
+    return IngestSummary(summaries, findings, build_id, words, reading.refused)
+
+
+@dataclass
+class Reading:
+    """The documents of a build while they are read: the seconds of each, and the refusals."""
+
+    documents: Sequence[Document]
+    progress: Progress
+    seconds: dict[str, float] = field(default_factory=dict)
+    refused: list[DocumentError] = field(default_factory=list)
+
+    def read(self, cache: Cache, executor: Executor | None) -> Iterator[NormalisedDocument]:
+        """Yield the documents that are read. Raises a DocumentError if all are refused."""
+        read = partial(read_safely, cache=cache)
+        outcomes = run_in_order(read, self._announce(), executor, attrgetter("document_id"))
+        for document, outcome in zip(self.documents, outcomes, strict=True):
+            if isinstance(outcome.read, DocumentError):
+                self.refused.append(outcome.read)
+                if len(self.refused) == len(self.documents):
+                    raise outcome.read
+                continue
+            self.seconds[document.document_id] = outcome.seconds
+            yield outcome.read
+
+    def _announce(self) -> Iterator[Document]:
+        for document in self.documents:
+            self.progress("read", document.document_id)
+            yield document
+
+    @contextmanager
+    def blame_refused(self) -> Iterator[None]:
+        """Raise the first refusal for what cannot be built without its document."""
+        try:
+            yield
+        except (CatalogueError, DocumentError, VocabularyError) as error:
+            if self.refused and error is not self.refused[-1]:
+                raise self.refused[0] from error
+            raise
 
 
 def check_documents(
@@ -264,27 +288,23 @@ def check_documents(
     as they are complete. `cache` has what the dear tests of MLPerf pairs gave before. Raises
     GateError if a gate cannot be trusted, ConservationError if a source row was lost.
     """
+    # a gate that accepts what it must refuse proves nothing
     check_gate(table("results").as_filled(), GOOD, CHANGES)
     with open_database(store.engine, STAGED, DETAIL, RULES_SCHEMA) as connection:
         checked = gate_documents(loaded, vocabulary, connection, store)
-        if len(checked.counts) < len(documents):
-            documents = [other for other in documents if other.document_id in checked.counts]
-            check_claims_of(documents)
+        read = checked.select(documents)
+        if len(read) < len(documents):
+            # claims of a refused document have nothing to be about
+            check_claims_of(read)
         with pause_garbage_collection(), name_stage("check"):
-            frames = {
-                "documents": build_document_frame(documents),
-                "rules": build_rule_frame(),
-                **build_vocabulary_frames(vocabulary),
-            }
-            for name, frame in frames.items():
-                add_table(connection, name, frame)
+            described = describe_documents(connection, read, vocabulary)
             linked = link_documents(connection, checked.documents, vocabulary, store, cache)
-            complete = [*frames, "source_tables", "microbenchmarks", *linked]
+            complete = [*described, "source_tables", "microbenchmarks", *linked]
+            # before the rest is derived: the store writes them meanwhile
             for name in complete:
                 publish(connection, store, name)
             derive_figures(connection)
-            contradicted = find_contradicted(connection, checked.documents)
-            for name, frame in contradicted.items():
+            for name, frame in find_contradicted(connection, checked.documents).items():
                 add_table(connection, name, frame)
             find_flags(connection)
             derive_results(connection)
@@ -295,8 +315,22 @@ def check_documents(
     return checked
 
 
+def describe_documents(
+    connection: Connection, documents: Sequence[Document], vocabulary: Vocabulary
+) -> Iterable[str]:
+    """Stage the tables that describe documents, rules and vocabulary, and return their names."""
+    frames = {
+        "documents": build_document_frame(documents),
+        "rules": build_rule_frame(),
+        **build_vocabulary_frames(vocabulary),
+    }
+    for name, frame in frames.items():
+        add_table(connection, name, frame)
+    return frames.keys()
+
+
 def publish(
-    connection: duckdb.DuckDBPyConnection, store: TableStore, name: str, relation: str | None = None
+    connection: Connection, store: TableStore, name: str, relation: str | None = None
 ) -> None:
     """Pass the rows of a table through its gate, piece by piece, and add them to the store.
 
@@ -310,9 +344,7 @@ def publish(
         start += len(frame)
 
 
-def read_frames(
-    connection: duckdb.DuckDBPyConnection, definition: Table, relation: str
-) -> Iterator[pd.DataFrame]:
+def read_frames(connection: Connection, definition: Table, relation: str) -> Iterator[pd.DataFrame]:
     """Yield the rows of a relation that has the columns of a table, piece by piece."""
     for rows in read_pieces(connection, relation):
         columns = dict(zip(rows.column_names, rows.columns, strict=True))
@@ -322,7 +354,7 @@ def read_frames(
 def gate_documents(
     documents: Iterable[NormalisedDocument],
     vocabulary: Vocabulary,
-    connection: duckdb.DuckDBPyConnection,
+    connection: Connection,
     store: TableStore,
 ) -> CheckedDocuments:
     """Pass the rows of each document through the gates, and count that none was lost; batch by
@@ -334,36 +366,44 @@ def gate_documents(
         add_table(connection, name, build_frame(table(name).as_filled(), []))
     checked = CheckedDocuments()
     for batch in _batch(documents):
-        with (
-            pause_garbage_collection(),
-            name_stage("check", *(document.document_id for document in batch)),
-        ):
-            for document in batch:
-                check_expected_tables(document.document, document.parsed)
-            frames = {}
-            accepted: Sequence[NormalisedDocument] = batch
-            for name in ("results", "microbenchmarks"):
-                frames[name], accepted = gate_results(accepted, name)
-            source_tables = []
-            for document in accepted:
-                checked.counts[document.document_id] = check_conservation(document)
-                source_tables += list_source_tables(document, vocabulary)
-            frames["source_tables"] = build_frame(table("source_tables"), source_tables)
-            for name, frame in frames.items():
-                definition = table(name).as_filled()
-                insert_rows(connection, definition.sql_name, to_arrow(definition, frame))
-            cells = join_cells([document.cells for document in accepted])
-            done = {CELLS: cells, **build_source_frames(accepted)}
-            check_tables(done)
-            store.add(done)
-            checked.documents += [document.drop_rows() for document in accepted]
+        names = [document.document.document_id for document in batch]
+        with pause_garbage_collection(), name_stage("check", *names):
+            _gate_batch(batch, checked, vocabulary, connection, store)
+    # the stages find what left the memory under the same names
     for name in AT_ONCE:
         connection.execute(f"CREATE VIEW {name} AS FROM {ATTACHED}.{name}")
     return checked
 
 
+def _gate_batch(
+    batch: Sequence[NormalisedDocument],
+    checked: CheckedDocuments,
+    vocabulary: Vocabulary,
+    connection: Connection,
+    store: TableStore,
+) -> None:
+    for document in batch:
+        check_expected_tables(document.document, document.parsed)
+    staged = {}
+    for name in ("results", "microbenchmarks"):
+        staged[name], batch = gate_results(batch, name)
+    source_tables: list[Mapping[str, object]] = []
+    for document in batch:
+        checked.counts[document.document_id] = check_conservation(document)
+        source_tables += list_source_tables(document, vocabulary)
+    staged["source_tables"] = build_frame(table("source_tables"), source_tables)
+    for name, frame in staged.items():
+        definition = table(name).as_filled()
+        insert_rows(connection, definition.sql_name, to_arrow(definition, frame))
+    cells = join_cells([document.cells for document in batch])
+    done = {CELLS: cells, **build_source_frames(batch)}
+    check_tables(done)
+    store.add(done)
+    checked.documents += [document.drop_rows() for document in batch]
+
+
 def link_documents(
-    connection: duckdb.DuckDBPyConnection,
+    connection: Connection,
     documents: Sequence[NormalisedDocument],
     vocabulary: Vocabulary,
     store: TableStore,
@@ -376,18 +416,18 @@ def link_documents(
     invalid.
     """
     stage(connection, documents, vocabulary)
-    store.wait()
+    store.wait()  # links read cells and rows that the store writes
     linked = link(connection, call=cache.call if cache else call_directly)
     for name in ("results", "microbenchmarks"):
         definition = table(name).as_filled()
         key = definition.key[0]
         added = f"(FROM {definition.sql_name} WHERE {key} IN (SELECT id FROM added))"
         for frame in read_frames(connection, definition, added):
-            if failures := find_failures(definition, frame):
-                message = f"what other documents add: {failures[0].message}"
-                raise GateError(f"{frame[key][failures[0].row]}: {message}")
+            for failure in find_failures(definition, frame):
+                message = f"what other documents add: {failure.message}"
+                raise GateError(f"{frame[key][failure.row]}: {message}")
     publish(connection, store, CELLS, "linked_cells")
-    store.wait()
+    store.wait()  # and so do the stages after them
     return linked
 
 
@@ -400,7 +440,7 @@ def _batch(documents: Iterable[NormalisedDocument]) -> Iterator[list[NormalisedD
         results += len(document.results)
         if results >= BATCH_RESULTS:
             yield batch
-            batch = []
+            batch = []  # a new list: the caller may still hold the old one
             results = 0
     if batch:
         yield batch
@@ -436,17 +476,21 @@ def open_cache(raw: Path) -> Cache:
 
 def load_cached(document: Document, cache: Cache) -> NormalisedDocument:
     """Return what `load_document` returns, from the cache where it was read before."""
-    sidecar = document.path.with_name(f"{document.path.name}.toml").read_bytes()
-    digest = hashlib.sha256(sidecar)
+    digest = hashlib.sha256(_read_sidecar(document))
     for text in (document.file, document.sha256, digest_code()):
         digest.update(text.encode())
-    normalised: NormalisedDocument | None = cache.get(digest.hexdigest())
+    key = digest.hexdigest()
+    normalised: NormalisedDocument | None = cache.get(key)
     if normalised is None:
         normalised = load_document(document, load_vocabulary())
-        cache.put(digest.hexdigest(), normalised)
+        cache.put(key, normalised)
     else:
         document.read_bytes()  # refuses a file that is no longer the one of the sidecar
     return replace(normalised, document=document)
+
+
+def _read_sidecar(document: Document) -> bytes:
+    return document.path.with_name(f"{document.path.name}.toml").read_bytes()
 
 
 @functools.cache
@@ -455,6 +499,7 @@ def digest_code() -> str:
     files of `schema/`, and the versions of Python and of the libraries.
     """
     digest = hashlib.sha256(sys.version.encode())
+    # the libraries whose version may change what a document is read to
     for name in ("pyarrow", "numpy", "lxml", "msgspec", "pdfminer.six", "pypdfium2"):
         digest.update(f"{name} {version(name)}".encode())
     package = Path(__file__).parent
@@ -493,12 +538,12 @@ def name_stage(stage: str, *documents: str) -> Iterator[None]:
     try:
         yield
     except (MemoryError, pa.lib.ArrowCapacityError, duckdb.OutOfMemoryException) as error:
-        named = " and ".join(
-            [*documents[:1], *([f"{len(documents) - 1} others"] if documents[1:] else [])]
-        )
+        named = documents[0] if documents else None
+        if len(documents) > 1:
+            named = f"{named} and {len(documents) - 1} others"
         advice = "free memory, raise --memory-limit, or divide the document"
         message = f"{get_first_line(error)}: {advice}"
-        raise DocumentTooLargeError(message, document=named or None, place=stage) from error
+        raise DocumentTooLargeError(message, document=named, place=stage) from error
 
 
 def parse_document(
@@ -525,24 +570,24 @@ def digest_inputs(documents: Sequence[Document], register: Mapping[str, object])
     """
     lines = [repr(register)]
     for document in documents:
-        sidecar = document.path.with_name(f"{document.path.name}.toml")
-        lines.append(
-            f"{document.document_id} {document.sha256}"
-            f" {hashlib.sha256(sidecar.read_bytes()).hexdigest()}"
-        )
-    lines += [
-        f"{name} {hashlib.sha256(data).hexdigest()}" for name, data in read_vocabulary_files()
-    ]
-    lines += [statement for published in TABLES for statement in sql_table(published)]
-    lines += [statement for view in VIEWS for statement in sql_view(view)]
-    paths = [path for folder in RUN_FOLDERS for path in (SCHEMA / folder).rglob("*.sql")]
-    for path in sorted([SCHEMA / MACROS, *paths]):
+        sidecar = hashlib.sha256(_read_sidecar(document)).hexdigest()
+        lines.append(f"{document.document_id} {document.sha256} {sidecar}")
+    for name, data in read_vocabulary_files():
+        lines.append(f"{name} {hashlib.sha256(data).hexdigest()}")
+    for definition in TABLES:
+        lines += sql_table(definition)
+    for view in VIEWS:
+        lines += sql_view(view)
+    paths = [SCHEMA / MACROS]
+    for folder in RUN_FOLDERS:
+        paths += (SCHEMA / folder).rglob("*.sql")
+    for path in sorted(paths):
         lines.append(fill_placeholders(path.read_text(encoding="utf-8")))
     return hashlib.sha256("\n".join(lines).encode()).hexdigest()
 
 
 def _summarise(
-    engine: duckdb.DuckDBPyConnection,
+    engine: Connection,
     counts: Mapping[str, RowCounts],
     seconds: Mapping[str, float],
 ) -> list[DocumentSummary]:
@@ -550,33 +595,28 @@ def _summarise(
     flags: dict[str, dict[str, int]] = {name: dict.fromkeys(SEVERITIES, 0) for name in counts}
     for document_id, severity, count in engine.execute(FLAGS_OF).fetchall():
         flags[document_id][severity] = count
-    return [
-        DocumentSummary(name, rows, results.get(name, 0), flags[name], seconds[name])
-        for name, rows in counts.items()
-    ]
+    summaries = []
+    for name, rows in counts.items():
+        summary = DocumentSummary(name, rows, results.get(name, 0), flags[name], seconds[name])
+        summaries.append(summary)
+    return summaries
 
 
-def _list_findings(
-    engine: duckdb.DuckDBPyConnection, raw: Path, documents: Sequence[Document]
-) -> list[str]:
+def _list_findings(engine: Connection, raw: Path, documents: Sequence[Document]) -> list[str]:
     """Describe what did not stop the build and is worth a line on stderr."""
-    findings = [
-        f"quarantined: {document_id}: {locator}: {message} ({reason})"
-        for document_id, locator, message, reason in engine.execute(QUARANTINED).fetchall()
-    ]
-    findings += [
-        f"not recomputed: {ledger_id}: {claim_id}: {recomputation}.sql returned no row"
-        for ledger_id, claim_id, recomputation in engine.execute(WITHOUT_ROW, [NO_ROW]).fetchall()
-    ]
-    findings += [
-        f"sweep {run_id} is unfinished: resume it with `ipu-results sweep --resume {run_id}`, or"
-        " delete its folder"
-        for run_id in find_unfinished_runs(raw)
-    ]
-    findings += [
-        f"not ingested: {name} is unfinished: delete it, and copy its folder again"
-        for name in find_unfinished_copies(raw)
-    ]
-    return findings + [
-        f"not ingested: {name} has no sidecar" for name in find_orphans(raw, documents)
-    ]
+    findings = []
+    for document_id, locator, message, reason in engine.execute(QUARANTINED).fetchall():
+        findings.append(f"quarantined: {document_id}: {locator}: {message} ({reason})")
+    for ledger_id, claim_id, recomputation in engine.execute(WITHOUT_ROW, [NO_ROW]).fetchall():
+        why = f"{recomputation}.sql returned no row"
+        findings.append(f"not recomputed: {ledger_id}: {claim_id}: {why}")
+    for run_id in find_unfinished_runs(raw):
+        findings.append(
+            f"sweep {run_id} is unfinished: resume it with `ipu-results sweep --resume {run_id}`,"
+            " or delete its folder"
+        )
+    for name in find_unfinished_copies(raw):
+        findings.append(f"not ingested: {name} is unfinished: delete it, and copy its folder again")
+    for name in find_orphans(raw, documents):
+        findings.append(f"not ingested: {name} has no sidecar")
+    return findings

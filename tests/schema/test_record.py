@@ -6,12 +6,12 @@ import hashlib
 
 import pytest
 from ipu_results.kit.physics import DERIVED_DIGITS
-from ipu_results.schema import TABLES, VIEWS, Table, View, table
+from ipu_results.schema import TABLES, VIEWS, Relation, table
 from ipu_results.schema.vocabulary import load_vocabulary
 
 from tests.conftest import Query
 
-RELATIONS: list[Table | View] = [*TABLES, *VIEWS]
+RELATIONS: list[Relation] = [*TABLES, *VIEWS]
 EMPTY = {"quarantine", "detail.energy_ipu_gpu"}
 MAX_RESULT_COLUMNS = 52
 OFFICIAL_CHIPS = 45
@@ -30,25 +30,22 @@ NOT_USABLE = """
 """
 
 
-def get_source(relation: Table | View) -> str:
-    return relation.source if isinstance(relation, View) else relation.sql_name
-
-
 @pytest.mark.parametrize("relation", RELATIONS, ids=lambda relation: relation.name)
-def test_every_column_has_a_value(relation: Table | View, query: Query) -> None:
-    counts = ", ".join(f"count({column.name})" for column in relation.columns)
-    [(rows, *filled)] = query(f"SELECT count(*), {counts} FROM {get_source(relation)}")
+def test_every_column_has_a_value(relation: Relation, query: Query) -> None:
+    counts = ", ".join(f"count({name})" for name in relation.names)
+    [(rows, *filled)] = query(f"SELECT count(*), {counts} FROM {relation.source}")
     assert (rows == 0) == (relation.sql_name in EMPTY)
-    names = [column.name for column in relation.columns]
-    assert [name for name, count in zip(names, filled, strict=True) if not count and rows] == []
+    if rows:
+        counted = dict(zip(relation.names, filled, strict=True))
+        assert [name for name, count in counted.items() if not count] == []
 
 
 def test_results_stay_narrow_and_what_few_rows_have_is_in_figures() -> None:
     results = table("results")
     assert len(results.columns) <= MAX_RESULT_COLUMNS
-    kept = [column.name for column in results.list_kept("figures") if column.kind == "double"]
-    assert tuple(kept) == table("figures").choices("metric")
-    assert [column.name for column in results.kept if column.kind == "double"] == kept
+    kept = [column for column in results.kept if column.kind == "double"]
+    assert tuple(column.name for column in kept) == table("figures").choices("metric")
+    assert {column.kept_in for column in kept} == {"figures"}
 
 
 def test_usable_rows_are_those_that_nothing_speaks_against(query: Query) -> None:
@@ -57,10 +54,10 @@ def test_usable_rows_are_those_that_nothing_speaks_against(query: Query) -> None
 
 
 @pytest.mark.parametrize("relation", RELATIONS, ids=lambda relation: relation.name)
-def test_computed_doubles_have_no_noise(relation: Table | View, query: Query) -> None:
+def test_computed_doubles_have_no_noise(relation: Relation, query: Query) -> None:
     """Published rows print more digits, and what is exact has those of its source."""
     names = [column.name for column in relation.columns if column.is_rounded]
-    source = get_source(relation)
+    source = relation.source
     if relation.sql_name == "results":
         source += " WHERE origin <> 'published'"
         names += [column.name for column in relation.columns if column.figure]
@@ -74,16 +71,16 @@ def test_computed_doubles_have_no_noise(relation: Table | View, query: Query) ->
 
 def test_ids_begin_with_a_letter_and_are_those_of_before(query: Query) -> None:
     for relation in RELATIONS:
-        for column in relation.columns:
-            if column.name.endswith(IDS):
-                wrong = f"NOT regexp_full_match({column.name}, 'r[0-9a-f]{{16}}')"
-                rows = query(f"SELECT count(*) FROM {get_source(relation)} WHERE {wrong}")
-                assert rows == [(0,)], (relation.sql_name, column.name)
-    for name, expected in ID_DIGESTS.items():
-        source, _, column_name = name.partition(".")
-        ids = query(f"SELECT {column_name} FROM {source} ORDER BY 1")
-        text = "\n".join(name.removeprefix("r") for (name,) in ids)
-        assert hashlib.sha256(text.encode()).hexdigest() == expected, name
+        for name in relation.names:
+            if name.endswith(IDS):
+                wrong = f"NOT regexp_full_match({name}, 'r[0-9a-f]{{16}}')"
+                rows = query(f"SELECT count(*) FROM {relation.source} WHERE {wrong}")
+                assert rows == [(0,)], (relation.sql_name, name)
+    for column, expected in ID_DIGESTS.items():
+        source, _, name = column.partition(".")
+        ids = query(f"SELECT {name} FROM {source} ORDER BY 1")
+        text = "\n".join(value.removeprefix("r") for (value,) in ids)
+        assert hashlib.sha256(text.encode()).hexdigest() == expected, column
 
 
 def test_inputs_of_recomputations_name_rows(query: Query) -> None:

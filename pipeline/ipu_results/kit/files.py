@@ -21,13 +21,8 @@ from uuid import uuid4
 
 from ipu_results.errors import IpuResultsError
 
-KINDS = (
-    (stat.S_ISLNK, "link"),
-    (stat.S_ISFIFO, "named pipe"),
-    (stat.S_ISSOCK, "socket"),
-    (stat.S_ISCHR, "device"),
-    (stat.S_ISBLK, "device"),
-)
+# by the letter that `ls -l` begins a line with
+KINDS = {"l": "link", "p": "named pipe", "s": "socket", "c": "device", "b": "device"}
 UNFINISHED = ".unfinished"  # ends the folder name of a run in progress
 NO_FOLLOW = getattr(os, "O_NOFOLLOW", 0)
 NON_BLOCKING = getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0)
@@ -45,7 +40,10 @@ def open_regular_file(path: Path, *, follow_links: bool = True) -> BufferedReade
     """
     # opening some devices has an effect
     _assert_regular(os.stat(path, follow_symlinks=follow_links))
-    descriptor = os.open(path, os.O_RDONLY | NON_BLOCKING | (0 if follow_links else NO_FOLLOW))
+    flags = os.O_RDONLY | NON_BLOCKING
+    if not follow_links:
+        flags |= NO_FOLLOW
+    descriptor = os.open(path, flags)
     try:
         _assert_regular(os.fstat(descriptor))  # the path may be another file by now
         return os.fdopen(descriptor, "rb")
@@ -58,7 +56,7 @@ def _assert_regular(status: os.stat_result) -> None:
     if stat.S_ISDIR(status.st_mode):
         raise IsADirectoryError(EISDIR, os.strerror(EISDIR))
     if not stat.S_ISREG(status.st_mode):
-        kind = next((name for is_kind, name in KINDS if is_kind(status.st_mode)), "special file")
+        kind = KINDS.get(stat.filemode(status.st_mode)[0], "special file")
         raise OSError(EINVAL, f"it is a {kind}, not a regular file")
 
 
@@ -81,11 +79,16 @@ def write_atomically(path: Path, data: bytes) -> None:
     Raises IpuResultsError that names the file.
     """
     target = Path(os.path.realpath(path))
+    draft = target.with_name(f".{uuid4().hex}.part")
     try:
         if target.exists() and not target.is_file():
             target.write_bytes(data)
-        else:
-            _replace(target, data)
+            return
+        try:
+            draft.write_bytes(data)
+            os.replace(draft, target)
+        finally:
+            draft.unlink(missing_ok=True)
     except OSError as error:
         raise IpuResultsError(f"cannot be written: {error.strerror}", place=str(path)) from error
 
@@ -121,15 +124,6 @@ def sync_to_disk(path: Path) -> None:
         os.fsync(descriptor)
     finally:
         os.close(descriptor)
-
-
-def _replace(target: Path, data: bytes) -> None:
-    draft = target.with_name(f".{uuid4().hex}.part")
-    try:
-        draft.write_bytes(data)
-        os.replace(draft, target)
-    finally:
-        draft.unlink(missing_ok=True)
 
 
 PACKAGE = Path(__file__).resolve().parents[1]

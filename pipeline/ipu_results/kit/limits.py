@@ -1,4 +1,6 @@
-"""Limits on what is read, in one place (`docs/reference/limits.md` lists them), and the pause of garbage collection."""
+"""Limits on what is read, in one place (`docs/reference/limits.md` lists them), and the pause of
+garbage collection.
+"""
 
 from __future__ import annotations
 
@@ -61,7 +63,9 @@ MAX_SUBMITTED_CELL = 500  # characters of one cell of a submission
 
 @contextmanager
 def pause_garbage_collection() -> Iterator[None]:
-    """Run a block without cycle collection, which saves a third of its time, then restore the previous state."""
+    """Run a block without cycle collection, which saves a third of its time, then restore the
+    previous state.
+    """
     was_enabled = gc.isenabled()
     gc.disable()
     try:
@@ -73,7 +77,9 @@ def pause_garbage_collection() -> Iterator[None]:
 
 @contextmanager
 def exempt_from_collection() -> Iterator[None]:
-    """Run a block in which the collector leaves alone what is in memory before it, such as loaded modules."""
+    """Run a block in which the collector leaves alone what is in memory before it, such as loaded
+    modules.
+    """
     gc.freeze()
     try:
         yield

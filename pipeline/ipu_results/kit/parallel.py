@@ -42,9 +42,8 @@ def run_tasks(
         yield from map(function, tasks)
         return
     if tasks:
-        pickle.dumps(
-            (function, tasks[0])
-        )  # raise here what cannot be sent: within a pool it may hang
+        # raise here what cannot be sent: within a pool it may hang
+        pickle.dumps((function, tasks[0]))
     futures: dict[Future[R], T] = {}
     try:
         with _block_interrupts():
@@ -133,13 +132,15 @@ def open_processes(workers: int) -> Iterator[Executor | None]:
 
 
 def choose_workers(tasks: int, tasks_per_worker: int) -> int:
-    """Return how many processes pay: one a core, and each with enough tasks to be worth starting."""
+    """Return how many processes pay: one a core, each with enough tasks to be worth its start."""
     return max(1, min(count_cores(), tasks // tasks_per_worker))
 
 
 def count_cores() -> int:
     """Return the number of cores that this process may use."""
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    if hasattr(os, "sched_getaffinity"):
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1
 
 
 @contextmanager

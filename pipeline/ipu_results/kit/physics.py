@@ -1,5 +1,6 @@
-"""Compute physics that hand-ins, runs and predictions share: Little's law, power and energy. That of
-rules and comparisons is in their statements.
+"""Compute physics that hand-ins, runs and predictions share: Little's law, power and energy.
+
+That of rules and comparisons is in their statements.
 
 Functions take numbers or columns of numbers. Units are those of the table `results`: items per
 second, milliseconds, watts, joules.
@@ -28,19 +29,17 @@ ENERGIES_J = {"J": "1", "mJ": "1/1000", "kJ": "1000", "Wh": "3600", "kWh": "3600
 GIGA = 10**9
 # Statements name these in braces, as {MIN_BATCHES_IN_FLIGHT}.
 MIN_BATCHES_IN_FLIGHT = 0.95  # 1 but for the rounding of printed figures
-MAX_BATCHES_IN_FLIGHT = (
-    16  # a convention: twice the most that a row of the record implies (8.04, STC P920)
-)
-# Less than one batch in flight leaves time outside the batches: so little is a mistake, and the
-# second a wrong unit.
-DOUBTFUL_BATCHES_IN_FLIGHT, WRONG_BATCHES_IN_FLIGHT = 0.1, 0.01
-EFFICIENCY_TOLERANCE = (
-    0.05  # of throughput over power against the efficiency: each is rounded on its own
-)
+# a convention: twice the most that a row of the record implies (8.04, STC P920)
+MAX_BATCHES_IN_FLIGHT = 16
+# Less than one batch in flight leaves time outside the batches: so little is a mistake.
+DOUBTFUL_BATCHES_IN_FLIGHT = 0.1
+WRONG_BATCHES_IN_FLIGHT = 0.01  # and so little a wrong unit
+# of throughput over power against the efficiency: each is rounded on its own
+EFFICIENCY_TOLERANCE = 0.05
 
 DERIVED_DIGITS = 12
-"""Significant digits of a figure that is computed here: a double holds 15, and a computation of a few
-steps leaves the last ones to chance.
+"""Significant digits of a figure that is computed here: a double holds 15, and a computation of a
+few steps leaves the last ones to chance.
 """
 
 
@@ -53,23 +52,17 @@ def convert_unit(stated: str, own: str) -> Fraction | None:
     """Return the factor from a unit of time, power or energy to another of the same; None where
     they are not.
     """
-    sizes = next(
-        (sizes for sizes in (TIMES_S, POWERS_W, ENERGIES_J) if stated in sizes and own in sizes),
-        None,
-    )
-    return Fraction(sizes[stated]) / Fraction(sizes[own]) if sizes else None
-
-
-def count_items_in_flight(throughput: Any, latency_ms: Any) -> Any:
-    """Count the items in flight by Little's law: throughput × latency."""
-    return throughput * latency_ms / MS_PER_S
+    for sizes in (TIMES_S, POWERS_W, ENERGIES_J):
+        if stated in sizes and own in sizes:
+            return Fraction(sizes[stated]) / Fraction(sizes[own])
+    return None
 
 
 def count_batches_in_flight(throughput: Any, latency_ms: Any, batch_size: Any) -> Any:
-    """Count the batches in flight by Little's law; less than one is impossible for the latency of a
-    batch.
+    """Count the batches in flight by Little's law, throughput × latency; less than one is
+    impossible for the latency of a batch.
     """
-    return count_items_in_flight(throughput, latency_ms) / batch_size
+    return throughput * latency_ms / MS_PER_S / batch_size
 
 
 def compute_rate(batch_size: Any, latency_ms: Any) -> Any:

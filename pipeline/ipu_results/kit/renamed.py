@@ -21,8 +21,8 @@ def load_renamed() -> dict[str, Any]:
 def find_new_name(relation: str, name: str) -> str | None:
     """Return what a column of 1.x is, as schema/renamed.toml writes it; None for any other name."""
     renamed = load_renamed()
-    new: str | None = renamed["relation"].get(relation, {}).get(name, renamed["columns"].get(name))
-    return new
+    names: dict[str, str] = renamed["columns"] | renamed["relation"].get(relation, {})
+    return names.get(name)
 
 
 def describe_column(name: str, relation: str, known: Collection[str]) -> str:

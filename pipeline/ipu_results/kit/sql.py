@@ -14,6 +14,7 @@ from typing import Any, TypeVar
 
 import duckdb
 import pyarrow as pa
+from duckdb import DuckDBPyConnection as Connection
 
 from ipu_results.errors import QueryError
 from ipu_results.kit.renamed import describe_column, describe_relation
@@ -47,13 +48,14 @@ COLUMNS_OF = """
     GROUP BY table_name
     ORDER BY table_name
 """
-LOCKDOWN: dict[str, str | bool | int | float | list[str]] = {
+Settings = dict[str, str | bool | int | float | list[str]]
+LOCKDOWN: Settings = {
     "enable_external_access": "false",
     "lock_configuration": "true",
 }
 # One thread gives sums and rows that tie in ORDER BY one order on every machine, and more make
 # small tables slower.
-ENGINE: dict[str, str | bool | int | float | list[str]] = {"threads": 1}
+ENGINE: Settings = {"threads": 1}
 # the database of the published tables
 ATTACHED = "warehouse"
 # the database of what a build has not completed yet
@@ -64,9 +66,7 @@ class WriteRefusedError(QueryError):
     """The statement is not one that only reads."""
 
 
-def run_query(
-    connection: duckdb.DuckDBPyConnection, sql: str, max_rows: int | None = None
-) -> pa.Table:
+def run_query(connection: Connection, sql: str, max_rows: int | None = None) -> pa.Table:
     """Return the result of one reading statement, its first `max_rows` rows where a number is
     stated.
 
@@ -76,13 +76,15 @@ def run_query(
     with _read_only(connection, sql) as statement:
         relation = connection.sql(statement)
         _check_names(relation.columns)  # before `limit`, which renames repeated ones
-        return (relation if max_rows is None else relation.limit(max_rows)).to_arrow_table()
+        if max_rows is not None:
+            relation = relation.limit(max_rows)
+        return relation.to_arrow_table()
 
 
 @contextmanager
 def open_engine(
     tables: Mapping[str, pa.Table] = MappingProxyType({}),
-) -> Iterator[duckdb.DuckDBPyConnection]:
+) -> Iterator[Connection]:
     """Give a connection to a database in memory that holds `tables`, for the stages of one build.
 
     A name may have a schema in front.
@@ -98,7 +100,7 @@ def open_engine(
 @contextmanager
 def attach_tables(
     path: str, options: str = "", limits: Mapping[str, str] = MappingProxyType({})
-) -> Iterator[duckdb.DuckDBPyConnection]:
+) -> Iterator[Connection]:
     """Give a connection to which a new database, `:memory:` or a file, is attached as ATTACHED.
 
     `limits` are settings of DuckDB such as `memory_limit`.
@@ -116,9 +118,7 @@ def attach_tables(
 
 
 @contextmanager
-def open_database(
-    engine: duckdb.DuckDBPyConnection, name: str, *schemas: str
-) -> Iterator[duckdb.DuckDBPyConnection]:
+def open_database(engine: Connection, name: str, *schemas: str) -> Iterator[Connection]:
     """Give a cursor with a database in memory of its own, in which names are made and looked up.
 
     It is gone at the end.
@@ -134,9 +134,9 @@ def open_database(
 
 
 def map_statements(
-    connection: duckdb.DuckDBPyConnection,
+    connection: Connection,
     database: str,
-    function: Callable[[duckdb.DuckDBPyConnection, T], R],
+    function: Callable[[Connection, T], R],
     tasks: Iterable[T],
     *,
     reading: bool = False,
@@ -155,7 +155,7 @@ def map_statements(
     from ipu_results.kit.parallel import count_cores  # noqa: PLC0415
 
     cores = count_cores()
-    free: SimpleQueue[duckdb.DuckDBPyConnection] = SimpleQueue()
+    free: SimpleQueue[Connection] = SimpleQueue()
 
     def run(task: T) -> R | duckdb.OutOfMemoryException:
         cursor = free.get()
@@ -185,27 +185,29 @@ def map_statements(
         return results
 
 
-def create_table(connection: duckdb.DuckDBPyConnection, name: str, rows: pa.Table) -> None:
+def create_table(connection: Connection, name: str, rows: pa.Table) -> None:
     """Create a table with these rows.
 
     DuckDB plans by its statistics, which Arrow rows that are registered lack.
     """
-    connection.register("incoming", rows)
-    connection.execute(f"CREATE TABLE {name} AS FROM incoming")
-    connection.unregister("incoming")
+    _run_on(connection, rows, f"CREATE TABLE {name} AS FROM incoming")
 
 
-def insert_rows(connection: duckdb.DuckDBPyConnection, name: str, rows: pa.Table) -> None:
+def insert_rows(connection: Connection, name: str, rows: pa.Table) -> None:
     """Insert rows into a table, by the names of its columns."""
-    connection.register("incoming", rows)
-    connection.execute(f"INSERT INTO {name} BY NAME FROM incoming")
+    _run_on(connection, rows, f"INSERT INTO {name} BY NAME FROM incoming")
+
+
+def _run_on(connection: Connection, incoming: pa.Table, statement: str) -> None:
+    connection.register("incoming", incoming)
+    connection.execute(statement)
     connection.unregister("incoming")
 
 
 PIECE_ROWS = 20_480  # read at once, ten of DuckDB's vectors: 10 MB of `cells` as pandas has them
 
 
-def read_pieces(connection: duckdb.DuckDBPyConnection, relation: str) -> Iterator[pa.Table]:
+def read_pieces(connection: Connection, relation: str) -> Iterator[pa.Table]:
     """Yield the rows of a relation, PIECE_ROWS at a time: all of them need not fit into memory."""
     reader = connection.sql(f"FROM {relation}").to_arrow_reader(PIECE_ROWS)
     for batch in reader:
@@ -213,7 +215,7 @@ def read_pieces(connection: duckdb.DuckDBPyConnection, relation: str) -> Iterato
 
 
 @contextmanager
-def begin_reading(connection: duckdb.DuckDBPyConnection) -> Iterator[None]:
+def begin_reading(connection: Connection) -> Iterator[None]:
     """Open one read-only transaction for many statements: one of its own costs each as much as its
     own work.
     """
@@ -226,9 +228,7 @@ def begin_reading(connection: duckdb.DuckDBPyConnection) -> Iterator[None]:
             connection.execute("ROLLBACK")
 
 
-def fetch_rows(
-    connection: duckdb.DuckDBPyConnection, sql: str
-) -> tuple[dict[str, str], list[tuple[Any, ...]]]:
+def fetch_rows(connection: Connection, sql: str) -> tuple[dict[str, str], list[tuple[Any, ...]]]:
     """Return column names with SQL types, and the rows, of one reading statement, within
     `begin_reading`.
     """
@@ -238,13 +238,17 @@ def fetch_rows(
         # an error ends the transaction, and the hints need one
         connection.execute(f"ROLLBACK; {READING}")
         raise QueryError(_explain(connection, error, sql)) from error
-    columns = [(name, str(kind)) for name, kind, *_ in connection.description or []]
-    _check_names([name for name, _ in columns])
-    return dict(columns), rows
+    names = []
+    kinds = {}
+    for column in connection.description or ():
+        names.append(column[0])
+        kinds[column[0]] = str(column[1])
+    _check_names(names)
+    return kinds, rows
 
 
 @contextmanager
-def limit_time(connection: duckdb.DuckDBPyConnection, seconds: float) -> Iterator[None]:
+def limit_time(connection: Connection, seconds: float) -> Iterator[None]:
     """Interrupt the statements of a connection once `seconds` have passed: they raise
     duckdb.InterruptException.
     """
@@ -266,7 +270,7 @@ def limit_time(connection: duckdb.DuckDBPyConnection, seconds: float) -> Iterato
 
 
 @contextmanager
-def _read_only(connection: duckdb.DuckDBPyConnection, sql: str) -> Iterator[duckdb.Statement]:
+def _read_only(connection: Connection, sql: str) -> Iterator[duckdb.Statement]:
     """Parse one reading statement and open a read-only transaction for it."""
     try:
         statement = _parse_statement(sql)
@@ -285,51 +289,61 @@ def _parse_statement(sql: str) -> duckdb.Statement:
     statements = duckdb.extract_statements(sql)
     if len(statements) != 1:
         raise QueryError(f"expected one statement, got {len(statements)}")
-    if statements[0].type not in READ_ONLY:
+    [statement] = statements
+    if statement.type not in READ_ONLY:
         raise WriteRefusedError(
-            f"the warehouse is read-only: {statements[0].type.name.lower()} is refused"
+            f"the warehouse is read-only: {statement.type.name.lower()} is refused"
         )
-    return statements[0]
+    return statement
 
 
-def _explain(connection: duckdb.DuckDBPyConnection, error: duckdb.Error, sql: str) -> str:
+def _explain(connection: Connection, error: duckdb.Error, sql: str) -> str:
     """Return the first line of an error with a hint: the new name of an old one, the names that may
     be meant, or how to call a macro.
     """
     message = get_first_line(error)
     if isinstance(error, duckdb.InternalException):
         return f"{DEFECT}: write it in another way ({message})"
-    name = re.search(r"Table with name (\w+) does not exist", message)
-    # a view with parameters is a table macro
-    if name and connection.execute(IS_MACRO, [name[1]]).fetchone():
-        return f"{name[1]} has parameters: write FROM {name[1]}()"
-    if name and (schema := connection.execute(OTHER_SCHEMAS, [name[1]]).fetchone()):
-        return f"{name[1]} is in the schema {schema[0]}: write FROM {schema[0]}.{name[1]}"
-    renamed = describe_relation(name[1]) if name else _describe_column(connection, message, sql)
+    missing = re.search(r"Table with name (\w+) does not exist", message)
+    if missing is None:
+        renamed = _describe_column(connection, message, sql)
+    else:
+        name = missing[1]
+        # a view with parameters is a table macro
+        if connection.execute(IS_MACRO, [name]).fetchone():
+            return f"{name} has parameters: write FROM {name}()"
+        if schema := connection.execute(OTHER_SCHEMAS, [name]).fetchone():
+            return f"{name} is in the schema {schema[0]}: write FROM {schema[0]}.{name}"
+        renamed = describe_relation(name)
     if renamed:
         return f"{message.rstrip('!')}: {renamed}"
-    hints = [" ".join(hint.split()) for hint in HINT.findall(str(error))]
-    return " ".join([message, *hints, *(["(SHOW ALL TABLES lists all)"] if name else [])])
+    parts = [message]
+    for hint in HINT.findall(str(error)):
+        parts.append(" ".join(hint.split()))
+    if missing:
+        parts.append("(SHOW ALL TABLES lists all)")
+    return " ".join(parts)
 
 
-def _describe_column(connection: duckdb.DuckDBPyConnection, message: str, sql: str) -> str:
+def _describe_column(connection: Connection, message: str, sql: str) -> str:
     """Say what the unknown column of a message was renamed to in the relations of a statement."""
     column = UNKNOWN_COLUMN.search(message)
     if column is None:
         return ""
     words = re.findall(r"\w+", sql)
-    relations = connection.execute(COLUMNS_OF, [words]).fetchall()
-    texts = (describe_column(column[1], name, known) for name, known in relations)
-    return next(filter(None, texts), "")
+    for relation, names in connection.execute(COLUMNS_OF, [words]).fetchall():
+        if renamed := describe_column(column[1], relation, names):
+            return renamed
+    return ""
 
 
 def _check_names(names: Sequence[str]) -> None:
-    if repeated := [name for name, count in Counter(names).items() if count > 1]:
-        raise QueryError(f"two columns are called {repeated[0]}; rename one of them with AS")
+    for name, count in Counter(names).items():
+        if count > 1:
+            raise QueryError(f"two columns are called {name}; rename one of them with AS")
 
 
 def get_first_line(error: BaseException) -> str:
     """Return the first line of an error's message that is not blank, else the name of its type."""
-    return next(
-        (line.strip() for line in str(error).splitlines() if line.strip()), type(error).__name__
-    )
+    message = str(error).strip()
+    return message.splitlines()[0].strip() if message else type(error).__name__

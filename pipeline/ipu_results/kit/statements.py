@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from typing import Any
 
 import duckdb
 import pyarrow as pa
+from duckdb import DuckDBPyConnection as Connection
 
 from ipu_results.errors import GateError
 from ipu_results.kit.files import SCHEMA
@@ -20,9 +22,7 @@ def read_statement(path: str) -> str:
     return (SCHEMA / path).read_text(encoding="utf-8")
 
 
-def define_macros(
-    connection: duckdb.DuckDBPyConnection, path: str = MACROS, *, temporary: bool = False
-) -> None:
+def define_macros(connection: Connection, path: str = MACROS, *, temporary: bool = False) -> None:
     """Define the macros of a file, by default those that all statements share: how a figure is
     written and rounded. Temporary ones go into no database, which may be read-only.
 
@@ -34,13 +34,13 @@ def define_macros(
     execute_text(connection, path, sql)
 
 
-def run_script(connection: duckdb.DuckDBPyConnection, path: str) -> None:
+def run_script(connection: Connection, path: str) -> None:
     """Run all statements of a file, which define something. Raises GateError that names the file."""
     execute_text(connection, path, read_statement(path))
 
 
 def execute_text(
-    connection: duckdb.DuckDBPyConnection,
+    connection: Connection,
     path: str,
     sql: str,
     parameters: Mapping[str, Any] | None = None,
@@ -49,16 +49,12 @@ def execute_text(
 
     Raises GateError that names the file.
     """
-    try:
+    with _name_file(path):
         connection.execute(sql, dict(parameters or {}))
-    except duckdb.OutOfMemoryException:
-        raise
-    except duckdb.Error as error:
-        raise GateError(get_first_line(error), place=f"schema/{path}") from error
 
 
 def run_statement(
-    connection: duckdb.DuckDBPyConnection,
+    connection: Connection,
     path: str,
     parameters: Mapping[str, Any] | None = None,
 ) -> pa.Table:
@@ -70,14 +66,21 @@ def run_statement(
 
 
 def run_text(
-    connection: duckdb.DuckDBPyConnection,
+    connection: Connection,
     path: str,
     sql: str,
     parameters: Mapping[str, Any] | None = None,
 ) -> pa.Table:
     """Run the text of a file after its placeholders are filled. Raises as `run_statement` does."""
-    try:
+    with _name_file(path):
         return connection.sql(sql, params=dict(parameters or {})).to_arrow_table()
+
+
+@contextmanager
+def _name_file(path: str) -> Iterator[None]:
+    """Make an error of DuckDB one that names the file, except that memory is too small."""
+    try:
+        yield
     except duckdb.OutOfMemoryException:
         raise
     except duckdb.Error as error:

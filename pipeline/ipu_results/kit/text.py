@@ -27,6 +27,7 @@ FORMULA = re.compile(r"'*[=+\-@\t\r]")
 # A figure alone, or a sign alone: a spreadsheet has nothing to compute.
 FIGURE = re.compile(r"[+-]|[+-]?([0-9][0-9,]*(\.[0-9]*)?|\.[0-9]+)([eE][+-]?[0-9]+)?%?")
 FORMULA_MARK = "'"
+MAX_WRITTEN_OUT = 1e15  # from here on a whole number has an exponent
 NOISE = 4e-15  # of a number: what a few steps of arithmetic on doubles add to it
 MAX_NAME = 40  # characters of an unknown name in a message
 # What json does not escape although a terminal acts on it, and what UTF-8 cannot hold.
@@ -37,15 +38,14 @@ def format_records(output: str, columns: Sequence[str], rows: Iterable[Sequence[
     """Format rows as `table`, `record`, `csv` or `json`; a null is `NULL`, `NULL`, empty and null
     respectively.
     """
-    if output == "json":
-        return format_json(
-            [dict(zip(columns, map(to_json_value, row), strict=True)) for row in rows]
-        )
+    if output == "table":
+        return format_table(columns, rows)
+    if output == "record":
+        return _format_record_layout(columns, rows)
+    values = [list(map(to_json_value, row)) for row in rows]
     if output == "csv":
-        return format_csv([columns, *([to_json_value(value) for value in row] for row in rows)])
-    return (
-        _format_record_layout(columns, rows) if output == "record" else format_table(columns, rows)
-    )
+        return format_csv([columns, *values])
+    return format_json([dict(zip(columns, row, strict=True)) for row in values])
 
 
 def format_json(value: Any) -> str:
@@ -75,16 +75,20 @@ def mark_formula(text: str) -> str:
     A text that begins with such a mark already gets one more, so that removing one always gives the
     text.
     """
-    return FORMULA_MARK + text if FORMULA.match(text) and not FIGURE.fullmatch(text) else text
+    is_formula = FORMULA.match(text) and not FIGURE.fullmatch(text)
+    return FORMULA_MARK + text if is_formula else text
 
 
 def unmark_formula(text: str) -> str:
     """Remove the apostrophe that `mark_formula` puts in front of a text."""
-    return text[1:] if text.startswith(FORMULA_MARK) and FORMULA.match(text) else text
+    is_marked = text.startswith(FORMULA_MARK) and FORMULA.match(text)
+    return text[1:] if is_marked else text
 
 
 def _make_safe(value: Any) -> Any:
-    return escape_unprintable(mark_formula(value), keep="\n\t") if isinstance(value, str) else value
+    if not isinstance(value, str):
+        return value
+    return escape_unprintable(mark_formula(value), keep="\n\t")
 
 
 def format_table(columns: Sequence[str], rows: Iterable[Sequence[Any]]) -> str:
@@ -92,32 +96,33 @@ def format_table(columns: Sequence[str], rows: Iterable[Sequence[Any]]) -> str:
     # Imported here: scores can be had as CSV and JSON where it is not installed.
     from tabulate import tabulate  # noqa: PLC0415
 
-    cells = [[_format_value(value) for value in row] for row in rows]
-    is_figure = [any(right for _, right in column) for column in zip(*cells, strict=True)] or [
-        False
-    ] * len(columns)
-    return str(
-        tabulate(
-            [[text for text, _ in row] for row in cells],
-            headers=list(map(escape_unprintable, columns)),
-            tablefmt="simple",
-            colalign=["right" if right else "left" for right in is_figure] if cells else None,
-            disable_numparse=True,
-        )
+    cells = []
+    alignment = ["left"] * len(columns)
+    for row in rows:
+        cells.append(list(map(_format_value, row)))
+        for position, value in enumerate(row):
+            if isinstance(value, (int, float, Decimal)) and not isinstance(value, bool):
+                alignment[position] = "right"
+    table = tabulate(
+        cells,
+        headers=list(map(escape_unprintable, columns)),
+        tablefmt="simple",
+        colalign=alignment if cells else None,
+        disable_numparse=True,
     )
+    return str(table)
 
 
 def _format_record_layout(columns: Sequence[str], rows: Iterable[Sequence[Any]]) -> str:
     """Format each row as lines of a name and its value, under a line that counts the rows."""
-    names = [escape_unprintable(name) for name in columns]
+    names = list(map(escape_unprintable, columns))
     width = max(map(len, names), default=0)
     records = []
     for number, row in enumerate(rows, start=1):
-        lines = [
-            f"{name:{width}}  {_format_value(value)[0]}"
-            for name, value in zip(names, row, strict=True)
-        ]
-        records.append("\n".join([f"row {number} ".ljust(width + 2, "-"), *lines]))
+        lines = [f"row {number} ".ljust(width + 2, "-")]
+        for name, value in zip(names, row, strict=True):
+            lines.append(f"{name:{width}}  {_format_value(value)}")
+        records.append("\n".join(lines))
     return "\n\n".join(records)
 
 
@@ -145,7 +150,8 @@ def trim_noise(value: float) -> float:
 def format_float(value: float) -> str:
     """Format a number for the eye: without float noise, and a whole one without a point."""
     value = trim_noise(value)
-    return repr(int(value)) if value.is_integer() and abs(value) < 1e15 else repr(value)
+    is_whole = value.is_integer() and abs(value) < MAX_WRITTEN_OUT
+    return repr(int(value)) if is_whole else repr(value)
 
 
 def escape_unprintable(text: str, keep: str = "") -> str:
@@ -154,14 +160,15 @@ def escape_unprintable(text: str, keep: str = "") -> str:
     """
     if text.isprintable():
         return text
-    return "".join(
-        (
-            char
-            if char.isprintable() or char in keep or unicodedata.category(char) == "Zs"
-            else ascii(char)[1:-1]
-        )
-        for char in text
-    )
+    shown = []
+    for char in text:
+        is_shown = char in keep or _is_shown(char)
+        shown.append(char if is_shown else ascii(char)[1:-1])
+    return "".join(shown)
+
+
+def _is_shown(char: str) -> bool:
+    return char.isprintable() or unicodedata.category(char) == "Zs"
 
 
 def escape_line(text: str) -> str:
@@ -184,10 +191,16 @@ def _find_prototype(char: str) -> str:
 
     if match := SMALL_CAPITAL.fullmatch(unicodedata.name(char, "")):  # the tables leave them out
         return match[1]
-    near = {char, *(other["c"] for other in confusables_data.get(char, ()))}
-    all_alike = near | {other["c"] for own in near for other in confusables_data.get(own, ())}
-    plain = [text for text in all_alike if text.isascii() and text.isalnum()]
+    # what looks like a character that looks like it does so, too
+    alike = {char}
+    for _ in range(2):
+        for other in tuple(alike):
+            alike.update(entry["c"] for entry in confusables_data.get(other, ()))
+    plain = [text for text in alike if text.isascii() and text.isalnum()]
     return min(plain, key=lambda text: (-len(text), text), default=char)
+
+
+SAME_SHAPE = str.maketrans("oil", "011")
 
 
 def get_skeleton(name: str) -> str:
@@ -195,13 +208,7 @@ def get_skeleton(name: str) -> str:
     and `I` as `1`.
     """
     text = "".join(map(_find_prototype, unicodedata.normalize("NFKC", name)))
-    return (
-        re.sub(r"[^\w.+]|_", "", text)
-        .casefold()
-        .replace("o", "0")
-        .replace("i", "1")
-        .replace("l", "1")
-    )
+    return re.sub(r"[^\w.+]|_", "", text).casefold().translate(SAME_SHAPE)
 
 
 # What shows nothing but is printable: joiners, fillers, variation selectors, the blank of Braille.
@@ -213,7 +220,7 @@ HIDDEN = re.compile(
 def find_hidden(text: str) -> str | None:
     """Return a character of a text that shows nothing and is no blank."""
     for char in text:
-        if HIDDEN.match(char) or (not char.isprintable() and unicodedata.category(char) != "Zs"):
+        if HIDDEN.match(char) or not _is_shown(char):
             return char
     return None
 
@@ -223,11 +230,15 @@ def find_lookalike(text: str) -> str | None:
     looks Latin.
     """
     foreign: set[str] = set(FOREIGN.findall(text))
-    alike = {char for char in foreign if not _is_latin(char) and _find_prototype(char).isascii()}
-    if not alike or all(_find_prototype(char).isascii() for char in foreign):
+    looks_latin = {char for char in foreign if _find_prototype(char).isascii()}
+    alike = {char for char in looks_latin if not _is_latin(char)}
+    if looks_latin == foreign:
         return min(alike, default=None)
-    mixed = (word for word in LETTERS.findall(text) if any(map(_is_latin, word)))
-    return next((str(char) for word in mixed for char in word if char in alike), None)
+    for word in LETTERS.findall(text):
+        lookalikes = [char for char in word if char in alike]
+        if lookalikes and any(map(_is_latin, word)):
+            return str(lookalikes[0])
+    return None
 
 
 def _is_latin(char: str) -> bool:
@@ -235,7 +246,11 @@ def _is_latin(char: str) -> bool:
 
 
 PART = re.compile(r"[^\W\d_]+|\d+")
-SCATTERED = 3  # the rank of a name that has all parts of a word, but not in a row
+# the ranks of a name that has the parts of a word, the best first
+SAME = 0
+BEGINS = 1  # with the parts in a row
+CONTAINS = 2  # them in a row
+SCATTERED = 3  # has all of them, but not in a row
 MIN_SIMILARITY = 0.5  # by difflib; a word that is less similar is another one
 
 
@@ -259,21 +274,21 @@ def find_nearest_words(
     H200-SXM5-141GB` and not `GH200`. Among words that are equally near the shortest come first.
     """
     parts = split_parts(word[:MAX_NAME])
-    words = list(dict.fromkeys(known.values() if isinstance(known, Mapping) else known))
-    ranks = {other: _rank_parts(parts, split_parts(other)) for other in words} if parts else {}
-    near = [other for other in words if ranks.get(other) is not None]
-    if near:
-        best = sorted(near, key=lambda other: (ranks[other], len(split_parts(other)), other))
-        return best[:limit]
-    joined = dict(known) if isinstance(known, Mapping) else {}
+    spellings = dict(known) if isinstance(known, Mapping) else {}
+    words = list(dict.fromkeys(spellings.values() or known))
+    near = []
     for other in words:
-        joined.setdefault("".join(split_parts(other)) or other.casefold(), other)
+        others = split_parts(other)
+        rank = _rank_parts(parts, others) if parts else None
+        if rank is not None:
+            near.append((rank, len(others), other))
+    if near:
+        return [other for *_, other in sorted(near)[:limit]]
+    for other in words:
+        spellings.setdefault("".join(split_parts(other)) or other.casefold(), other)
     text = "".join(parts) or word[:MAX_NAME].casefold()
-    return list(
-        dict.fromkeys(
-            joined[match] for match in get_close_matches(text, joined, n=limit, cutoff=cutoff)
-        )
-    )
+    matches = get_close_matches(text, spellings, n=limit, cutoff=cutoff)
+    return list(dict.fromkeys(spellings[match] for match in matches))
 
 
 def has_in_a_row(word: str, other: str) -> bool:
@@ -281,24 +296,24 @@ def has_in_a_row(word: str, other: str) -> bool:
     those of `h200`.
     """
     parts = split_parts(word)
-    return len(parts) > 1 and (_rank_parts(parts, split_parts(other)) or 0) in range(1, SCATTERED)
+    return len(parts) > 1 and _rank_parts(parts, split_parts(other)) in (BEGINS, CONTAINS)
 
 
 def _rank_parts(parts: tuple[str, ...], other: tuple[str, ...]) -> int | None:
-    """Return how well a name fits: 0 the same, 1 begins with the parts, 2 has them in a row, 3 has
-    all; None if not.
-    """
+    """Return how well a name fits, None if it does not."""
     text = "".join(parts)
     whole = "".join(other)
     if text == whole:
-        return 0
+        return SAME
     ends = {0, *accumulate(map(len, other))}
     start = whole.find(text)
     while start >= 0:
         if start in ends and start + len(text) in ends:
-            return 2 if start else 1
+            return CONTAINS if start else BEGINS
         start = whole.find(text, start + 1)
-    return SCATTERED if len(parts) > 1 and set(parts) <= set(other) else None
+    if len(parts) > 1 and set(parts).issubset(other):
+        return SCATTERED
+    return None
 
 
 def describe_unknown_columns(names: Iterable[str], known: Sequence[str]) -> str:
@@ -308,7 +323,7 @@ def describe_unknown_columns(names: Iterable[str], known: Sequence[str]) -> str:
         hint = describe_column(name, "results", known)
         if not hint and (matches := find_nearest_words(name, known, 1)):
             hint = f"nearest: {matches[0]}"
-        texts.append(f"{name!r}{f' ({hint})' if hint else ''}")
+        texts.append(f"{name!r} ({hint})" if hint else repr(name))
     return f"unknown columns: {', '.join(texts)}"
 
 
@@ -339,8 +354,9 @@ def parse_toml(text: str) -> dict[str, Any]:
     """
     if len(text) > MAX_TOML_CHARACTERS:
         raise ValueError(f"it has more than {MAX_TOML_CHARACTERS:,} characters")
-    if max((line.count(".") for line in text.split("\n")), default=0) > MAX_TOML_DOTS:
-        raise ValueError(f"a line of it has more than {MAX_TOML_DOTS:,} points")
+    for line in text.split("\n"):
+        if line.count(".") > MAX_TOML_DOTS:
+            raise ValueError(f"a line of it has more than {MAX_TOML_DOTS:,} points")
     try:
         return tomllib.loads(text)
     except RecursionError as error:
@@ -355,7 +371,7 @@ def split_settings(texts: Iterable[str], form: str) -> dict[str, str]:
     """
     settings: dict[str, str] = {}
     for text in texts:
-        name, _, value = (part.strip() for part in text.partition("="))
+        name, _, value = map(str.strip, text.partition("="))
         if not (name and value):
             raise ValueError(f"{text} is not {form}")
         if name in settings:
@@ -368,34 +384,33 @@ def to_json_value(value: Any) -> Any:
     """Convert a value for JSON: dates to ISO text, bytes to hex, decimals to numbers, NaN and
     infinity to null.
     """
+    if isinstance(value, float):
+        return value if math.isfinite(value) else None
+    if value is None or isinstance(value, (str, int)):
+        return value
     if isinstance(value, (date, datetime, time)):
         return value.isoformat()
     if isinstance(value, Decimal):
         return int(value) if value == value.to_integral_value() else float(value)
-    if isinstance(value, float) and not math.isfinite(value):
-        return None
     if isinstance(value, bytes):
         return value.hex()
     if isinstance(value, (list, tuple)):
-        return [to_json_value(item) for item in value]
+        return list(map(to_json_value, value))
     if isinstance(value, dict):
         return {str(key): to_json_value(item) for key, item in value.items()}
-    return value if isinstance(value, (str, int, float)) or value is None else str(value)
+    return str(value)
 
 
-def _format_value(value: Any) -> tuple[str, bool]:
-    """Return the text of a value and whether it is aligned to the right."""
+def _format_value(value: Any) -> str:
     if value is None:
-        return "NULL", False
-    if isinstance(value, Decimal):
-        return str(value), True
+        return "NULL"
     if isinstance(value, float):
-        return format_float(value), True
+        return format_float(value)
+    if isinstance(value, Decimal):
+        return str(value)
     if isinstance(value, (list, tuple)):
         value = [trim_noise(item) if isinstance(item, float) else item for item in value]
-    if isinstance(value, int) and not isinstance(value, bool):
-        return str(value), True
-    return escape_unprintable(str(to_json_value(value))), False
+    return escape_unprintable(str(to_json_value(value)))
 
 
 SPECIAL = re.compile(r"([\\`*\[\]|~]|(?<!\w)_|_(?!\w))")
@@ -419,11 +434,9 @@ def format_code(name: str) -> str:
 
 def format_markdown_table(header: Sequence[str], rows: Iterable[Sequence[Any]]) -> str:
     """Return a table with every cell escaped, except those that `format_code` made."""
-    lines = [
-        header,
-        ["---"] * len(header),
-        *([_format_cell(value) for value in row] for row in rows),
-    ]
+    lines = [header, ["---"] * len(header)]
+    for row in rows:
+        lines.append(list(map(_format_cell, row)))
     return "".join(f"| {' | '.join(line)} |\n" for line in lines)
 
 

@@ -6,12 +6,9 @@ from __future__ import annotations
 
 import json
 import re
-import tomllib
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cache
-from itertools import takewhile
-from pathlib import Path
 from typing import Any, Literal
 
 from ipu_results.kit import physics
@@ -20,8 +17,9 @@ from ipu_results.kit.physics import DERIVED_DIGITS
 
 Kind = Literal["text", "integer", "double", "date", "timestamp", "boolean"]
 Level = Literal["patch", "minor", "major"]
+Entry = Mapping[str, Any]  # a table of a TOML file
 
-LIMITS: Mapping[str, Mapping[str, float]] = {
+LIMITS: Mapping[str, Entry] = {
     "integer": {"low": 0, "high": 2**53},  # every integer up to here is exact as a double, too
     "double": {"low": 0, "high": 1e15},
 }
@@ -30,10 +28,12 @@ LIMITS: Mapping[str, Mapping[str, float]] = {
 MAIN = "main"
 DETAIL = "detail"
 RULES_SCHEMA = "rules"
-"""The schemas of DuckDB: one for the relations to begin with, one for all others, and one for what the
-quality rules share.
+"""The schemas of DuckDB: one for the relations to begin with, one for all others, and one for what
+the quality rules share.
 """
+# what one of our own statements reads: it names relations after FROM and JOIN alone
 READ = re.compile(rf"\b(?:FROM|JOIN)\s+((?:{DETAIL}\.)?\w+)")
+# any word of an expression may be a column
 WORD = re.compile(r"\w+")
 
 
@@ -101,40 +101,46 @@ def qualify(schema: str, name: str) -> str:
 
 
 @dataclass(frozen=True, slots=True)
-class Table:
+class Relation:
+    """What tables and views have in common."""
+
+    name: str
+    description: str
+    columns: tuple[Column, ...]
+    schema: str = field(default=MAIN, kw_only=True)
+
+    @property
+    def sql_name(self) -> str:
+        """The relation as a statement names it, and as its files are found."""
+        return qualify(self.schema, self.name)
+
+    @property
+    def source(self) -> str:
+        """The relation as a FROM clause names it."""
+        return self.sql_name
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        return tuple(column.name for column in self.columns)
+
+
+@dataclass(frozen=True, slots=True)
+class Table(Relation):
     """One published table.
 
     No two rows share the values of the `key` columns. `label` names a row to a reader. `kept`
     columns are filled by sources as well, and published in other places.
     """
 
-    name: str
-    description: str
-    columns: tuple[Column, ...]
     key: tuple[str, ...]
     label: tuple[str, ...] = ()
-    schema: str = MAIN
     kept: tuple[Column, ...] = ()
     checks: tuple[RowCheck, ...] = ()
 
     @property
     def row_checks(self) -> tuple[RowCheck, ...]:
         """The checks of which the table has all columns."""
-        return tuple(check for check in self.checks if check.columns <= {*self.names})
-
-    @property
-    def sql_name(self) -> str:
-        """The table as a statement names it, and as its files are found."""
-        return qualify(self.schema, self.name)
-
-    @property
-    def source(self) -> str:
-        """The table as a FROM clause names it."""
-        return self.sql_name
-
-    @property
-    def names(self) -> tuple[str, ...]:
-        return tuple(column.name for column in self.columns)
+        return tuple(check for check in self.checks if check.columns.issubset(self.names))
 
     @property
     def derived(self) -> tuple[Column, ...]:
@@ -145,7 +151,7 @@ class Table:
         return next(column for column in self.columns + self.kept if column.name == name)
 
     def as_filled(self) -> Table:
-        """Return the table as the sources fill it: without derived columns, with the `kept` ones."""
+        """Return the table as sources fill it: without derived columns, with the `kept` ones."""
         filled = tuple(column for column in self.columns if not column.is_derived)
         return replace(self, columns=filled + self.kept, kept=())
 
@@ -159,7 +165,7 @@ class Table:
 
 
 @dataclass(frozen=True, slots=True)
-class View:
+class View(Relation):
     """One published view, or a table macro where it has `parameters`: their names with defaults in
     SQL.
 
@@ -167,19 +173,10 @@ class View:
     values, else by all columns. `no_files` is the reason why a view is not written to files.
     """
 
-    name: str
-    description: str
-    columns: tuple[Column, ...]
     parameters: tuple[tuple[str, str], ...] = ()
     order: tuple[str, ...] = ()
     no_files: str | None = None
-    schema: str = MAIN
     folder: str = "views"
-
-    @property
-    def sql_name(self) -> str:
-        """The view as a statement names it, and as its files are found."""
-        return qualify(self.schema, self.name)
 
     @property
     def path(self) -> str:
@@ -212,56 +209,71 @@ class View:
         """Return the SELECT statement for the rows of `source`, the view or a call of it, in the
         order of its files.
         """
-        columns = ", ".join(column.name for column in self.columns)
-        return f"SELECT {columns} FROM {source} ORDER BY {', '.join(self.order) or 'ALL'}"
+        order = ", ".join(self.order) or "ALL"
+        return f"SELECT {', '.join(self.names)} FROM {source} ORDER BY {order}"
 
     @property
     def file_table(self) -> Table:
         """The view's files as a table: any column may be null, and none refers to another table."""
+        # an outer join leaves blanks where the table has none
         columns = tuple(replace(column, required=False, references=None) for column in self.columns)
         return Table(self.name, self.description, columns, (), schema=self.schema)
 
 
-def load_column(entry: Mapping[str, Any]) -> Column:
+def load_column(entry: Entry, table: str = "") -> Column:
     """Build a column from its TOML entry; numbers are bounded by LIMITS unless the entry says
     otherwise.
 
     `choices_of`, such as `precisions.bits`, makes the names of a part of the vocabulary the
-    choices.
+    choices. The inputs of a derived column are named with their table, by default its own.
     """
     values = {**LIMITS.get(entry["type"], {}), **entry}
-    kind = values.pop("type")
-    choices = values.pop("choices", None)
+    values["kind"] = values.pop("type")
     if "choices_of" in values:
-        choices = _load_part(values.pop("choices_of"))
-    if "derived_from" in values or "derived_with" in values:
+        values["choices"] = _load_part(values.pop("choices_of"))
+    if "choices" in values:
+        values["choices"] = tuple(values["choices"])
+    # the file of a table names its own columns without the table
+    for key in {"derived_from", "derived_with"}.intersection(values):
+        inputs = [name if "." in name else f"{table}.{name}" for name in values[key]]
+        values[key] = tuple(inputs)
         # a rule or a list of the vocabulary changes it, not a source
         values.setdefault("change_level", "minor")
-    values |= {
-        name: tuple(values[name]) for name in ("derived_from", "derived_with") if name in values
-    }
-    return Column(kind=kind, choices=None if choices is None else tuple(choices), **values)
+    return Column(**values)
 
 
-def _load_part(name: str) -> Mapping[str, Any]:
+def _load_part(name: str) -> Entry:
     """Return a part of the vocabulary by its name, such as `precisions.bits`."""
     file, _, part = name.partition(".")
-    loaded: Mapping[str, Any] = load_schema_file(f"vocabulary/{file}.toml")[part]
+    loaded: Entry = load_schema_file(f"vocabulary/{file}.toml")[part]
     return loaded
 
 
 def load_table(sql_name: str, folder: str = "tables") -> Table:
     """Load `schema/tables/<name>.toml` for a name such as `results` or `detail.facts`."""
     schema, name = _split_name(sql_name)
-    entry = _load(SCHEMA / folder / f"{name}.toml")
-    loaded = [_qualify_inputs(load_column(column), name) for column in entry["columns"]]
-    columns = tuple(column for column in loaded if column.kept_in is None)
-    kept = tuple(column for column in loaded if column.kept_in is not None)
-    key = tuple(entry["key"])
-    label = tuple(entry.get("label", ()))
-    terms = {**entry.get("terms", {}), "figures": _list_figures(loaded)}
-    checks = tuple(_load_check(check, terms, loaded) for check in entry.get("checks", ()))
-    return Table(name, entry["description"], columns, key, label, schema, kept, checks)
+    entry = load_schema_file(f"{folder}/{name}.toml")
+    columns = []
+    kept = []
+    # one list in the file, so that a reader finds all fields of a source together
+    for described in entry["columns"]:
+        column = load_column(described, name)
+        if column.kept_in is None:
+            columns.append(column)
+        else:
+            kept.append(column)
+    terms = {**entry.get("terms", {}), "figures": _list_figures(columns + kept)}
+    names = {column.name for column in columns + kept}
+    return Table(
+        name,
+        entry["description"],
+        tuple(columns),
+        tuple(entry["key"]),
+        tuple(entry.get("label", ())),
+        tuple(kept),
+        tuple(_load_check(check, terms, names) for check in entry.get("checks", ())),
+        schema=schema,
+    )
 
 
 def _list_figures(columns: Iterable[Column]) -> str:
@@ -269,7 +281,7 @@ def _list_figures(columns: Iterable[Column]) -> str:
 
 
 def _load_check(
-    entry: Mapping[str, str], terms: Mapping[str, str], columns: Iterable[Column]
+    entry: Mapping[str, str], terms: Mapping[str, str], columns: Iterable[str]
 ) -> RowCheck:
     """Build a check from its TOML entry.
 
@@ -277,29 +289,21 @@ def _load_check(
     vocabulary that `map_of` names, and others in braces are `terms` of the table.
     """
     if "map_of" in entry:
+        # Python writes a dict as DuckDB writes a MAP
         terms = {**terms, "map": f"MAP {_load_part(entry['map_of'])}"}
     sql = entry["sql"]
     for name, term in terms.items():
         sql = sql.replace(f"{{{name}}}", term)
-    read = {column.name for column in columns}.intersection(WORD.findall(sql))
-    return RowCheck(entry["name"], entry["description"], " ".join(sql.split()), frozenset(read))
+    # on one line: it is the text of a CHECK, and of a check of pandera
+    sql = " ".join(sql.split())
+    read = frozenset(columns).intersection(WORD.findall(sql))
+    return RowCheck(entry["name"], entry["description"], sql, read)
 
 
 def _split_name(sql_name: str) -> tuple[str, str]:
     """Return schema and name of a relation as `schema/order.toml` lists it."""
     schema, _, name = sql_name.rpartition(".")
     return schema or MAIN, name
-
-
-def _qualify_inputs(column: Column, table: str) -> Column:
-    """Name the inputs of a derived column with their table, which is its own unless one is given."""
-    if not column.is_derived:
-        return column
-    inputs = [
-        tuple(name if "." in name else f"{table}.{name}" for name in names)
-        for names in (column.derived_from, column.derived_with)
-    ]
-    return replace(column, derived_from=inputs[0], derived_with=inputs[1])
 
 
 def load_view(sql_name: str, known: Mapping[str, Column]) -> View:
@@ -309,27 +313,26 @@ def load_view(sql_name: str, known: Mapping[str, Column]) -> View:
     on the description), or an entry of its own; `table.*` stands for all columns of a table.
     """
     schema, name = _split_name(sql_name)
-    entry = _load(SCHEMA / "views" / f"{name}.toml")
-    columns = tuple(column for named in entry["columns"] for column in _view_columns(named, known))
+    entry = load_schema_file(f"views/{name}.toml")
+    columns: list[Column] = []
+    for described in entry["columns"]:
+        columns += _list_view_columns(described, known)
     return View(
         name,
         entry["description"],
-        columns,
-        parameters=tuple(entry.get("parameters", {}).items()),
-        order=tuple(entry.get("order", ())),
-        no_files=entry.get("no_files"),
+        tuple(columns),
+        tuple(entry.get("parameters", {}).items()),
+        tuple(entry.get("order", ())),
+        entry.get("no_files"),
         schema=schema,
     )
 
 
-def _view_columns(entry: str | Mapping[str, Any], known: Mapping[str, Column]) -> list[Column]:
+def _list_view_columns(entry: str | Entry, known: Mapping[str, Column]) -> Iterable[Column]:
     if isinstance(entry, str):
-        every = entry.removesuffix("*")
-        return (
-            [known[entry]]
-            if every == entry
-            else [known[name] for name in known if name.startswith(every)]
-        )
+        if not entry.endswith("*"):
+            return [known[entry]]
+        return [known[name] for name in known if name.startswith(entry[:-1])]
     if "like" not in entry:
         return [load_column(entry)]
     column = known[entry["like"]]
@@ -337,40 +340,48 @@ def _view_columns(entry: str | Mapping[str, Any], known: Mapping[str, Column]) -
     return [replace(column, name=entry["name"], description=note, required=False)]
 
 
-def _load(path: Path) -> dict[str, Any]:
-    return tomllib.loads(path.read_text(encoding="utf-8"))
-
-
 def load_shared(name: str) -> View:
     """Load `schema/rules/shared/<name>.sql`, a relation that quality rules share."""
     folder = "rules/shared"
     text = (SCHEMA / folder / f"{name}.sql").read_text(encoding="utf-8")
-    return View(name, read_head(text), (), schema=RULES_SCHEMA, folder=folder)
+    return View(name, read_head(text), (), folder=folder, schema=RULES_SCHEMA)
 
 
 def read_head(sql: str) -> str:
     """Return the comment at the head of a statement as one line."""
-    head = takewhile(lambda line: line.startswith("--"), sql.splitlines())
-    return " ".join(line.removeprefix("--").strip() for line in head)
+    words = []
+    for line in sql.splitlines():
+        if not line.startswith("--"):
+            break
+        words.append(line.removeprefix("--").strip())
+    return " ".join(words)
 
 
-def _load_all() -> tuple[tuple[Table, ...], tuple[View, ...], tuple[View, ...]]:
-    order = _load(SCHEMA / "order.toml")
-    tables = tuple(load_table(name) for name in order["tables"])
-    known = {f"{table.name}.{column.name}": column for table in tables for column in table.columns}
+def _load_views(names: Iterable[str]) -> tuple[View, ...]:
+    """Load the views, each of which may have columns of tables and of views before it."""
+    known: dict[str, Column] = {}
+
+    def add(relation: Relation) -> None:
+        for column in relation.columns:
+            known[f"{relation.name}.{column.name}"] = column
+
+    for table in TABLES:
+        add(table)
     views = []
-    for name in order["views"]:
+    for name in names:
         view = load_view(name, known)
-        known |= {f"{view.name}.{column.name}": column for column in view.columns}
+        add(view)
         views.append(view)
-    return tables, tuple(views), tuple(map(load_shared, order["rules"]))
+    return tuple(views)
 
 
-TABLES, VIEWS, SHARED = _load_all()
-"""What is published, and what the quality rules share: their relations, in the order in which each can
-read those before it.
-"""
-LINKS: tuple[str, ...] = tuple(_load(SCHEMA / "order.toml")["links"])
+# Each name has the relations in the order in which one can read those before it.
+_ORDER = load_schema_file("order.toml")
+TABLES = tuple(map(load_table, _ORDER["tables"]))
+VIEWS = _load_views(_ORDER["views"])
+SHARED = tuple(map(load_shared, _ORDER["rules"]))
+"""What the quality rules share."""
+LINKS: tuple[str, ...] = tuple(_ORDER["links"])
 """The statements of `schema/links`, in the order in which they run."""
 FILE_VIEWS = tuple(view for view in VIEWS if view.no_files is None)
 """The views of which a release has files."""
@@ -392,8 +403,10 @@ SQL: dict[Kind, str] = {
 }
 
 
+# `{MIN_BATCHES_IN_FLIGHT}`
 CONSTANT = re.compile(r"\{([A-Z_]+)\}")
-VALUES = re.compile(r"\{(\w+)\.(\w+): ([\w, ]+)\}")
+# `{precisions.peaks: name, value}`
+VALUES = re.compile(r"\{(\w+\.\w+): ([\w, ]+)\}")
 
 
 def fill_placeholders(sql: str) -> str:
@@ -406,32 +419,38 @@ def fill_placeholders(sql: str) -> str:
     for name, value in _load_placeholders().items():
         sql = sql.replace(f"{{{name}}}", value)
     sql = CONSTANT.sub(lambda match: str(getattr(physics, match[1])), sql)
-    return VALUES.sub(lambda match: _format_rows(match[1], match[2], match[3].split(", ")), sql)
+    return VALUES.sub(lambda match: _format_rows(match[1], match[2].split(", ")), sql)
 
 
-def _format_rows(file: str, part: str, columns: Sequence[str]) -> str:
+def _format_rows(part: str, columns: Sequence[str]) -> str:
     """Return rows of schema/vocabulary for a VALUES clause.
 
     What is listed under a name has it as `name`, and a `value` if it is no table of its own. Each
     value of a list is a row, and an empty list one without a value. A table in a table is JSON.
     """
-    entries = load_schema_file(f"vocabulary/{file}.toml")[part]
+    entries: Any = _load_part(part)
     if isinstance(entries, Mapping):
-        entries = [row for name, entry in entries.items() for row in _list_rows(name, entry)]
-    rows = (
-        "(" + ", ".join(_quote_value(row.get(name)) for name in columns) + ")" for row in entries
-    )
+        entries = _list_named_rows(entries)
+    rows = []
+    for entry in entries:
+        values = [_quote_value(entry.get(name)) for name in columns]
+        rows.append(f"({', '.join(values)})")
     return ", ".join(rows)
 
 
-def _list_rows(name: str, entry: Any) -> list[dict[str, Any]]:
-    if isinstance(entry, Mapping):
-        return [{"name": name, **entry}]
-    values = (entry or [None]) if isinstance(entry, list) else [entry]
-    return [{"name": name, "value": value} for value in values]
+def _list_named_rows(entries: Entry) -> list[Entry]:
+    rows: list[Entry] = []
+    for name, entry in entries.items():
+        if isinstance(entry, Mapping):
+            rows.append({"name": name, **entry})
+            continue
+        values = entry if isinstance(entry, list) else [entry]
+        for value in values or [None]:
+            rows.append({"name": name, "value": value})
+    return rows
 
 
-def _quote_value(value: str | float | Mapping[str, Any] | None) -> str:
+def _quote_value(value: str | float | Entry | None) -> str:
     if value is None:
         return "NULL"
     if isinstance(value, Mapping):
@@ -439,19 +458,20 @@ def _quote_value(value: str | float | Mapping[str, Any] | None) -> str:
     return quote(value) if isinstance(value, str) else repr(value)
 
 
-@cache
+@cache  # every statement asks for them
 def _load_placeholders() -> dict[str, str]:
     rules = load_schema_file("comparison.toml")
-    families = ", ".join(map(quote, rules["machines"]["ipu_families"]))
-    kept = table("results").list_kept("figures")
-    metrics = ", ".join(quote(column.name) for column in kept if column.kind == "double")
+    run = rules["run"]
+    few = [
+        column.name for column in table("results").list_kept("figures") if column.kind == "double"
+    ]
     return {
         **rules["variant"],
         **load_schema_file("expressions.toml"),
-        "max_batch_factor": f"{rules['run']['max_batch_factor']:g}",
-        "doubtful_factor": f"{rules['run']['doubtful_factor']:g}",
-        "ipu_families": families,
-        "few_figures": metrics,
+        "max_batch_factor": f"{run['max_batch_factor']:g}",
+        "doubtful_factor": f"{run['doubtful_factor']:g}",
+        "ipu_families": ", ".join(map(quote, rules["machines"]["ipu_families"])),
+        "few_figures": ", ".join(map(quote, few)),
     }
 
 
@@ -461,17 +481,25 @@ def sql_table(table: Table) -> list[str]:
     The file has no keys: DuckDB would keep an index of each, which no query uses and a build pays
     for. `sql_faults` proves them instead, and datapackage.json has them.
     """
-    lines = [
-        f"{column.name} {SQL[column.kind]}{' NOT NULL' if column.required else ''}"
-        for column in table.columns
+    lines = []
+    for column in table.columns:
+        constraint = " NOT NULL" if column.required else ""
+        lines.append(f"{column.name} {SQL[column.kind]}{constraint}")
+    for check in table.row_checks:
+        lines.append(f"CHECK ({check.sql})")
+    body = ",\n  ".join(lines)
+    return [
+        f"CREATE TABLE {table.sql_name} (\n  {body}\n)",
+        f"COMMENT ON TABLE {table.sql_name} IS {quote(table.description)}",
+        *_comment_columns(table, list(map(describe_column, table.columns))),
     ]
-    lines += [f"CHECK ({check.sql})" for check in table.row_checks]
-    comments = [f"COMMENT ON TABLE {table.sql_name} IS {quote(table.description)}"]
-    comments += [
-        f"COMMENT ON COLUMN {table.sql_name}.{column.name} IS {quote(describe_column(column))}"
-        for column in table.columns
-    ]
-    return [f"CREATE TABLE {table.sql_name} (\n  " + ",\n  ".join(lines) + "\n)", *comments]
+
+
+def _comment_columns(relation: Relation, descriptions: Sequence[str]) -> list[str]:
+    comments = []
+    for name, description in zip(relation.names, descriptions, strict=True):
+        comments.append(f"COMMENT ON COLUMN {relation.sql_name}.{name} IS {quote(description)}")
+    return comments
 
 
 def sql_faults(table: Table) -> list[str]:
@@ -502,7 +530,10 @@ def sql_view(view: View) -> list[str]:
     In a file that is attached, DuckDB looks up names without a schema in the schema of the view: a
     view in another one than main names main relations with theirs.
     """
-    sql = view.sql if view.schema == MAIN else _read_main().sub(rf"\1{MAIN}.\2", view.sql)
+    sql = view.sql
+    if view.schema != MAIN:
+        # tables and views alone: a subquery of the statement keeps its name
+        sql = _match_main_relations().sub(rf"\1{MAIN}.\2", sql)
     sql = _round_columns(view, sql)
     if view.parameters:
         parameters = ", ".join(f"{name} := {default}" for name, default in view.parameters)
@@ -510,12 +541,11 @@ def sql_view(view: View) -> list[str]:
             f"CREATE MACRO {view.sql_name}({parameters}) AS TABLE {sql}",
             f"COMMENT ON MACRO TABLE {view.sql_name} IS {quote(view.description)}",
         ]
-    comments = [f"COMMENT ON VIEW {view.sql_name} IS {quote(view.description)}"]
-    comments += [
-        f"COMMENT ON COLUMN {view.sql_name}.{column.name} IS {quote(column.description)}"
-        for column in view.columns
+    return [
+        f"CREATE VIEW {view.sql_name} AS {sql}",
+        f"COMMENT ON VIEW {view.sql_name} IS {quote(view.description)}",
+        *_comment_columns(view, [column.description for column in view.columns]),
     ]
-    return [f"CREATE VIEW {view.sql_name} AS {sql}", *comments]
 
 
 def _round_columns(view: View, sql: str) -> str:
@@ -524,24 +554,21 @@ def _round_columns(view: View, sql: str) -> str:
     The columns are listed: DuckDB stores those of `* REPLACE` and `* EXCLUDE` in any order, and the
     digest of the definition would change.
     """
-    if not any(column.is_rounded for column in view.columns):
+    columns = list(view.names)
+    for position, column in enumerate(view.columns):
+        if column.is_rounded:
+            rounded = f"CAST(printf('%.{DERIVED_DIGITS}g', {column.name}) AS DOUBLE)"
+            columns[position] = f"{rounded} AS {column.name}"
+    if columns == list(view.names):
         return sql
-    columns = ", ".join(map(_round_column, view.columns))
-    return f"SELECT {columns} FROM ({sql})"
-
-
-def _round_column(column: Column) -> str:
-    if not column.is_rounded:
-        return column.name
-    return f"CAST(printf('%.{DERIVED_DIGITS}g', {column.name}) AS DOUBLE) AS {column.name}"
+    return f"SELECT {', '.join(columns)} FROM ({sql})"
 
 
 @cache
-def _read_main() -> re.Pattern[str]:
+def _match_main_relations() -> re.Pattern[str]:
     """Return a pattern of what a statement reads from the main schema."""
-    relations: list[Table | View] = [*TABLES, *VIEWS]
-    names = "|".join(relation.name for relation in relations if relation.schema == MAIN)
-    return re.compile(rf"\b((?:FROM|JOIN)\s+)({names})\b")
+    names = [relation.name for relation in (*TABLES, *VIEWS) if relation.schema == MAIN]
+    return re.compile(rf"\b((?:FROM|JOIN)\s+)({'|'.join(names)})\b")
 
 
 def quote(text: str) -> str:
@@ -551,29 +578,27 @@ def quote(text: str) -> str:
 
 def describe_column(column: Column) -> str:
     """Return the description, with the unit in brackets."""
-    return format_description(column.description, column.unit)
+    return f"{column.description} [{column.unit}]" if column.unit else column.description
 
 
-def format_description(description: str, unit: str | None) -> str:
-    """Return a description with the unit in brackets, if there is one."""
-    return f"{description} [{unit}]" if unit else description
-
-
-def describe_relation(relation: Table | View) -> dict[str, str]:
+def describe_relation(relation: Relation) -> dict[str, str]:
     """Return the row of the table `relations` for a table or view."""
+    kind = "table"
+    if isinstance(relation, View):
+        kind = "macro" if relation.parameters else "view"
     return {
         "table_name": relation.name,
         "schema_name": relation.schema,
-        "type": _name_kind(relation),
+        "type": kind,
         "description": relation.description,
     }
 
 
-def list_dictionary_rows(relation: Table | View) -> list[dict[str, str | None]]:
+def list_dictionary_rows(relation: Relation) -> list[dict[str, str | None]]:
     """Return the rows of the table `columns` for a table or view: one for each of its columns."""
     rows = []
     for column in relation.columns:
-        inputs = (*column.derived_from, *column.derived_with)
+        inputs = column.derived_from + column.derived_with
         row = {
             "table_name": relation.name,
             "column_name": column.name,
@@ -584,9 +609,3 @@ def list_dictionary_rows(relation: Table | View) -> list[dict[str, str | None]]:
         }
         rows.append(row)
     return rows
-
-
-def _name_kind(relation: Table | View) -> str:
-    if isinstance(relation, Table):
-        return "table"
-    return "macro" if relation.parameters else "view"

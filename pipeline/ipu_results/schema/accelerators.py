@@ -33,21 +33,25 @@ class Accelerator:
 def load_accelerators() -> tuple[Accelerator, ...]:
     """Load the accelerators once."""
     file = load_schema_file("vocabulary/accelerators.toml")
-    documents = {
-        key: f"{entry['url']}, read on {entry['read_on']}"
-        for key, entry in file["documents"].items()
-    }
-    return tuple(
-        Accelerator(
+
+    def describe_document(key: str | None) -> str:
+        if key is None:
+            return ""
+        document = file["documents"][key]
+        return f"{document['url']}, read on {document['read_on']}"
+
+    accelerators = []
+    for entry in file["accelerator"]:
+        accelerator = Accelerator(
             chip=entry["chip"],
             names=tuple(entry["names"]),
             peaks=entry.get("peaks", {}),
             power_w=entry.get("power_w"),
-            peak_document=documents.get(entry.get("peak_document", ""), ""),
-            power_document=documents.get(entry.get("power_document", ""), ""),
+            peak_document=describe_document(entry.get("peak_document")),
+            power_document=describe_document(entry.get("power_document")),
         )
-        for entry in file["accelerator"]
-    )
+        accelerators.append(accelerator)
+    return tuple(accelerators)
 
 
 @lru_cache(maxsize=1000)  # chips repeat from row to row; users name others
@@ -55,14 +59,16 @@ def find_accelerator(name: str | None) -> Accelerator | None:
     """Return the accelerator with the most words of its name in that of a chip, None where none has
     all of them.
     """
-    words = f" {' '.join(_split_chip(name or ''))} "
-    fits = [
-        (len(parts), accelerator)
-        for accelerator in load_accelerators()
-        for parts in map(_split_chip, accelerator.names)
-        if all(f" {part} " in words for part in parts)
-    ]
-    return max(fits, key=lambda fit: fit[0])[1] if fits else None
+    words = set(_split_chip(name or ""))
+    most_words = 0
+    found = None
+    for accelerator in load_accelerators():
+        for own_name in accelerator.names:
+            own_words = _split_chip(own_name)
+            if len(own_words) > most_words and words.issuperset(own_words):
+                most_words = len(own_words)
+                found = accelerator
+    return found
 
 
 def _split_chip(name: str) -> list[str]:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Mapping, Sequence
 from functools import cache
-from typing import Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -20,6 +20,17 @@ from ipu_results.errors import GateError
 from ipu_results.kit.physics import round_derived
 from ipu_results.schema import Column, Kind, Table
 
+if TYPE_CHECKING:
+
+    class DataFrame(pd.DataFrame):  # type: ignore[misc]
+        """A frame of pandas.
+
+        Without pandas-stubs, `pd.DataFrame` is Any to a type checker; a class made from it is not.
+        """
+
+else:
+    DataFrame = pd.DataFrame
+
 ARROW: dict[Kind, pa.DataType] = {
     "text": pa.string(),
     "integer": pa.int64(),
@@ -29,6 +40,7 @@ ARROW: dict[Kind, pa.DataType] = {
     "boolean": pa.bool_(),
 }
 PANDAS: dict[Kind, Any] = {
+    # as pandas reads texts by itself
     "text": pd.StringDtype("pyarrow", na_value=float("nan")),
     "integer": pd.Int64Dtype(),
     "double": "float64",
@@ -37,52 +49,49 @@ PANDAS: dict[Kind, Any] = {
     "boolean": pd.BooleanDtype(),
 }
 PANDAS_METADATA = b"pandas"
+# all but doubles, whose own conversion makes NaN of a null
 DTYPES = {ARROW[kind]: PANDAS[kind] for kind in ARROW if kind != "double"}
 
+Values: TypeAlias = Iterable[Any] | pa.Array | pa.ChunkedArray
 Integers = npt.NDArray[np.integer[Any]]
 
 
 def frame_dtypes(table: Table) -> dict[str, Any]:
-    """Map column names to pandas dtypes; a missing value is a null of that dtype, never an object."""
+    """Map column names to pandas dtypes; a missing value is a null of its dtype, never an object."""
     return {column.name: PANDAS[column.kind] for column in table.columns}
 
 
 @cache
 def arrow_schema(table: Table) -> pa.Schema:
     """Return the table's Arrow schema, with unit and description in the metadata of each field."""
-    fields = [
-        pa.field(
-            column.name,
-            ARROW[column.kind],
-            nullable=not column.required,
-            metadata={"description": column.description}
-            | ({"unit": column.unit} if column.unit else {}),
-        )
-        for column in table.columns
-    ]
+    fields = []
+    for column in table.columns:
+        metadata = {"description": column.description}
+        if column.unit:
+            metadata["unit"] = column.unit
+        nullable = not column.required
+        fields.append(pa.field(column.name, ARROW[column.kind], nullable, metadata))
     return pa.schema(fields, metadata={"description": table.description})
 
 
 def build_frame(table: Table, records: Sequence[Mapping[str, Any]]) -> pd.DataFrame:
     """Build a frame with the table's dtypes and a unique integer index; absent values are null."""
-    return build_frame_from_columns(
-        table, {name: [record.get(name) for record in records] for name in table.names}
-    )
+    columns = {}
+    for name in table.names:
+        columns[name] = [record.get(name) for record in records]
+    return build_frame_from_columns(table, columns)
 
 
 def build_frame_from_tuples(table: Table, rows: Sequence[tuple[Any, ...]]) -> pd.DataFrame:
     """Build the same from tuples in the order of the table's columns."""
-    columns = zip(*rows, strict=True) if rows else ([] for _ in table.names)
-    return build_frame_from_columns(table, dict(zip(table.names, columns, strict=True)))
+    return build_frame(table, [dict(zip(table.names, row, strict=True)) for row in rows])
 
 
-def build_frame_from_columns(
-    table: Table, columns: Mapping[str, Iterable[Any] | pa.Array | pa.ChunkedArray]
-) -> pd.DataFrame:
+def build_frame_from_columns(table: Table, columns: Mapping[str, Values]) -> pd.DataFrame:
     """Build the same from one sequence of values or array a column."""
-    arrays = {
-        field.name: build_array(table, field, columns[field.name]) for field in arrow_schema(table)
-    }
+    arrays = {}
+    for field in arrow_schema(table):
+        arrays[field.name] = build_array(table, field, columns[field.name])
     return to_pandas(pa.table(arrays))
 
 
@@ -91,34 +100,27 @@ def to_pandas(rows: pa.Table) -> pd.DataFrame:
     return rows.cast(decode_schema(rows.schema)).to_pandas(types_mapper=DTYPES.get)
 
 
-def build_array(
-    table: Table, field: pa.Field, values: Iterable[Any] | pa.Array | pa.ChunkedArray
-) -> pa.Array:
+def build_array(table: Table, field: pa.Field, values: Values) -> pa.Array:
     """Build an array of exactly the type of a field.
 
     Arrow infers the type of numbers and the result is compared: with the type given, it would turn
     1.5 into 1. Raises GateError.
     """
-    try:
-        if isinstance(values, pa.Array | pa.ChunkedArray):
-            inferred = values
-        elif pa.types.is_string(field.type):
-            return pa.array(values, pa.string())
-        else:
-            inferred = pa.array(values)
-    except (pa.ArrowInvalid, pa.ArrowTypeError, OverflowError) as error:
+    if not isinstance(values, pa.Array | pa.ChunkedArray):
+        stated = field.type if pa.types.is_string(field.type) else None
+        try:
+            values = pa.array(values, stated)
+        except (pa.ArrowInvalid, pa.ArrowTypeError, OverflowError) as error:
+            message = f"{table.name}.{field.name} mixes values of several types: {error}"
+            raise GateError(message) from error
+    # nulls alone have no type; whole numbers become decimals, which the cast below checks
+    fits = values.type in (field.type, pa.null())
+    is_widened = values.type == pa.int64() and field.type == pa.float64()
+    if not (fits or is_widened):
         raise GateError(
-            f"{table.name}.{field.name} mixes values of several types: {error}"
-        ) from error
-    widened = pa.types.is_null(inferred.type) or (inferred.type, field.type) == (
-        pa.int64(),
-        pa.float64(),
-    )
-    if inferred.type != field.type and not widened:
-        raise GateError(
-            f"{table.name}.{field.name} has a value of type {inferred.type}, not {field.type}"
+            f"{table.name}.{field.name} has a value of type {values.type}, not {field.type}"
         )
-    return inferred.cast(field.type)
+    return values.cast(field.type)
 
 
 def to_arrow(table: Table, frame: pd.DataFrame | pa.Table) -> pa.Table:
@@ -131,9 +133,8 @@ def to_arrow(table: Table, frame: pd.DataFrame | pa.Table) -> pa.Table:
     schema = arrow_schema(table)
     try:
         if isinstance(frame, pa.Table):
-            return frame.cast(
-                pa.schema(map(_encode_field, schema, frame.schema), file_schema(table).metadata)
-            )
+            fields = map(_encode_field, schema, frame.schema)
+            return frame.cast(pa.schema(fields, file_schema(table).metadata))
         arrow = pa.Table.from_pandas(frame, schema=schema, preserve_index=False, safe=True)
     except (pa.ArrowInvalid, pa.ArrowTypeError, ValueError, KeyError) as error:
         raise GateError(f"{table.name}: {error}") from error
@@ -142,33 +143,28 @@ def to_arrow(table: Table, frame: pd.DataFrame | pa.Table) -> pa.Table:
 
 def round_derived_columns(table: Table, rows: pa.Table) -> pa.Table:
     """Return the rows with the doubles that are computed here in DERIVED_DIGITS."""
-    for column in table.columns:
+    for position, column in enumerate(table.columns):
         if column.is_rounded:
-            position = rows.column_names.index(column.name)
-            values = [
-                None if value is None else round_derived(value)
-                for value in rows.column(position).to_pylist()
-            ]
+            values = []
+            for value in rows.column(position).to_pylist():
+                values.append(None if value is None else round_derived(value))
             rounded = pa.array(values, pa.float64())
             rows = rows.set_column(position, rows.schema.field(position), rounded)
     return rows
 
 
 def _encode_field(field: pa.Field, actual: pa.Field) -> pa.Field:
-    encoded = pa.types.is_dictionary(actual.type) and actual.type.value_type == field.type
-    return field.with_type(actual.type) if encoded else field
+    is_encoded = pa.types.is_dictionary(actual.type) and actual.type.value_type == field.type
+    return field.with_type(actual.type) if is_encoded else field
 
 
 def encode_texts(rows: pa.Table) -> pa.Table:
     """Dictionary-encode the text columns."""
-    columns = [
-        column.dictionary_encode() if pa.types.is_string(column.type) else column
-        for column in rows.columns
-    ]
-    fields = [
-        field.with_type(column.type) for field, column in zip(rows.schema, columns, strict=True)
-    ]
-    return pa.table(columns, schema=pa.schema(fields, rows.schema.metadata))
+    for position, field in enumerate(rows.schema):
+        if pa.types.is_string(field.type):
+            encoded = rows.column(position).dictionary_encode()
+            rows = rows.set_column(position, field.with_type(encoded.type), encoded)
+    return rows
 
 
 def join_encoded(tables: Sequence[pa.Table]) -> pa.Table:
@@ -180,11 +176,11 @@ def join_encoded(tables: Sequence[pa.Table]) -> pa.Table:
 
 def decode_schema(schema: pa.Schema) -> pa.Schema:
     """Return a schema without dictionary-encoded texts."""
-    types = (
-        field.type.value_type if pa.types.is_dictionary(field.type) else field.type
-        for field in schema
-    )
-    return pa.schema(map(pa.Field.with_type, schema, types), schema.metadata)
+    fields = []
+    for field in schema:
+        is_encoded = pa.types.is_dictionary(field.type)
+        fields.append(field.with_type(field.type.value_type) if is_encoded else field)
+    return pa.schema(fields, schema.metadata)
 
 
 @cache
@@ -195,13 +191,12 @@ def file_schema(table: Table) -> pa.Schema:
     times as long.
     """
     pandas, kinds = _describe_kinds()
-    columns = [
-        {**kinds[column.kind], "name": column.name, "field_name": column.name}
-        for column in table.columns
-    ]
-    metadata = {PANDAS_METADATA: json.dumps({**pandas, "columns": columns}).encode()}
+    columns = []
+    for column in table.columns:
+        columns.append({**kinds[column.kind], "name": column.name, "field_name": column.name})
+    described = json.dumps({**pandas, "columns": columns}).encode()
     schema = arrow_schema(table)
-    return schema.with_metadata({**metadata, **schema.metadata})
+    return schema.with_metadata({PANDAS_METADATA: described, **schema.metadata})
 
 
 @cache

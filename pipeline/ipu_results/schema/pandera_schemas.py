@@ -31,6 +31,7 @@ class ExactText(STRING):
         return bool(Engine.dtype(pandera_dtype).type == self.type)
 
 
+# a row of a build has the dtypes of its table, that of a reader those of any library
 EXACT: dict[Kind, Any] = {**PANDAS, "text": ExactText("pyarrow")}
 READER: dict[Kind, Any] = {**PANDAS, "date": "datetime64[ns]", "timestamp": "datetime64[ns]"}
 
@@ -53,22 +54,21 @@ def build_reader_schema(table: Table) -> pandera.DataFrameSchema:
 def _build_schema(
     table: Table, dtypes: Mapping[Kind, Any], **options: Any
 ) -> pandera.DataFrameSchema:
-    columns = {
-        column.name: pandera.Column(
+    columns = {}
+    for column in table.columns:
+        columns[column.name] = pandera.Column(
             dtypes[column.kind],
             _list_checks(column),
             nullable=not column.required,
             unique=table.key == (column.name,),
             description=column.description,
         )
-        for column in table.columns
-    }
-    row_checks = [
-        pandera.Check.satisfies(
+    row_checks = []
+    for check in table.row_checks:
+        passes = pandera.Check.satisfies(
             expression=check.sql, error=check.name, description=check.description, ignore_na=False
         )
-        for check in table.row_checks
-    ]
+        row_checks.append(passes)
     return pandera.DataFrameSchema(
         columns,
         checks=row_checks,
@@ -82,6 +82,7 @@ def _build_schema(
 
 def _list_checks(column: Column) -> list[pandera.Check]:
     checks = []
+    # a bounded number has both limits: LIMITS gives those that its table leaves out
     if column.high is not None:
         low = column.low if column.above is None else column.above
         checks.append(pandera.Check.in_range(low, column.high, include_min=column.above is None))
@@ -96,6 +97,7 @@ def _list_checks(column: Column) -> list[pandera.Check]:
 @register_check_method(statistics=["expression"], supported_types=pd.DataFrame)  # type: ignore[untyped-decorator]
 def satisfies(frame: pd.DataFrame, *, expression: str) -> pd.Series[bool]:
     """Return the rows of which an SQL expression is not false, as in a CHECK of SQL."""
+    # DuckDB converts what it is given: the other columns are left out
     read = [name for name in frame.columns if name in WORD.findall(expression)]
     rows = pa.Table.from_pandas(frame[read], preserve_index=False)
     with _connect().cursor() as cursor:
@@ -103,6 +105,6 @@ def satisfies(frame: pd.DataFrame, *, expression: str) -> pd.Series[bool]:
         return pd.Series(passes.fetchnumpy()["passes"], index=frame.index)
 
 
-@cache
+@cache  # one for all checks
 def _connect() -> duckdb.DuckDBPyConnection:
     return duckdb.connect(config={**ENGINE, **LOCKDOWN})

@@ -8,7 +8,7 @@ is matched with it.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
 from fractions import Fraction
@@ -17,19 +17,17 @@ from typing import Any
 
 from ipu_results.kit.files import SCHEMA, load_schema_file
 from ipu_results.kit.physics import GIGA, SECONDS_PER_MINUTE, convert_unit
-from ipu_results.schema import table
+from ipu_results.schema import Entry, table
 
 POWER_SCOPES = {"chip": "device", "card": "board"}  # printed words for what power was measured of
 KEPT_FIGURES = ("images", "chips", "n_runs", "n_success", "nodes")
 """Figures that fill no column of `results`."""
-NUMERIC_FIELDS = frozenset(("value", *KEPT_FIGURES)) | {
-    column.name
-    for column in table("results").as_filled().columns
-    if column.kind in ("integer", "double")
-}
+NUMERIC_FIELDS = {"value", *KEPT_FIGURES}
+for column in table("results").as_filled().columns:
+    if column.kind in ("integer", "double"):
+        NUMERIC_FIELDS.add(column.name)
 
-
-Entry = Mapping[str, Any]
+Names = Mapping[str, str]
 
 # a derived column and the printed one that it is made of
 PRINTED_IN = {"minutes": "time_to_train_s"}
@@ -91,26 +89,26 @@ class Vocabulary:
     table_headers: tuple[TableHeader, ...]
     platforms: Mapping[str, Entry]
     models: Mapping[str, Entry]
-    frameworks: Mapping[str, str]
+    frameworks: Names
     precision_bits: Mapping[str, tuple[int, int]]
-    compute_precisions: Mapping[str, Mapping[str, str]]
+    compute_precisions: Mapping[str, Names]
     units: Mapping[str, Mapping[str, Unit]]
-    metrics: Mapping[str, Mapping[str, str]]
-    metadata: Mapping[str, Mapping[str, str]]
-    chips: Mapping[str, str]
-    chip_refinements: Sequence[Mapping[str, str]]
+    metrics: Mapping[str, Names]
+    metadata: Mapping[str, Names]
+    chips: Names
+    chip_refinements: Sequence[Names]
     chip_ratings: Mapping[str, float]
-    benchmarks: Mapping[str, str]
-    framework_by_path: Mapping[str, str]
-    tasks: Mapping[str, str]
-    peaks: Mapping[str, str]
-    precision_names: Mapping[str, str]
-    remarks: tuple[Entry, ...]
-    operation_counts: tuple[Entry, ...]
+    benchmarks: Names
+    framework_by_path: Names
+    tasks: Names
+    peaks: Names
+    precision_names: Names
+    remarks: Sequence[Entry]
+    operation_counts: Sequence[Entry]
     derived: Mapping[str, Sequence[Entry]]
     microbenchmarks: Mapping[str, Quantity]
-    not_given: Mapping[str, frozenset[str]]
-    aggregates: frozenset[str]
+    not_given: Mapping[str, Collection[str]]
+    aggregates: Collection[str]
 
     def headers_of(self, reader: str) -> tuple[TableHeader, ...]:
         """Return the headers of a document kind."""
@@ -131,24 +129,27 @@ class Vocabulary:
         """Return the factor from a unit that a user states to that of a column, and the item that
         it names.
         """
-        own = STATED_UNITS.get(column) or table("results").column(column).unit
-        text = text.strip()
-        if own is None:
+        unit = STATED_UNITS.get(column) or table("results").column(column).unit
+        if unit is None:
             return Fraction(1), None  # a quality has the unit of its metric
-        amount, _, item = text.partition("/") if own == "J" else (text, "", "")
+        text = text.strip()
+        # as a source prints it, before what only users write
         if printed := self.find_unit(PRINTED_IN.get(column, column), text):
-            return (
-                Fraction(printed.factor) / (SECONDS_PER_MINUTE if column in PRINTED_IN else 1),
-                printed.item,
-            )
-        if factor := convert_unit(amount, own):
-            return factor, name_item(item) if item else None
+            factor = Fraction(printed.factor)
+            if column in PRINTED_IN:
+                factor /= SECONDS_PER_MINUTE
+            return factor, printed.item
+        amount, _, item = text.partition("/")
+        if unit != "J":  # only an energy is stated for an item: mJ/image
+            amount = text
+            item = ""
+        if converted := convert_unit(amount, unit):
+            return converted, name_item(item) if item else None
+        # a rate of any item: a user may count what no source does
         item, _, per = text.partition("/")
-        return (
-            (Fraction(1), name_item(item))
-            if item and f"item/{per.replace('sec', 's')}" == own
-            else None
-        )
+        if item and f"item/{per.replace('sec', 's')}" == unit:
+            return Fraction(1), name_item(item)
+        return None
 
     def gives_no_value(self, field: str, text: str) -> bool:
         """Check whether a cell is blank or has a text that stands for a value that the document
@@ -187,122 +188,127 @@ class Vocabulary:
 
     def list_entries(self, key: str) -> list[Entry]:
         """Return the entries of `platform` or `model`, once each, sorted by canonical name."""
-        entries = {"platform": self.platforms, "model": self.models}[key].values()
-        return [entry for _, entry in sorted({entry[key]: entry for entry in entries}.items())]
+        entries = self.platforms if key == "platform" else self.models
+        by_name = {entry[key]: entry for entry in entries.values()}
+        return [by_name[name] for name in sorted(by_name)]
 
 
 @cache
 def load_vocabulary() -> Vocabulary:
     """Load the vocabulary once."""
     platforms = _load("platforms")
+    chips = platforms["chips"]
     units = _load("units")
     precisions = _load("precisions")
     headers = _load("table_headers")
-    operations = _load("operation_counts")["model"]
-    counts = tuple(
-        {**entry, "variant": variant} for entry in operations for variant in entry["variants"]
-    )
-    gmacs = {
-        (entry["model"], entry["variant"]): round(entry["macs"] / GIGA, GMAC_DIGITS)
-        for entry in counts
-    }
-    # of a text the table `models` has the shortest, which is the first
-    first = {model: {"gmacs_per_item": own} for (model, _), own in reversed(gmacs.items())}
-    models = [{**entry, **first.get(entry["model"], {})} for entry in _load("models")["model"]]
+    operation_counts = _list_operation_counts()
     return Vocabulary(
-        table_headers=tuple(_table_header(entry) for entry in headers["table_header"]),
-        platforms=_by_name(
-            "platform", (_with_chip(platforms["chips"], entry) for entry in platforms["platform"])
+        table_headers=tuple(map(_build_header, headers["table_header"])),
+        # what is known of the chip; the platform's own entry wins
+        platforms=_index_entries(
+            "platform", [{**chips.get(own["chip"], {}), **own} for own in platforms["platform"]]
         ),
-        models=_by_name("model", models),
-        frameworks={
-            normalise_name(name): canonical
-            for canonical, spellings in _load("frameworks").items()
-            for name in [canonical, *spellings]
-        },
-        precision_bits={name: (x, y) for name, (x, y) in precisions["bits"].items()},
+        models=_index_entries("model", _list_models(operation_counts)),
+        frameworks=_index_spellings(_load("frameworks")),
+        precision_bits={name: tuple(bits) for name, bits in precisions["bits"].items()},
         compute_precisions={
             normalise_name(name): entry for name, entry in precisions["compute"].items()
         },
-        units={
-            column: {
-                name.casefold(): Unit(Decimal(unit["factor"]), unit.get("item"))
-                for name, unit in named.items()
-            }
-            for column, named in units.items()
-            if column != "metrics"
-        },
-        metrics=units["metrics"],
+        metrics=units.pop("metrics"),
+        units={column: _build_units(printed) for column, printed in units.items()},
         metadata=headers["metadata"],
-        chips={
-            normalise_name(name): chip
-            for chip in [*platforms["chips"], *platforms["chip_names"]]
-            for name in [chip, *platforms["chip_names"].get(chip, ())]
-        },
+        chips=_index_spellings({**dict.fromkeys(chips, ()), **platforms["chip_names"]}),
         chip_refinements=platforms["chip_refinements"],
-        chip_ratings={
-            chip: entry["rated_chip_power_w"]
-            for chip, entry in platforms["chips"].items()
-            if "rated_chip_power_w" in entry
-        },
-        benchmarks={
-            name: entry["model"]
-            for name, entry in _load("mlperf")["benchmarks"].items()
-            if "model" in entry
-        },
+        chip_ratings=_select(chips, "rated_chip_power_w"),
+        benchmarks=_select(_load("mlperf")["benchmarks"], "model"),
         framework_by_path=headers["comparators"]["framework_by_path"],
         tasks=headers["comparators"]["tasks"],
         peaks=precisions["peaks"],
-        precision_names={
-            normalise_name(spelling): name
-            for name, spellings in precisions["names"].items()
-            for spelling in [name, *spellings]
-        },
-        remarks=tuple(_load("remarks")["remark"]),
-        operation_counts=counts,
+        precision_names=_index_spellings(precisions["names"]),
+        remarks=_load("remarks")["remark"],
+        operation_counts=operation_counts,
         derived=_load("derived"),
-        microbenchmarks={
-            name: Quantity(
-                entry["unit"], {unit: Decimal(factor) for unit, factor in entry["units"].items()}
-            )
-            for name, entry in _load("microbenchmarks")["metrics"].items()
-        },
-        not_given={field: frozenset(texts) for field, texts in headers["not_given"].items()},
-        aggregates=frozenset(map(normalise_name, headers["aggregates"])),
+        microbenchmarks=_build_quantities(_load("microbenchmarks")["metrics"]),
+        not_given=headers["not_given"],
+        aggregates=set(map(normalise_name, headers["aggregates"])),
     )
 
 
 def read_vocabulary_files() -> list[tuple[str, bytes]]:
     """Return name and bytes of every vocabulary file, sorted, for the digest of a build."""
-    return [
-        (path.name, path.read_bytes()) for path in sorted((SCHEMA / "vocabulary").glob("*.toml"))
-    ]
+    paths = sorted((SCHEMA / "vocabulary").glob("*.toml"))
+    return [(path.name, path.read_bytes()) for path in paths]
 
 
 def _load(name: str) -> dict[str, Any]:
     return load_schema_file(f"vocabulary/{name}.toml")
 
 
-def _table_header(entry: Entry) -> TableHeader:
-    identity = entry.get("identity")
-    converted = {
-        "fields": tuple(entry["fields"].items()),
-        "identity": None if identity is None else tuple(identity),
-    }
-    return TableHeader(**{**entry, **converted})
+def _build_header(entry: Entry) -> TableHeader:
+    values = {**entry, "fields": tuple(entry["fields"].items())}
+    if "identity" in entry:
+        values["identity"] = tuple(entry["identity"])
+    return TableHeader(**values)
 
 
-def _with_chip(chips: Mapping[str, Entry], entry: Entry) -> Entry:
-    """Add what is known of the chip; the platform's own entry wins."""
-    return {**chips.get(entry["chip"], {}), **entry}
+def _build_units(printed: Mapping[str, Entry]) -> dict[str, Unit]:
+    units = {}
+    for name, entry in printed.items():
+        # a decimal: the factor of a printed figure must be exact
+        units[name.casefold()] = Unit(Decimal(entry["factor"]), entry.get("item"))
+    return units
 
 
-def _by_name(key: str, entries: Iterable[Entry]) -> dict[str, Entry]:
-    return {
-        normalise_name(name): entry
-        for entry in entries
-        for name in [entry[key], *entry.get("spellings", []), *entry.get("variants", {})]
-    }
+def _build_quantities(metrics: Mapping[str, Entry]) -> dict[str, Quantity]:
+    quantities = {}
+    for name, entry in metrics.items():
+        factors = {unit: Decimal(factor) for unit, factor in entry["units"].items()}
+        quantities[name] = Quantity(entry["unit"], factors)
+    return quantities
+
+
+def _list_operation_counts() -> list[Entry]:
+    """Return the operations of each variant of each model."""
+    counts: list[Entry] = []
+    for entry in _load("operation_counts")["model"]:
+        for variant in entry["variants"]:
+            counts.append({**entry, "variant": variant})
+    return counts
+
+
+def _list_models(operation_counts: Iterable[Entry]) -> list[Entry]:
+    """Return the models, each with the operations of its first variant.
+
+    Of a text that is the one with the shortest sequence.
+    """
+    gmacs: dict[str, Entry] = {}
+    for entry in operation_counts:
+        own = {"gmacs_per_item": round(entry["macs"] / GIGA, GMAC_DIGITS)}
+        gmacs.setdefault(entry["model"], own)
+    return [{**entry, **gmacs.get(entry["model"], {})} for entry in _load("models")["model"]]
+
+
+def _index_entries(key: str, entries: Iterable[Entry]) -> dict[str, Entry]:
+    """Index entries by their name, spellings and variants, normalised."""
+    index = {}
+    for entry in entries:
+        for name in (entry[key], *entry.get("spellings", ()), *entry.get("variants", ())):
+            index[normalise_name(name)] = entry
+    return index
+
+
+def _index_spellings(spellings_of: Mapping[str, Iterable[str]]) -> dict[str, str]:
+    """Map each name and its spellings, normalised, to the name."""
+    index = {}
+    for name, spellings in spellings_of.items():
+        for spelling in (name, *spellings):
+            index[normalise_name(spelling)] = name
+    return index
+
+
+def _select(entries: Mapping[str, Entry], key: str) -> dict[str, Any]:
+    """Return one value of the entries that have it."""
+    return {name: entry[key] for name, entry in entries.items() if key in entry}
 
 
 @dataclass(frozen=True, slots=True)
@@ -330,8 +336,10 @@ ALIASES: Mapping[str, str] = {alias: name for name, kind in KINDS.items() for al
 """The kind of each former name, which sidecars and `--kind` may still use."""
 
 
+# brackets at the end alone: `Latency (ms) per batch` has no unit
 UNIT = re.compile(r"\s*[(\[]\s*([^()\[\]]*?)\s*[)\]]\s*$")
 SLASH = re.compile(r"\s*/\s*")
+# fewer names in common are chance: many tables have a model and a platform
 MIN_NAMES_OF_A_BROKEN_HEADER = 3
 
 
@@ -377,11 +385,13 @@ class TableHeader:
         return _map_fields(self.fields)[normalise_header(header)]
 
 
+# every document of a kind has the same headers
 @lru_cache(maxsize=4096)
 def _map_fields(fields: tuple[tuple[str, str], ...]) -> dict[str, str]:
     return {normalise_header(name): field for name, field in fields}
 
 
+# the headers of one document are compared with those of every table
 @lru_cache(maxsize=4096)
 def normalise_header(header: str) -> str:
     """Return a header name without its unit, in the form in which names are compared."""
@@ -412,41 +422,54 @@ def has_units(texts: Iterable[str], fields: Iterable[str]) -> bool:
     """Check whether a row has units or scales in place of figures, and no figure: it is about the
     figures below it.
     """
-    texts = [
-        text for text, field in zip(texts, fields, strict=True) if field in NUMERIC_FIELDS and text
-    ]
-    others = [text for text in texts if not UNITS.fullmatch(text)]
-    return len(others) < len(texts) and not any(any(map(str.isdecimal, text)) for text in others)
+    has_unit = False
+    for text, field in zip(texts, fields, strict=True):
+        if field not in NUMERIC_FIELDS or not text:
+            continue
+        if UNITS.fullmatch(text):
+            has_unit = True
+        elif any(map(str.isdecimal, text)):
+            return False
+    return has_unit
 
 
 def find_headers(columns: Sequence[str], headers: Iterable[TableHeader]) -> list[TableHeader]:
     """Return the headers whose names are exactly those of the printed `columns`, in any order."""
-    names = [normalise_header(cell) for cell in columns]
-    if len(set(names)) != len(names):
+    names = set(map(normalise_header, columns))
+    # a name that occurs twice leaves open which column it is
+    if len(names) != len(columns):
         return []
-    return [header for header in headers if header.keys == frozenset(names)]
+    return [header for header in headers if header.keys == names]
 
 
 def explain_mismatch(columns: Sequence[str], headers: Iterable[TableHeader]) -> str | None:
     """Explain what is wrong with printed columns that are nearly one of `headers`; None if they
     resemble none.
     """
-    names = [normalise_header(cell) for cell in columns if cell]
-    closest = max(headers, key=lambda header: len(header.keys & set(names)), default=None)
-    if closest is None or len(closest.keys & set(names)) < min(
-        MIN_NAMES_OF_A_BROKEN_HEADER, len(closest.keys)
-    ):
+    printed = list(filter(None, columns))
+    names = list(map(normalise_header, printed))
+
+    def count_shared(header: TableHeader) -> int:
+        return len(header.keys.intersection(names))
+
+    closest = max(headers, key=count_shared, default=None)
+    if closest is None:
+        return None
+    if count_shared(closest) < min(MIN_NAMES_OF_A_BROKEN_HEADER, len(closest.keys)):
         return None
     missing = [name for name in closest.names if normalise_header(name) not in names]
-    unknown = [cell for cell in columns if cell and normalise_header(cell) not in closest.keys]
-    repeated = sorted(
-        {cell for cell in columns if cell and names.count(normalise_header(cell)) > 1}
-    )
-    parts = [
-        f"{what} {', '.join(map(repr, words))}"
-        for what, words in (("lacks", missing), ("has unknown", unknown), ("repeats", repeated))
-        if words
-    ]
+    unknown = []
+    repeated = set()
+    for cell, name in zip(printed, names, strict=True):
+        if name not in closest.keys:
+            unknown.append(cell)
+        if names.count(name) > 1:
+            repeated.add(cell)
+    faults = {"lacks": missing, "has unknown": unknown, "repeats": sorted(repeated)}
+    parts = []
+    for fault, cells in faults.items():
+        if cells:
+            parts.append(f"{fault} {', '.join(map(repr, cells))}")
     if "" in columns:
         parts.append("has a column without a name")
     return f"the header {' and '.join(parts)}" if parts else None

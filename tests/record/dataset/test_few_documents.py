@@ -96,6 +96,6 @@ def test_each_document_is_built_alone(file: str, tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("seed", range(60))
+@pytest.mark.parametrize("seed", range(20))
 def test_documents_are_built_in_pairs_by_seed(seed: int, tmp_path: Path) -> None:
     check_few(tmp_path, *random.Random(seed).sample([*DOCUMENTS], 2))

@@ -112,20 +112,31 @@ def test_warehouse_whose_name_is_not_utf8_is_one_line(page: Path, tmp_path: Path
 
 
 DAMAGED = [
-    *(b"", b"{", b"5", b"null", b"[]", b"{}", b"[5]", b"[null]", b'"a"', b"\xff", b"[" * 100_000),
-    *(
-        b'["../a"]',
-        b'["/etc/a"]',
-        b'["b/../../a"]',
-        b'["b/c/a"]',
-        b'["out/hostname"]',
-        b'[".."]',
-        b'["."]',
-        b'[""]',
-        b'["a\\u0000"]',
-        b'["commit.json"]',
-    ),
-    *(b'[".lock"]', b'["folder"]', b'["link"]'),
+    b"",
+    b"{",
+    b"5",
+    b"null",
+    b"[]",
+    b"{}",
+    b"[5]",
+    b"[null]",
+    b'"a"',
+    b"\xff",
+    b"[" * 100_000,
+    # names of no file of a build
+    b'["../a"]',
+    b'["/etc/a"]',
+    b'["b/../../a"]',
+    b'["b/c/a"]',
+    b'["out/hostname"]',
+    b'[".."]',
+    b'["."]',
+    b'[""]',
+    b'["a\\u0000"]',
+    b'["commit.json"]',
+    b'[".lock"]',
+    b'["folder"]',
+    b'["link"]',
 ]
 
 

@@ -24,14 +24,16 @@ IDS = ("result_id", "row_number")
 WITHOUT_DATABASE = shutil.ignore_patterns("*.duckdb")
 # numbers that say what was run or compared; every other number is a figure
 SETTINGS = (
-    *(
-        "bound_ms",
-        "chip_count",
-        "batch_size",
-        "micro_batch_size",
-        "sequence_length",
-    ),
-    *("activation_bits", "weight_bits", "sessions", "threads", "position"),
+    "bound_ms",
+    "chip_count",
+    "batch_size",
+    "micro_batch_size",
+    "sequence_length",
+    "activation_bits",
+    "weight_bits",
+    "sessions",
+    "threads",
+    "position",
 )
 
 

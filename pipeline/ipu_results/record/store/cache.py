@@ -51,10 +51,12 @@ class Cache:
             data = (self._folder / digest).read_bytes()
         except OSError:
             return None
-        signature, content = data[:SIGNATURE_BYTES], data[SIGNATURE_BYTES:]
-        if self._secret is None or not hmac.compare_digest(signature, self._sign(digest, content)):
+        content = data[SIGNATURE_BYTES:]
+        if self._secret is None:
             return None
-        # an entry that this user signed is not hostile
+        # before it is unpickled: a pickle can run anything
+        if not hmac.compare_digest(data[:SIGNATURE_BYTES], self._sign(digest, content)):
+            return None
         return pickle.loads(content)
 
     def put(self, digest: str, value: object) -> None:
@@ -73,9 +75,9 @@ class Cache:
         """
         called = pickle.dumps((self._code, function.__qualname__, arguments))
         digest = hashlib.sha256(called).hexdigest()
-        known: T | None = self.get(digest)
-        if known is not None:
-            return known
+        kept: T | None = self.get(digest)
+        if kept is not None:
+            return kept
         returned = function(*arguments)
         self.put(digest, returned)
         return returned
@@ -93,7 +95,7 @@ class Cache:
 
 
 def _make_secret(path: Path) -> None:
-    """Write a key that nobody else can read; where two processes do so at once, one of them wins."""
+    """Write a key that nobody else can read; of two processes that do so at once one wins."""
     part = path.with_name(f"{path.name}.{os.getpid()}")
     with os.fdopen(os.open(part, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as file:
         file.write(secrets.token_bytes(KEY_BYTES))

@@ -24,9 +24,8 @@ def digest_rows(table: pa.Table) -> str:
     A value is written as its length in bytes, a colon and its text, and a null as a hyphen, so that
     two different rows never read alike.
     """
-    digest = hashlib.sha256(
-        "".join(f"{len(name)}{SEPARATOR}{name}" for name in table.column_names).encode()
-    )
+    header = [f"{len(name)}{SEPARATOR}{name}" for name in table.column_names]
+    digest = hashlib.sha256("".join(header).encode())
     if table.num_rows:
         table, cuts = _sort_by_first(table)
         for piece in join_fields(table, _prefix, "", NULL, cuts):
@@ -122,6 +121,7 @@ MARK = b"crc32"
 
 Pages have one of their own, headers and footer have none.
 """
+CHECKSUM_BYTES = 4
 LENGTH_AND_MAGIC = 8  # bytes at the end of a Parquet file
 PIECE_BYTES = 2**24  # read at once for a checksum
 
@@ -137,21 +137,18 @@ def add_checksum(path: Path) -> None:
         start = file.seek(-footer, os.SEEK_END)
         data = file.read()
         file.seek(start)
-        file.write(MARK + checksum.to_bytes(4) + data)
+        file.write(MARK + checksum.to_bytes(CHECKSUM_BYTES) + data)
 
 
 def is_damaged(data: bytes) -> bool:
     """Return whether a Parquet file contradicts its checksum; one that other programs wrote has
     none.
     """
-    footer = _find_footer(data)
-    start = footer - len(MARK) - 4
-    content = zlib.crc32(data[footer:], zlib.crc32(data[:start]))
-    return data[start : footer - 4] == MARK and data[footer - 4 : footer] != content.to_bytes(4)
-
-
-def _find_footer(data: bytes) -> int:
-    return len(data) - LENGTH_AND_MAGIC - int.from_bytes(data[-8:-4], "little")
+    footer = len(data) - LENGTH_AND_MAGIC - int.from_bytes(data[-8:-4], "little")
+    start = footer - len(MARK) - CHECKSUM_BYTES
+    checksum = zlib.crc32(data[footer:], zlib.crc32(data[:start]))
+    found = data[start:footer]
+    return found.startswith(MARK) and found != MARK + checksum.to_bytes(CHECKSUM_BYTES)
 
 
 def is_pending(target: Path) -> bool:

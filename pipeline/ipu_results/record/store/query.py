@@ -16,6 +16,7 @@ from typing import TypeVar
 import duckdb
 import pyarrow as pa
 import pyarrow.parquet as pq
+from duckdb import DuckDBPyConnection as Connection
 
 from ipu_results.errors import GateError, WarehouseError
 from ipu_results.kit.files import open_regular_file
@@ -49,7 +50,7 @@ from ipu_results.schema import (
 )
 
 
-def read_view(connection: duckdb.DuckDBPyConnection, view: View) -> pa.Table:
+def read_view(connection: Connection, view: View) -> pa.Table:
     """Return the rows of a view as the files of a release hold them, in their order."""
     # querying alone needs no pandas
     from ipu_results.schema.frames import file_schema  # noqa: PLC0415
@@ -58,9 +59,8 @@ def read_view(connection: duckdb.DuckDBPyConnection, view: View) -> pa.Table:
 
 
 STORAGE_VERSION = "v1.2.0"
-BLOCK_SIZE = (
-    16_384  # bytes, the minimum: the tables are small, and each column takes at least one block
-)
+# bytes, the minimum: the tables are small, and each column takes at least one block
+BLOCK_SIZE = 16_384
 
 
 def write_duckdb(path: Path, tables: Mapping[str, pa.Table]) -> None:
@@ -73,7 +73,7 @@ def write_duckdb(path: Path, tables: Mapping[str, pa.Table]) -> None:
 @contextmanager
 def create_database(
     path: Path, limits: Mapping[str, str] = MappingProxyType({})
-) -> Iterator[duckdb.DuckDBPyConnection]:
+) -> Iterator[Connection]:
     """Give an engine whose tables are those of a new database file, for DuckDB 1.2.2 and later.
 
     `limits` are settings of DuckDB such as `memory_limit`.
@@ -91,7 +91,7 @@ def create_database(
         engine.execute(f"CHECKPOINT {ATTACHED}")
 
 
-def define_tables(engine: duckdb.DuckDBPyConnection) -> None:
+def define_tables(engine: Connection) -> None:
     """Create the published tables in the attached database, in their schemas."""
     with _begin_writing(engine) as connection:
         connection.execute(f"CREATE SCHEMA {DETAIL}")
@@ -99,7 +99,7 @@ def define_tables(engine: duckdb.DuckDBPyConnection) -> None:
             connection.execute(sql_table(table)[0])
 
 
-def define_database(engine: duckdb.DuckDBPyConnection, with_comments: bool = False) -> None:
+def define_database(engine: Connection, with_comments: bool = False) -> None:
     """Create the published tables and views in the attached file, in their schemas.
 
     Comments are for those who get a release: they take twice as long as all else here, and
@@ -112,17 +112,15 @@ def define_database(engine: duckdb.DuckDBPyConnection, with_comments: bool = Fal
         define_macros(connection)  # for quality rules, which a reader may paste
         for view in relations:
             execute_text(connection, view.path, sql_view(view)[0])
-    comments = [sql_table(table)[1:] for table in TABLES] + [
-        sql_view(view)[1:] for view in relations
-    ]
-    for own in comments if with_comments else ():
-        # each comment copies its table until the transaction ends
-        with _begin_writing(engine) as connection:
-            for comment in own:
-                connection.execute(comment)
+    if with_comments:
+        for statements in (*map(sql_table, TABLES), *map(sql_view, relations)):
+            # each comment copies its table until the transaction ends
+            with _begin_writing(engine) as connection:
+                for comment in statements[1:]:
+                    connection.execute(comment)
 
 
-def insert_tables(engine: duckdb.DuckDBPyConnection, tables: Mapping[str, pa.Table]) -> None:
+def insert_tables(engine: Connection, tables: Mapping[str, pa.Table]) -> None:
     """Insert rows into the attached database, all or none.
 
     `tables` has them by the name that statements use.
@@ -132,12 +130,14 @@ def insert_tables(engine: duckdb.DuckDBPyConnection, tables: Mapping[str, pa.Tab
             insert_rows(connection, sql_name, rows)
 
 
-def check_keys(engine: duckdb.DuckDBPyConnection) -> None:
+def check_keys(engine: Connection) -> None:
     """Prove the keys of the attached tables, and that what they refer to is there.
 
     Raises GateError that names the first row that breaks one.
     """
-    faults = [fault for table in TABLES for fault in sql_faults(table)]
+    faults: list[str] = []
+    for table in TABLES:
+        faults += sql_faults(table)
     with engine.cursor() as connection:
         connection.execute(f"USE {ATTACHED}")
         found = connection.execute(" UNION ALL ".join(faults) + " LIMIT 1").fetchone()
@@ -146,7 +146,7 @@ def check_keys(engine: duckdb.DuckDBPyConnection) -> None:
 
 
 @contextmanager
-def _begin_writing(engine: duckdb.DuckDBPyConnection) -> Iterator[duckdb.DuckDBPyConnection]:
+def _begin_writing(engine: Connection) -> Iterator[Connection]:
     """Give a cursor in a transaction on the attached file, which is committed unless the block
     fails.
     """
@@ -157,6 +157,7 @@ def _begin_writing(engine: duckdb.DuckDBPyConnection) -> Iterator[duckdb.DuckDBP
         connection.commit()
 
 
+# DuckDB looks up the columns of USING when it lists tables; without it the tables are the same
 USING = re.compile(r"\bUSING\s*\([^()]*\)", re.IGNORECASE)
 LISTING = re.compile(
     r"duckdb_|pragma_|sqlite_|pg_|information_schema|(?<!^)\b(?:show|describe)\b", re.IGNORECASE
@@ -166,6 +167,8 @@ NAMES_ALONE = re.compile(r"\s*show\s+tables\s*;?\s*", re.IGNORECASE)
 MACROS = {view.sql_name for view in VIEWS if view.parameters}
 BUILD = "build"  # the table of the build's id
 STORED = "stored"  # schema of the tables that are read from Parquet files
+INGEST = "ipu-results ingest"
+BUILD_AGAIN = f"build again with: {INGEST}"
 MAX_TRIES = 5
 RETRY_S = 0.1  # while another process replaces the files
 
@@ -177,7 +180,7 @@ class MixedBuildsError(WarehouseError):
 
 
 @contextmanager
-def open_warehouse(warehouse: Path, statement: str = "") -> Iterator[duckdb.DuckDBPyConnection]:
+def open_warehouse(warehouse: Path, statement: str = "") -> Iterator[Connection]:
     """Give a connection that can read the warehouse and nothing else, closed at the end.
 
     With a `statement`, Parquet files that it does not read may be left out.
@@ -189,7 +192,7 @@ def open_warehouse(warehouse: Path, statement: str = "") -> Iterator[duckdb.Duck
 
 def connect_warehouse(
     warehouse: Path, limits: Mapping[str, str | int] = MappingProxyType({}), statement: str = ""
-) -> duckdb.DuckDBPyConnection:
+) -> Connection:
     """Connect as `open_warehouse` does; the caller closes the connection.
 
     `limits` are settings of DuckDB such as `memory_limit`, which no statement can then change.
@@ -201,6 +204,7 @@ def read_one_build(warehouse: Path, read: Callable[[Path], T]) -> T:
     """Return what `read` returns, and call it again if it meets two builds: another process may be
     replacing files.
     """
+    # the last try is below: its error is the answer
     for _ in range(MAX_TRIES - 1):
         finish_interrupted_build(warehouse)
         try:
@@ -211,18 +215,15 @@ def read_one_build(warehouse: Path, read: Callable[[Path], T]) -> T:
     return read(warehouse)
 
 
-def _connect_once(
-    warehouse: Path, limits: Mapping[str, str | int], statement: str
-) -> duckdb.DuckDBPyConnection:
+def _connect_once(warehouse: Path, limits: Mapping[str, str | int], statement: str) -> Connection:
     database = warehouse / DATABASE
     build_id = read_build_id(warehouse)
     try:
-        stored = database.exists()
-        connection = (
-            _open_database(database, limits)
-            if stored
-            else _load_parquet(warehouse, limits, statement)
-        )
+        if database.exists():
+            settings = {**ENGINE, **LOCKDOWN, **limits}
+            connection = duckdb.connect(str(database), read_only=True, config=settings)
+        else:
+            connection = _load_parquet(warehouse, limits, statement)
     except duckdb.Error as error:
         raise _describe_failure(error, database) from error
     try:
@@ -232,16 +233,17 @@ def _connect_once(
         raise _describe_failure(error, database) from error
     if builds != [(build_id, build_id)]:
         connection.close()
-        message = (
-            f"{DATABASE} and the Parquet files are of two builds; build again with: ipu-results"
-            " ingest"
-        )
-        raise MixedBuildsError(message, place=str(warehouse))
+        raise _describe_mixed(warehouse, f"{DATABASE} and the Parquet files")
     return connection
 
 
 def _describe_failure(error: duckdb.Error, database: Path) -> WarehouseError:
     return WarehouseError(f"cannot be opened: {get_first_line(error)}", place=str(database))
+
+
+def _describe_mixed(folder: Path, files: str) -> MixedBuildsError:
+    message = f"{files} are of two builds; {BUILD_AGAIN}"
+    return MixedBuildsError(message, place=str(folder))
 
 
 def finish_interrupted_build(warehouse: Path) -> None:
@@ -267,14 +269,10 @@ def read_build_id(warehouse: Path) -> str:
     Raises WarehouseError if one is missing or they differ.
     """
     paths = [warehouse / get_parquet_name(table.sql_name) for table in TABLES]
-    if not any(path.exists() for path in paths):
-        raise WarehouseError(
-            "contains no dataset; build it with: ipu-results ingest", place=str(warehouse)
-        )
-    if missing := [path.name for path in paths if not path.exists()]:
-        raise WarehouseError(
-            f"{missing[0]} is missing; build it with: ipu-results ingest", place=str(warehouse)
-        )
+    missing = [path.name for path in paths if not path.exists()]
+    if missing:
+        lack = f"{missing[0]} is missing" if len(missing) < len(paths) else "contains no dataset"
+        raise WarehouseError(f"{lack}; build it with: {INGEST}", place=str(warehouse))
     build_id = _read_build_id_of(paths[0])
     for path in paths[1:]:
         check_build_id(path, build_id, paths[0].name)
@@ -286,8 +284,7 @@ def check_build_id(path: Path, build_id: str, other: str = "the tables") -> None
     it is damaged.
     """
     if _read_build_id_of(path) != build_id:
-        message = f"{other} and {path.name} are of two builds; build again with: ipu-results ingest"
-        raise MixedBuildsError(message, place=str(path.parent))
+        raise _describe_mixed(path.parent, f"{other} and {path.name}")
 
 
 def _read_build_id_of(path: Path) -> str:
@@ -298,13 +295,7 @@ def _read_build_id_of(path: Path) -> str:
     return str(metadata.get(BUILD_ID.encode(), b"").decode(errors="replace"))
 
 
-def _open_database(database: Path, limits: Mapping[str, str | int]) -> duckdb.DuckDBPyConnection:
-    return duckdb.connect(str(database), read_only=True, config={**ENGINE, **LOCKDOWN, **limits})
-
-
-def _load_parquet(
-    warehouse: Path, limits: Mapping[str, str | int], statement: str
-) -> duckdb.DuckDBPyConnection:
+def _load_parquet(warehouse: Path, limits: Mapping[str, str | int], statement: str) -> Connection:
     """Connect to the tables of the Parquet files, in memory, with the views; its cursors see them
     too.
 
@@ -315,28 +306,31 @@ def _load_parquet(
     connection = duckdb.connect(config={**ENGINE, **LOCKDOWN, **limits})
     with connection.cursor() as loading:  # where no progress bar gets into the answer on stdout
         define_macros(loading)
-        is_listing = NAMES_ALONE.fullmatch(statement) is not None
+        is_listing = NAMES_ALONE.fullmatch(statement)
         names = {BUILD} if is_listing else _list_relations(loading, statement)
         loading.begin()  # one transaction for all: each of its own takes as long as the statement
         for schema in (STORED, DETAIL, RULES_SCHEMA):
             loading.execute(f"CREATE SCHEMA {schema}")
-        for table in (table for table in TABLES if table.sql_name in names):
-            texts = [column.name for column in table.columns if column.kind == "text"]
-            rows = read_parquet(warehouse / get_parquet_name(table.sql_name), None, texts)
-            create_table(loading, f"{STORED}.{table.name}", rows)
-            loading.execute(f"CREATE VIEW {table.sql_name} AS FROM {STORED}.{table.name}")
-        for view in (view for view in (*VIEWS, *SHARED) if view.sql_name in names):
-            # the comments after it are for those who get the DuckDB file
-            loading.execute(sql_view(view)[0])
-        # the statement reads none of them, and to define them takes longer than all else
-        listed = {table.sql_name for table in TABLES} | {view.sql_name for view in VIEWS}
-        for name in sorted(listed - names - MACROS) if is_listing else ():
-            loading.execute(f"CREATE VIEW {name} AS SELECT NULL AS unread")
+        for table in TABLES:
+            if table.sql_name in names:
+                texts = [column.name for column in table.columns if column.kind == "text"]
+                rows = read_parquet(warehouse / get_parquet_name(table.sql_name), None, texts)
+                create_table(loading, f"{STORED}.{table.name}", rows)
+                loading.execute(f"CREATE VIEW {table.sql_name} AS FROM {STORED}.{table.name}")
+        for view in (*VIEWS, *SHARED):
+            if view.sql_name in names:
+                # the comments after it are for those who get the DuckDB file
+                loading.execute(sql_view(view)[0])
+        if is_listing:
+            # the statement reads none of them, and to define them takes longer than all else
+            listed = {relation.sql_name for relation in (*TABLES, *VIEWS)}
+            for name in sorted(listed - names - MACROS):
+                loading.execute(f"CREATE VIEW {name} AS SELECT NULL AS unread")
         loading.commit()
     return connection
 
 
-def _list_relations(connection: duckdb.DuckDBPyConnection, statement: str) -> set[str]:
+def _list_relations(connection: Connection, statement: str) -> set[str]:
     """Return the relations that a statement reads with what these read, or all where it may look at
     others.
     """
@@ -347,14 +341,15 @@ def _list_relations(connection: duckdb.DuckDBPyConnection, statement: str) -> se
     try:
         while statements:
             sql = USING.sub("ON true", statements.pop())
-            # raises for NATURAL JOIN, whose columns are not there yet, as for USING, and for a macro
+            # raises for a macro, and for NATURAL JOIN, whose columns are not there yet
             listed = connection.get_table_names(sql, qualified=True)
             names = {name.partition(" AS ")[0] for name in listed} - read
             read |= names
             statements += [views[name] for name in names & views.keys()]
     except (duckdb.Error, TypeError):  # the latter for a text in another encoding
         return known
-    return read if {BUILD} < read <= known and not LISTING.search(statement) else known
+    reads_published = {BUILD} < read <= known
+    return read if reads_published and not LISTING.search(statement) else known
 
 
 def read_parquet(
@@ -385,9 +380,7 @@ def open_parquet(
             with open_regular_file(path) as opened:
                 data = opened.read()
         if is_damaged(data):
-            raise OSError(
-                "its checksum is wrong; restore it, or build it again with: ipu-results ingest"
-            )
+            raise OSError(f"its checksum is wrong; restore it, or build it again with: {INGEST}")
         # `pq.read_table` makes a dataset of the file first
         with pq.ParquetFile(
             pa.BufferReader(data), read_dictionary=list(texts), page_checksum_verification=True

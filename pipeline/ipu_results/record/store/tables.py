@@ -10,6 +10,7 @@ import hashlib
 from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager
+from operator import itemgetter
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any, BinaryIO, Protocol
@@ -19,6 +20,7 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
+from duckdb import DuckDBPyConnection as Connection
 from pyarrow import csv
 
 from ipu_results.errors import WarehouseError
@@ -39,7 +41,7 @@ from ipu_results.record.store.query import (
     insert_tables,
 )
 from ipu_results.record.store.transaction import stage_files
-from ipu_results.schema import DETAIL, TABLES, Table, table
+from ipu_results.schema import DETAIL, TABLES, table
 from ipu_results.schema.frames import (
     build_frame,
     decode_schema,
@@ -47,8 +49,10 @@ from ipu_results.schema.frames import (
     round_derived_columns,
     to_arrow,
 )
+from ipu_results.schema.records import BuildRow
 
 MAX_BLOCK = 2**31 - 1  # bytes; pyarrow reads no row that is longer than a block
+# a double that prints without a point
 WHOLE = r"^-?\d+$"
 FORMULA_START = f"^{FORMULA.pattern}"
 NUMBER = r"^[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?$"
@@ -62,19 +66,25 @@ def put_telling_rows_first(table: pa.Table) -> pa.Table:
     Each such column brings the first of its rows that is not a number.
     """
     moved = []
-    for column in map(_decode, table.columns):
-        if pa.types.is_string(column.type) and column.null_count < len(column):
-            first = pc.match_substring_regex(column.slice(0, FIRST_ROWS), NUMBER)
-            if pc.any(first).as_py() and pc.all(first).as_py():
-                is_number = pc.match_substring_regex(column, NUMBER)
-                if not pc.all(is_number).as_py():
-                    moved.append(pc.index(is_number, value=False).as_py())
-    order = list(dict.fromkeys([*moved, *range(table.num_rows)])) if moved else []
-    return table.take(order) if order else table
+    for column in _list_text_columns(table):
+        first = pc.match_substring_regex(column.slice(0, FIRST_ROWS), NUMBER)
+        # none if all of them are null
+        if pc.all(first, skip_nulls=True, min_count=1).as_py():
+            is_number = pc.match_substring_regex(column, NUMBER)
+            if not pc.all(is_number).as_py():
+                moved.append(pc.index(is_number, value=False).as_py())
+    if not moved:
+        return table
+    return table.take(list(dict.fromkeys([*moved, *range(table.num_rows)])))
 
 
-def _decode(column: pa.ChunkedArray) -> pa.ChunkedArray:
-    return column.cast(pa.string()) if pa.types.is_dictionary(column.type) else column
+def _list_text_columns(table: pa.Table) -> list[pa.ChunkedArray]:
+    """Return the columns of texts, not encoded."""
+    texts = []
+    for field, column in zip(decode_schema(table.schema), table.columns, strict=True):
+        if pa.types.is_string(field.type):
+            texts.append(column.cast(pa.string()))
+    return texts
 
 
 def write_csv(table: pa.Table, file: Path | BinaryIO) -> None:
@@ -88,17 +98,15 @@ def write_csv(table: pa.Table, file: Path | BinaryIO) -> None:
     """
     if isinstance(file, Path):
         with file.open("wb") as opened:
-            return write_csv(table, opened)
+            write_csv(table, opened)
+        return
     rows = put_telling_rows_first(table)
-    file.write(
-        ",".join(_quote(pa.array(rows.column_names, pa.string())).to_pylist()).encode() + b"\n"
-    )
+    header = _quote(pa.array(rows.column_names, pa.string()))
+    file.write(",".join(header.to_pylist()).encode() + b"\n")
     for lines in join_fields(rows, _format_cells, ",", ""):
-        file.write(
-            pc.binary_join(pa.ListArray.from_arrays([0, len(lines)], lines), "\n")[0].as_buffer()
-        )
+        all_lines = pa.ListArray.from_arrays([0, len(lines)], lines)
+        file.write(pc.binary_join(all_lines, "\n")[0].as_buffer())
         file.write(b"\n")
-    return None
 
 
 def _format_cells(column: pa.Array) -> pa.Array:
@@ -108,9 +116,8 @@ def _format_cells(column: pa.Array) -> pa.Array:
     texts = column.cast(pa.string())
     if not pa.types.is_floating(column.type):
         return texts
-    return pc.if_else(
-        pc.match_substring_regex(texts, WHOLE), pc.binary_join_element_wise(texts, ".0", ""), texts
-    )
+    is_whole = pc.match_substring_regex(texts, WHOLE)
+    return pc.if_else(is_whole, pc.binary_join_element_wise(texts, ".0", ""), texts)
 
 
 def _quote(texts: pa.Array) -> pa.Array:
@@ -124,9 +131,11 @@ def read_csv(path: Path, schema: pa.Schema) -> pa.Table:
     """
     if not schema.names:
         return schema.empty_table()
+    block_size = min(max(path.stat().st_size, 1), MAX_BLOCK)
+    # empty without quotes is null, and "" a text; a line break in quotes is part of it
     rows = csv.read_csv(
         path,
-        read_options=csv.ReadOptions(block_size=min(max(path.stat().st_size, 1), MAX_BLOCK)),
+        read_options=csv.ReadOptions(block_size=block_size),
         parse_options=csv.ParseOptions(newlines_in_values=True),
         convert_options=csv.ConvertOptions(
             column_types=schema,
@@ -137,20 +146,20 @@ def read_csv(path: Path, schema: pa.Schema) -> pa.Table:
             false_values=["false"],
         ),
     )
-    for at, field in enumerate(rows.schema):
+    for position, field in enumerate(rows.schema):
         if pa.types.is_string(field.type):
-            rows = rows.set_column(at, field, _map_formulas(rows.column(at), unmark_formula))
+            texts = _map_formulas(rows.column(position), unmark_formula)
+            rows = rows.set_column(position, field, texts)
     return rows
 
 
 def count_formulas(table: pa.Table) -> int:
     """Return how many texts `write_csv` marks."""
-    texts = (column for column in map(_decode, table.columns) if pa.types.is_string(column.type))
-    return sum(
-        text != mark_formula(text)
-        for column in texts
-        for text in column.filter(_may_be_formula(column)).to_pylist()
-    )
+    count = 0
+    for column in _list_text_columns(table):
+        for text in column.filter(_may_be_formula(column)).to_pylist():
+            count += text != mark_formula(text)
+    return count
 
 
 def _may_be_formula(texts: pa.Array | pa.ChunkedArray) -> pa.Array | pa.ChunkedArray:
@@ -159,7 +168,8 @@ def _may_be_formula(texts: pa.Array | pa.ChunkedArray) -> pa.Array | pa.ChunkedA
 
 def _map_formulas(texts: pa.Array, function: Callable[[str], str]) -> pa.Array:
     """Apply a function to the texts that may begin a formula, marked or not."""
-    if not (indices := pc.indices_nonzero(_may_be_formula(texts)).to_pylist()):
+    indices = pc.indices_nonzero(_may_be_formula(texts)).to_pylist()
+    if not indices:
         return texts
     mapped = texts.to_pylist()
     for index in indices:
@@ -168,6 +178,7 @@ def _map_formulas(texts: pa.Array, function: Callable[[str], str]) -> pa.Array:
 
 
 BUILD_TABLE = "build"
+CONTENT_TABLES = [each for each in TABLES if each.name != BUILD_TABLE]
 
 Frames = Mapping[str, pd.DataFrame | pa.Table]
 
@@ -176,7 +187,7 @@ class TableStore(Protocol):
     """Where a build puts the rows of its published tables as soon as they are complete."""
 
     @property
-    def engine(self) -> duckdb.DuckDBPyConnection:
+    def engine(self) -> Connection:
         """The database engine with the tables."""
 
     def add(self, frames: Frames) -> None:
@@ -189,7 +200,7 @@ class TableStore(Protocol):
 class MemoryStore:
     """Keeps the tables in memory, for a build that is looked at and not written."""
 
-    def __init__(self, engine: duckdb.DuckDBPyConnection) -> None:
+    def __init__(self, engine: Connection) -> None:
         self.engine = engine
         define_tables(engine)
 
@@ -244,16 +255,13 @@ class WarehouseWriter:
             self._engine = self._stack.enter_context(database)
             # one thread: what is added comes after what it refers to, in the same order each time
             self._pool = self._stack.enter_context(ThreadPoolExecutor(max_workers=1))
-            for each in TABLES:
-                self._open_file(each)
+            for definition in TABLES:
+                path = self._staging / get_parquet_name(definition.sql_name)
+                self._files[definition.sql_name] = TableFile(path, file_schema(definition))
         self._filled = self._pool.submit(define_database, self._engine)
 
-    def _open_file(self, definition: Table) -> None:
-        path = self._staging / get_parquet_name(definition.sql_name)
-        self._files[definition.sql_name] = TableFile(path, file_schema(definition))
-
     @property
-    def engine(self) -> duckdb.DuckDBPyConnection:
+    def engine(self) -> Connection:
         """The database, with all rows that were added."""
         self.wait()
         return self._engine
@@ -286,8 +294,7 @@ class WarehouseWriter:
             check_keys(self.engine)
             build_id = hash_build(self._engine, inputs_digest)
             counts = {sql_name: file.rows for sql_name, file in self._files.items()}
-            build = describe_build(counts, build_id)
-            self._write({BUILD_TABLE: build})
+            self._write({BUILD_TABLE: describe_build(counts, build_id)})
             for file in self._files.values():
                 file.close(build_id)
             self._stack.close()
@@ -335,9 +342,8 @@ class TableFile:
 
     def close(self, build_id: str) -> None:
         """Complete the file with the id of its build."""
-        schema = self._schema.with_metadata(
-            {**self._schema.metadata, BUILD_ID.encode(): build_id.encode()}
-        )
+        metadata = {**self._schema.metadata, BUILD_ID.encode(): build_id.encode()}
+        schema = self._schema.with_metadata(metadata)
         # as Arrow stores it, which does so before there is an id
         stored = base64.b64encode(schema.serialize())
         self._writer.add_key_value_metadata({"ARROW:schema": stored, **schema.metadata})
@@ -352,19 +358,18 @@ def write_table_file(path: Path, rows: pa.Table, build_id: str) -> None:
     file.close(build_id)
 
 
-def hash_build(engine: duckdb.DuckDBPyConnection, inputs_digest: str) -> str:
+def hash_build(engine: Connection, inputs_digest: str) -> str:
     """Return the id of a build: a digest of its inputs and of the rows of its tables, in any order.
 
     It tells two builds apart, also where only the code changed between them. The digests of rows
     that a release states are those of `digest_rows`, which takes ten times as long.
     """
     lines = [inputs_digest]
-    for each in TABLES:
-        if each.name != BUILD_TABLE:
-            columns = ", ".join(each.names)
-            statement = f"SELECT bit_xor(hash({columns})) FROM {ATTACHED}.{each.sql_name}"
-            [(rows_hash,)] = engine.execute(statement).fetchall()
-            lines.append(f"{each.name} {rows_hash}")
+    for definition in CONTENT_TABLES:
+        columns = ", ".join(definition.names)
+        statement = f"SELECT bit_xor(hash({columns})) FROM {ATTACHED}.{definition.sql_name}"
+        [(rows_hash,)] = engine.execute(statement).fetchall()
+        lines.append(f"{definition.name} {rows_hash}")
     return hashlib.sha256("\n".join(lines).encode()).hexdigest()
 
 
@@ -372,9 +377,9 @@ def describe_build(counts: Mapping[str, int], build_id: str) -> pa.Table:
     """Return the table `build`: the other tables with their number of rows, which `counts` has by
     the name that statements use, and the id.
     """
-    records: list[dict[str, Any]] = []
-    for each in sorted(TABLES, key=lambda published: published.name):
-        if each.name != BUILD_TABLE:
-            rows = counts[each.sql_name]
-            records.append({"table_name": each.name, "row_count": rows, "build_id": build_id})
-    return to_arrow(table(BUILD_TABLE), build_frame(table(BUILD_TABLE), records))
+    build: list[BuildRow] = []
+    for definition in CONTENT_TABLES:
+        rows = counts[definition.sql_name]
+        build.append({"table_name": definition.name, "row_count": rows, "build_id": build_id})
+    build.sort(key=itemgetter("table_name"))
+    return to_arrow(table(BUILD_TABLE), build_frame(table(BUILD_TABLE), build))

@@ -13,7 +13,7 @@ import os
 import re
 import shutil
 import warnings
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -37,13 +37,13 @@ def lock_folder(target: Path, wait_s: float) -> Iterator[None]:
     try:
         target.mkdir(parents=True, exist_ok=True)
         lock.acquire()
+    except Timeout as error:
+        message = (
+            f"another process has been building it for more than {wait_s:g} s; try again, or"
+            " wait with --wait"
+        )
+        raise WarehouseError(message, place=str(target)) from error
     except OSError as error:
-        if isinstance(error, Timeout):
-            message = (
-                f"another process has been building it for more than {wait_s:g} s; try again, or"
-                " wait with --wait"
-            )
-            raise WarehouseError(message, place=str(target)) from error
         raise WarehouseError(f"cannot be written: {error.strerror}", place=str(target)) from error
     try:
         yield
@@ -62,7 +62,7 @@ def stage_files(target: Path) -> Iterator[Path]:
     """
     recover(target)
     staging = target / STAGING
-    staging.mkdir()
+    staging.mkdir()  # inside the target: a rename must not cross file systems
     try:
         yield staging
         _commit(staging)
@@ -89,25 +89,34 @@ def recover(target: Path) -> None:
     """
     staging = target / STAGING
     if os.path.lexists(staging / COMMIT):
-        try:
-            names = _read_commit(staging)
-        except (OSError, ValueError, RecursionError) as error:
-            reason = error.strerror if isinstance(error, OSError) else str(error)
-            message = (
-                f"{staging / COMMIT} is damaged ({reason}); the unfinished build was discarded"
-            )
-            warnings.warn(message, DamagedCommitWarning, stacklevel=2)
-        else:
-            for name in names:
-                if (staging / name).exists():
-                    (target / name).parent.mkdir(exist_ok=True)
-                    os.replace(staging / name, target / name)
-            for folder in {(target / name).parent for name in names}:
-                sync_to_disk(folder)
+        _finish_renames(staging, target)
+    # a link is removed, and not what it leads to
     if staging.is_dir() and not staging.is_symlink():
         shutil.rmtree(staging)
     else:
         staging.unlink(missing_ok=True)
+
+
+def _finish_renames(staging: Path, target: Path) -> None:
+    try:
+        names = _read_commit(staging)
+    except (OSError, ValueError, RecursionError) as error:
+        reason = error.strerror if isinstance(error, OSError) else str(error)
+        message = f"{staging / COMMIT} is damaged ({reason}); the unfinished build was discarded"
+        warnings.warn(message, DamagedCommitWarning, stacklevel=3)
+        return
+    for name in names:
+        # those that are gone were moved before the process died
+        if (staging / name).exists():
+            (target / name).parent.mkdir(exist_ok=True)
+            os.replace(staging / name, target / name)
+    _sync_folders(target, names)
+
+
+def _sync_folders(root: Path, names: Iterable[str]) -> None:
+    """Flush the names in the folders that hold these files."""
+    for folder in {(root / name).parent for name in names}:
+        sync_to_disk(folder)
 
 
 def _read_commit(staging: Path) -> list[str]:
@@ -123,22 +132,20 @@ def _read_commit(staging: Path) -> list[str]:
         if not FILE_NAME.fullmatch(name) or name == COMMIT:
             raise ValueError(f"{name!r} is not the name of a file of a build")
         path = staging / name
-        if path.parent.is_symlink() or path.is_symlink():
-            raise ValueError(f"{name!r} is not a regular file")
-        if os.path.lexists(path) and not path.is_file():
+        is_link = path.parent.is_symlink() or path.is_symlink()
+        if is_link or (path.exists() and not path.is_file()):
             raise ValueError(f"{name!r} is not a regular file")
     return names
 
 
 def _commit(staging: Path) -> None:
     """Bring every file to disk, then name them in a commit file that appears whole."""
-    names = sorted(
-        path.relative_to(staging).as_posix() for path in staging.rglob("*") if path.is_file()
-    )
-    for name in names:
-        sync_to_disk(staging / name)
-    for folder in {(staging / name).parent for name in names}:
-        sync_to_disk(folder)
+    files = sorted(path for path in staging.rglob("*") if path.is_file())
+    # contents first, then the names of the files, then the one name that counts
+    for path in files:
+        sync_to_disk(path)
+    names = [path.relative_to(staging).as_posix() for path in files]
+    _sync_folders(staging, names)
     draft = staging / f"{COMMIT}.part"
     draft.write_text(json.dumps(names), encoding="utf-8")
     sync_to_disk(draft)
