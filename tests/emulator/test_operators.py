@@ -11,7 +11,6 @@ import pytest
 from ipu_results.emulator.frontend import read_program
 from ipu_results.emulator.lowering import SUPPORTED
 from ipu_results.emulator.operators import (
-    PRODUCTS,
     Gemm,
     Program,
     Recurrence,
@@ -238,7 +237,7 @@ SEQUENCE = {"x": (5, 2, 7)}  # 5 steps, batch 2, 7 features
 def test_work_by_hand(program: Program, macs: int, elements: list[int]) -> None:
     assert (program.macs, count_elements(program)) == (macs, elements)
     assert program.weights == sum(
-        part.weights for part in program.operators if isinstance(part, PRODUCTS)
+        part.weights for part in program.products
     )
     # every operator can be costed, and only products multiply
     steps = schedule(program, load_target("m2000")).steps
