@@ -236,9 +236,7 @@ SEQUENCE = {"x": (5, 2, 7)}  # 5 steps, batch 2, 7 features
 )
 def test_work_by_hand(program: Program, macs: int, elements: list[int]) -> None:
     assert (program.macs, count_elements(program)) == (macs, elements)
-    assert program.weights == sum(
-        part.weights for part in program.products
-    )
+    assert program.weights == sum(part.weights for part in program.products)
     # every operator can be costed, and only products multiply
     steps = schedule(program, load_target("m2000")).steps
     assert sum(step.macs for step in steps) == macs

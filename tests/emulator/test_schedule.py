@@ -14,7 +14,7 @@ from ipu_results.emulator.target import TARGETS, Calibration, Fit, Target, load_
 from ipu_results.errors import InconsistentModelError
 
 MK1, MK2, BOW = (load_target(name) for name in TARGETS[:3])
-CONV = Convolution("c", 2, 4, 16, 32, 14, 12, 3, 5, 2, 1, 1, 2, 1, 2)
+CONV = Convolution("c", 2, 4, 16, 32, 14, 12, 7, 12, 3, 5, 2, 1)
 CALIBRATION = Calibration(
     Fit(700.0, 5e-5, 3e-4), (Fit(500.0, 6e-5, 3.5e-4),), MK1.digest, (Fit(800.0, 4e-5, 2.5e-4),)
 )

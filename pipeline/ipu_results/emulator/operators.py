@@ -22,29 +22,14 @@ class Convolution:
     out_channels_per_group: int
     in_height: int
     in_width: int
-    kernel_height: int
-    kernel_width: int
+    out_height: int
+    out_width: int
+    kernel_height: int = 1
+    kernel_width: int = 1
     stride_h: int = 1
     stride_w: int = 1
-    pad_top: int = 0
-    pad_left: int = 0
-    pad_bottom: int = 0
-    pad_right: int = 0
-    dilation_h: int = 1
-    dilation_w: int = 1
     bias: bool = False
-
     kind: ClassVar[str] = "convolution"
-
-    @property
-    def out_height(self) -> int:
-        padded = self.pad_top + self.in_height + self.pad_bottom
-        return (padded - self.dilation_h * (self.kernel_height - 1) - 1) // self.stride_h + 1
-
-    @property
-    def out_width(self) -> int:
-        padded = self.pad_left + self.in_width + self.pad_right
-        return (padded - self.dilation_w * (self.kernel_width - 1) - 1) // self.stride_w + 1
 
     @property
     def weights(self) -> int:

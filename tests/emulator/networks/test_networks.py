@@ -96,24 +96,22 @@ def test_bert_products_by_hand(name: str, layers: int, hidden: int) -> None:
 
 def test_first_and_last_layers_of_resnext() -> None:
     operators = read_program(build(DEFAULT_NETWORK), 4).operators
-    one_by_one = {"in_height": 56, "in_width": 56, "kernel_height": 1, "kernel_width": 1}
-    pads = {"pad_top": 1, "pad_left": 1, "pad_bottom": 1, "pad_right": 1}
-    stem_pads = dict.fromkeys(pads, 3)
+    field = (56, 56, 56, 56)
     pixels = 4 * 56 * 56
     assert list(operators[:15]) == [
-        Convolution("stem", 4, 1, 3, 64, 224, 224, 7, 7, 2, 2, **stem_pads),
+        Convolution("stem", 4, 1, 3, 64, 224, 224, 112, 112, 7, 7, 2, 2),
         Elementwise("stem.norm", "batchnorm", 4 * 64 * 112 * 112),
         Elementwise("stem.relu", "relu", 4 * 64 * 112 * 112),
         SlidingWindow("stem.pool", "max pool", 64 * pixels, 9),
-        Convolution("stage1.0.reduce", 4, 1, 64, 128, **one_by_one),
+        Convolution("stage1.0.reduce", 4, 1, 64, 128, *field),
         Elementwise("stage1.0.reduce.norm", "batchnorm", 128 * pixels),
         Elementwise("stage1.0.reduce.relu", "relu", 128 * pixels),
-        Convolution("stage1.0.conv", 4, 32, 4, 4, 56, 56, 3, 3, **pads),
+        Convolution("stage1.0.conv", 4, 32, 4, 4, *field, 3, 3),
         Elementwise("stage1.0.conv.norm", "batchnorm", 128 * pixels),
         Elementwise("stage1.0.conv.relu", "relu", 128 * pixels),
-        Convolution("stage1.0.expand", 4, 1, 128, 256, **one_by_one),
+        Convolution("stage1.0.expand", 4, 1, 128, 256, *field),
         Elementwise("stage1.0.expand.norm", "batchnorm", 256 * pixels),
-        Convolution("stage1.0.project", 4, 1, 64, 256, **one_by_one),
+        Convolution("stage1.0.project", 4, 1, 64, 256, *field),
         Elementwise("stage1.0.project.norm", "batchnorm", 256 * pixels),
         Elementwise("stage1.0.add", "add", 256 * pixels),
     ]
