@@ -12,8 +12,7 @@ import onnx
 import pytest
 from ipu_results.emulator.network import load_network
 from ipu_results.emulator.prediction import LAYER_FIELDS, Prediction, predict
-from ipu_results.emulator.settings import load_protocols
-from ipu_results.emulator.target import load_calibration, load_target
+from ipu_results.emulator.target import load_calibration, load_target, read_toml
 from ipu_results.emulator.training_keys import KEYS
 
 from tests.conftest import run_cli
@@ -189,6 +188,6 @@ def test_network_that_does_not_fit_is_reported_and_strict_exits_1() -> None:
 
 def test_help_names_protocols_and_keys() -> None:
     text = " ".join(run_cli("predict", "--help").stdout.split())
-    assert f"Protocols: {', '.join(load_protocols())}." in text
+    assert f"Protocols: {', '.join(read_toml('protocols.toml')['protocols'])}." in text
     assert "ipu-results predict --target c2" in text
     assert all(f" {key} " in text for key in KEYS)

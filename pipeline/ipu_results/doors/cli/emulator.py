@@ -233,12 +233,12 @@ def _load_machine(target: str, protocol: str | None) -> tuple[Target, Protocol]:
 
 def _parse_host_pairs(pairs: tuple[str, ...]) -> dict[str, str]:
     """Read what --set changes of a machine and its host path; refuse what is for training alone."""
-    from ipu_results.emulator.settings import COUNTS, parse_pairs, refuse
+    from ipu_results.emulator.settings import HOST_KEYS, parse_pairs, refuse
     from ipu_results.emulator.training_keys import KEYS
 
     settings = parse_pairs(pairs)
     for key in settings:
-        if key in KEYS and key not in COUNTS:
+        if key in KEYS and key not in HOST_KEYS:
             raise refuse(key, "describes a training step: add --training")
     return settings
 

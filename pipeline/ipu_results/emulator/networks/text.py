@@ -16,12 +16,19 @@ from onnx import TensorProto
 
 from ipu_results.emulator.networks.builder import GraphBuilder
 
-OPSET, IR = 17, 8  # the first with LayerNormalization
+# the first with LayerNormalization
+OPSET = 17
+IR = 8
 HEAD = 64  # channels of an attention head, in all of these networks
 SIGMA = 0.02  # standard deviation of the initial weights, in both papers
-BERT_EPSILON, PRE_NORM_EPSILON = 1e-12, 1e-6  # of layer norms: BERT's, and those of GPT-2 and ViT
-BERT_WORDS, BERT_POSITIONS, BERT_TYPES = 30522, 512, 2
-GPT2_WORDS, GPT2_POSITIONS = 50257, 1024
+# of layer norms: BERT's, and those of GPT-2 and ViT
+BERT_EPSILON = 1e-12
+PRE_NORM_EPSILON = 1e-6
+BERT_WORDS = 30522
+BERT_POSITIONS = 512
+BERT_TABLES = {"words": BERT_WORDS, "positions": BERT_POSITIONS, "types": 2}
+GPT2_WORDS = 50257
+GPT2_POSITIONS = 1024
 SPAN = 2  # outputs of question answering: the scores of a first and of a last token
 # 20 of 128 tokens, and 56 to 58 of 384 or 76 of 512, in the public configurations
 MASKED = 20 / 128
@@ -49,33 +56,22 @@ class Bert:
             x = self._add_layer(graph, f"layer{layer}", x, mask)
         if self.masked:
             return self._add_pretraining(graph, name, x, round(self.masked * sequence))
-        return graph.build_model(
-            name, add_linear(graph, "span", x, (self.hidden, SPAN)), (sequence, SPAN), OPSET, IR
-        )
+        x = add_linear(graph, "span", x, (self.hidden, SPAN))
+        return graph.build_model(name, x, (sequence, SPAN), OPSET, IR)
 
     def _add_embedding(self, graph: GraphBuilder, sequence: int) -> str:
-        tokens, types = (
-            graph.add_input(name, (sequence,), TensorProto.INT64) for name in ("tokens", "types")
-        )
-        tables = {
-            role: graph.add_drawn(f"embedding.{role}.table", (rows, self.hidden), SIGMA)
-            for role, rows in (
-                ("words", BERT_WORDS),
-                ("positions", BERT_POSITIONS),
-                ("types", BERT_TYPES),
-            )
-        }
-        words = graph.add_node("Gather", "embedding.words", tables["words"], tokens)
-        kinds = graph.add_node("Gather", "embedding.types", tables["types"], types)
-        positions = graph.add_slice(
-            "embedding.positions", tables["positions"], start=(0,), end=(sequence,)
-        )
-        x = graph.add_node(
-            "Add",
-            "embedding.add",
-            graph.add_node("Add", "embedding.typed", words, kinds),
-            positions,
-        )
+        tokens = graph.add_input("tokens", (sequence,), TensorProto.INT64)
+        types = graph.add_input("types", (sequence,), TensorProto.INT64)
+        names = [
+            graph.add_drawn(f"embedding.{role}.table", (rows, self.hidden), SIGMA)
+            for role, rows in BERT_TABLES.items()
+        ]
+        words = graph.add_node("Gather", "embedding.words", names[0], tokens)
+        kinds = graph.add_node("Gather", "embedding.types", names[2], types)
+        ends = {"start": (0,), "end": (sequence,)}
+        positions = graph.add_slice("embedding.positions", names[1], **ends)
+        x = graph.add_node("Add", "embedding.typed", words, kinds)
+        x = graph.add_node("Add", "embedding.add", x, positions)
         return self._add_norm(graph, "embedding.norm", x)
 
     def _add_pretraining(
@@ -85,21 +81,18 @@ class Bert:
         words.
         """
         x = graph.add_slice("head.masked", x, start=(0,), end=(masked,), axis=(1,))
-        x = _add_gelu(
-            graph, "head.gelu", add_linear(graph, "head.dense", x, (self.hidden, self.hidden))
-        )
-        words = _add_words(
-            graph, "head.words", self._add_norm(graph, "head.norm", x), "embedding.words.table"
-        )
+        x = add_linear(graph, "head.dense", x, (self.hidden, self.hidden))
+        x = self._add_norm(graph, "head.norm", _add_gelu(graph, "head.gelu", x))
+        words = _add_words(graph, "head.words", x, "embedding.words.table")
         return graph.build_model(name, words, (masked, BERT_WORDS), OPSET, IR)
 
     def _add_layer(self, graph: GraphBuilder, name: str, x: str, mask: str) -> str:
         y = _add_attention(graph, name, x, self.hidden, mask, separate=self.separate)
-        x = self._add_norm(graph, f"{name}.norm", graph.add_node("Add", f"{name}.add", y, x))
+        y = graph.add_node("Add", f"{name}.add", y, x)
+        x = self._add_norm(graph, f"{name}.norm", y)
         y = _add_feed(graph, name, x, self.hidden)
-        return self._add_norm(
-            graph, f"{name}.feed.norm", graph.add_node("Add", f"{name}.feed.add", y, x)
-        )
+        y = graph.add_node("Add", f"{name}.feed.add", y, x)
+        return self._add_norm(graph, f"{name}.feed.norm", y)
 
     def _add_norm(self, graph: GraphBuilder, name: str, x: str) -> str:
         return add_layer_norm(graph, name, x, self.hidden, BERT_EPSILON)
@@ -122,9 +115,8 @@ class Gpt2:
         mask = graph.add_drawn("mask", (sequence, sequence), SIGMA)
         x = add_pre_norm_layers(graph, x, self.layers, self.hidden, mask, separate=self.separate)
         x = add_layer_norm(graph, "head.norm", x, self.hidden, PRE_NORM_EPSILON)
-        return graph.build_model(
-            name, _add_words(graph, "head.logits", x, table), (sequence, GPT2_WORDS), OPSET, IR
-        )
+        x = _add_words(graph, "head.logits", x, table)
+        return graph.build_model(name, x, (sequence, GPT2_WORDS), OPSET, IR)
 
 
 def add_pre_norm_layers(
@@ -141,11 +133,11 @@ def add_pre_norm_layers(
     for layer in range(layers):
         name = f"layer{layer}"
         y = add_layer_norm(graph, f"{name}.norm", x, hidden, PRE_NORM_EPSILON)
-        x = graph.add_node(
-            "Add", f"{name}.add", _add_attention(graph, name, y, hidden, mask, separate=separate), x
-        )
+        y = _add_attention(graph, name, y, hidden, mask, separate=separate)
+        x = graph.add_node("Add", f"{name}.add", y, x)
         y = add_layer_norm(graph, f"{name}.feed.norm", x, hidden, PRE_NORM_EPSILON)
-        x = graph.add_node("Add", f"{name}.feed.add", _add_feed(graph, name, y, hidden), x)
+        y = _add_feed(graph, name, y, hidden)
+        x = graph.add_node("Add", f"{name}.feed.add", y, x)
     return x
 
 
@@ -154,8 +146,9 @@ def _add_constants(graph: GraphBuilder, hidden: int) -> None:
     graph.add_integers("heads", 0, 0, hidden // HEAD, HEAD)
     graph.add_integers("joined", 0, 0, hidden)
     graph.add_scalar("attention.scale", 1 / math.sqrt(HEAD))
-    for name, value in (("root", math.sqrt(2)), ("one", 1.0), ("half", 0.5)):
-        graph.add_scalar(f"gelu.{name}", value)
+    graph.add_scalar("gelu.root", math.sqrt(2))
+    graph.add_scalar("gelu.one", 1.0)
+    graph.add_scalar("gelu.half", 0.5)
 
 
 def _add_attention(
@@ -171,9 +164,8 @@ def _add_attention(
     if separate:
         parts = [add_linear(graph, f"{name}.{role}", x, (hidden, hidden)) for role in roles]
     else:
-        parts = graph.add_split(
-            f"{name}.qkv", add_linear(graph, f"{name}.qkv", x, (hidden, 3 * hidden)), roles
-        )
+        joined = add_linear(graph, f"{name}.qkv", x, (hidden, 3 * hidden))
+        parts = graph.add_split(joined, joined, roles)
     query, key, value = (_add_heads(graph, part) for part in parts)
     turned = graph.add_node("Transpose", f"{name}.key.turned", key, perm=[0, 1, 3, 2])
     scores = graph.add_node("MatMul", f"{name}.scores", query, turned)
@@ -193,41 +185,36 @@ def _add_heads(graph: GraphBuilder, x: str) -> str:
 
 
 def _add_feed(graph: GraphBuilder, name: str, x: str, hidden: int) -> str:
-    y = _add_gelu(
-        graph, f"{name}.gelu", add_linear(graph, f"{name}.widen", x, (hidden, 4 * hidden))
-    )
+    y = add_linear(graph, f"{name}.widen", x, (hidden, 4 * hidden))
+    y = _add_gelu(graph, f"{name}.gelu", y)
     return add_linear(graph, f"{name}.narrow", y, (4 * hidden, hidden))
 
 
 def _add_words(graph: GraphBuilder, name: str, x: str, table: str) -> str:
     """Add the probabilities of all words, by the table that embeds them."""
     table = graph.add_node("Transpose", "head.table", table, perm=[1, 0])
-    return graph.add_node(
-        "Softmax", "head.softmax", graph.add_node("MatMul", name, x, table), axis=-1
-    )
+    x = graph.add_node("MatMul", name, x, table)
+    return graph.add_node("Softmax", "head.softmax", x, axis=-1)
 
 
 def add_linear(graph: GraphBuilder, name: str, x: str, channels: tuple[int, int]) -> str:
     weights = graph.add_drawn(f"{name}.weight", channels, SIGMA)
     product = graph.add_node("MatMul", f"{name}.product", x, weights)
-    return graph.add_node("Add", name, product, graph.add_filled(f"{name}.bias", channels[1:], 0.0))
+    bias = graph.add_filled(f"{name}.bias", channels[1:], 0.0)
+    return graph.add_node("Add", name, product, bias)
 
 
 def add_layer_norm(graph: GraphBuilder, name: str, x: str, hidden: int, epsilon: float) -> str:
-    scale, shift = (
-        graph.add_filled(f"{name}.{role}", (hidden,), at)
-        for role, at in (("scale", 1.0), ("shift", 0.0))
-    )
+    scale = graph.add_filled(f"{name}.scale", (hidden,), 1.0)
+    shift = graph.add_filled(f"{name}.shift", (hidden,), 0.0)
     return graph.add_node("LayerNormalization", name, x, scale, shift, axis=-1, epsilon=epsilon)
 
 
 def _add_gelu(graph: GraphBuilder, name: str, x: str) -> str:
-    y = graph.add_node(
-        "Erf", f"{name}.erf", graph.add_node("Div", f"{name}.divided", x, "gelu.root")
-    )
-    y = graph.add_node(
-        "Mul", f"{name}.gated", x, graph.add_node("Add", f"{name}.raised", y, "gelu.one")
-    )
+    y = graph.add_node("Div", f"{name}.divided", x, "gelu.root")
+    y = graph.add_node("Erf", f"{name}.erf", y)
+    y = graph.add_node("Add", f"{name}.raised", y, "gelu.one")
+    y = graph.add_node("Mul", f"{name}.gated", x, y)
     return graph.add_node("Mul", name, y, "gelu.half")
 
 
@@ -240,7 +227,6 @@ MERGED: Mapping[str, Bert | Gpt2] = {
     "gpt2-medium": Gpt2(24, 1024),
     "gpt2-large": Gpt2(36, 1280),
 }
-TEXTS = {
-    **MERGED,
-    **{f"{name}-split": replace(network, separate=True) for name, network in MERGED.items()},
-}
+TEXTS = dict(MERGED)
+for _name, _network in MERGED.items():
+    TEXTS[f"{_name}-split"] = replace(_network, separate=True)
