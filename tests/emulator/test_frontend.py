@@ -251,12 +251,6 @@ def test_shape_arithmetic_is_computed_and_left_out() -> None:
     assert operators(image(body, {"w": (FIELD, 10)}), 5) == [Gemm("y", 1, 5, FIELD, 10)]
 
 
-def test_names_are_made_unique() -> None:
-    source = image("a = Relu(x) b = Relu(a) y = Relu(b)")
-    source.graph.node[0].name = source.graph.node[1].name = source.graph.node[2].name = "act"
-    assert [operator.name for operator in operators(source)] == ["act", "act#2", "act#3"]
-
-
 def test_local_functions_are_inlined() -> None:
     inner = helper.make_function(
         "own",

@@ -20,10 +20,8 @@ from ipu_results.emulator.pipeline import (
     is_computed_again,
 )
 from ipu_results.emulator.schedule import GradientProduct, derive_gradients
-from ipu_results.emulator.settings import select_protocol
 from ipu_results.emulator.target import load_target
 from ipu_results.emulator.training import TrainingSetup, extend_target, predict_training
-from ipu_results.emulator.training_keys import KEYS, build_setup
 from ipu_results.errors import InconsistentModelError
 from ipu_results.record.store.query import open_warehouse
 
@@ -285,12 +283,6 @@ def test_command_predicts_a_step(tmp_path: Path) -> None:
     again = run_cli(*COMMAND, "--target", path, "--set", "replicas=4")
     settings = {"settings": "machine of machine.toml"}
     assert json.loads(again.stdout) == [{**record, **settings}]
-
-
-def test_networks_are_cut_where_the_keys_say() -> None:
-    setup = build_setup({"cut_after": ("a", "b")}, M2000, select_protocol("io-tiles", M2000))
-    assert (setup.chips, setup.replicas, setup.io_tiles > 0) == (3, 1, True)
-    assert KEYS["cut_after"].read("cut_after", "a, b") == ("a", "b")
 
 
 @pytest.mark.parametrize(

@@ -20,7 +20,7 @@ from ipu_results.kit.text import escape_unprintable
 
 if TYPE_CHECKING:
     from ipu_results.emulator.network import Network
-    from ipu_results.emulator.prediction import EmulatedFigures, OperatorProfile, Prediction
+    from ipu_results.emulator.prediction import EmulatedFigures
     from ipu_results.emulator.settings import Protocol
     from ipu_results.emulator.target import Target
     from ipu_results.emulator.training import TrainingPrediction
@@ -181,7 +181,7 @@ def predict(
     """
     from ipu_results.emulator.frontend import parse_shapes
     from ipu_results.emulator.network import load_shaped_network
-    from ipu_results.emulator.prediction import format_predictions
+    from ipu_results.emulator.prediction import format_predictions, list_layers
     from ipu_results.emulator.prediction import predict as predict_batches
     from ipu_results.emulator.settings import apply_settings
 
@@ -211,8 +211,11 @@ def predict(
         return
     needed = sizes[:1] if layers else sizes
     predictions = predict_batches(network, machine, needed, path)
-    profiles = _profile(predictions[0], network, machine, path) if layers else None
-    _write(format_predictions(predictions, network.name, output, profiles), out)
+    operators = None
+    if layers:
+        program = network(predictions[0].micro_batch_size)
+        operators = list_layers(predictions[0], network.name, program, machine, path)
+    _write(format_predictions(predictions, network.name, output, operators), out)
     _report_memory(predictions, strict)
 
 
@@ -298,19 +301,6 @@ def _select_batch_sizes(
             f"--shape begins with {shaped}, but --batch-sizes decides the batch: write N there."
         )
     return (shaped,)
-
-
-def _profile(
-    prediction: Prediction, network: Network, machine: Target, path: Protocol
-) -> list[OperatorProfile]:
-    from ipu_results.emulator.prediction import profile_operators
-    from ipu_results.emulator.target import load_calibration
-
-    program = network(prediction.micro_batch_size)
-    io_tiles = path.io_tiles if path.overlapped else 0
-    return profile_operators(
-        prediction, program, machine, load_calibration().fit.superstep, io_tiles
-    )
 
 
 def _run_sweep(
