@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -211,3 +211,35 @@ class GraphBuilder:
     def _add_tensor(self, name: str, values: npt.NDArray[Any]) -> str:
         self._tensors.append(numpy_helper.from_array(values, name))
         return name
+
+
+@dataclass(slots=True)
+class Flow:
+    """A way through a graph: each node reads the tensor `x` that the one before made.
+
+    Names of nodes begin with `prefix`. `channels` are those of `x`.
+    """
+
+    graph: GraphBuilder
+    x: str
+    channels: int
+    prefix: str = ""
+
+    def branch(self, prefix: str = "") -> Flow:
+        """Return a way that begins here."""
+        return replace(self, prefix=self.prefix + prefix)
+
+    def add(self, kind: str, name: str, *others: str, **attributes: Any) -> Flow:
+        self.x = self.graph.add_node(kind, self.prefix + name, self.x, *others, **attributes)
+        return self
+
+    def convolve(self, name: str, channels: int, kernel: int = 1, **options: Any) -> Flow:
+        """Add a convolution, see `GraphBuilder.add_convolution`."""
+        sizes = (self.channels, channels)
+        self.x = self.graph.add_convolution(self.prefix + name, self.x, sizes, kernel, **options)
+        self.channels = channels
+        return self
+
+    def swish(self, name: str) -> Flow:
+        gate = self.branch().add("Sigmoid", f"{name}.sigmoid")
+        return self.add("Mul", name, gate.x)
