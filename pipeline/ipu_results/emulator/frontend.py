@@ -6,7 +6,8 @@ dimension.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 
 import onnx
@@ -148,11 +149,17 @@ def read_program(model: onnx.ModelProto, batch: int | None = None) -> Program:
     Without `batch` the model must fix it. What depends on constants alone is left out, and so are
     nodes that no output needs. Raises `ModelError` in one line that names the graph and the node.
     """
-    try:
+    with name_document(" ".join(str(model.graph.name).split())):
         return _read_program(reader.prepare_model(model), batch)
+
+
+@contextmanager
+def name_document(name: str) -> Iterator[None]:
+    """Name the document in errors of the block."""
+    try:
+        yield
     except ModelError as error:
-        document = error.document or " ".join(str(model.graph.name).split())
-        raise type(error)(error.message, document=document, place=error.place) from error
+        raise type(error)(error.message, document=name, place=error.place) from error
 
 
 def _read_program(model: onnx.ModelProto, batch: int | None) -> Program:

@@ -191,10 +191,10 @@ def extend_target(target: Target) -> Target:
     if target.base not in TRAINED:
         message = f"training is predicted for {' and '.join(TRAINED)}, not for {target.name}"
         raise UnrecognisedModelError(message, document=target.name)
-    constants = {**dict(load_training_constants()), **dict(target.constants)}
-    # The machine's own come first, in their order.
-    ordered = {**dict(target.constants), **constants}
-    return replace(target, constants=tuple(ordered.items()))
+    constants = dict(target.constants)
+    for name, constant in load_training_constants():
+        constants.setdefault(name, constant)
+    return replace(target, constants=tuple(constants.items()))
 
 
 def predict_training(
@@ -221,8 +221,8 @@ def predict_training(
     parameters = max(load.parameters for load in loads)
     gradients = parameters * machine["element.bytes"]
     reduced = pipeline.estimate_all_reduce(gradients, setup.replicas, chips, machine)
-    tensors = max(load.tensors for load in loads)
-    update = step.time_parameters(parameters, tensors, "update.cycles", "update.supersteps")
+    supersteps = max(load.tensors for load in loads) * machine["update.supersteps"]
+    update = _time_parameters(parameters, machine["update.cycles"], supersteps, machine)
     moved = 0.0
     if setup.offchip:
         # Each replica keeps its share of the optimiser's state, which is read and written once.
@@ -278,9 +278,15 @@ def sum_slowest(loads: Sequence[ChipLoad]) -> float:
     """Return the seconds of a round: chips exchange together, so it is the longest computation and
     transfer.
     """
-    return max(load.seconds - load.transfer for load in loads) + max(
-        load.transfer for load in loads
-    )
+    computed = max(load.seconds - load.transfer for load in loads)
+    return computed + max(load.transfer for load in loads)
+
+
+def _time_parameters(parameters: int, cycles: float, supersteps: float, target: Target) -> float:
+    """Return the time of vector code over the parameters of a chip."""
+    vectors = ceil_div(ceil_div(parameters, target.tiles), target["vector"])
+    waited = supersteps * target["superstep.cycles"]
+    return float((vectors * cycles + waited) / target["clock"])
 
 
 @dataclass(frozen=True)
@@ -314,15 +320,6 @@ class _Step:
         fed = count_fed(self.setup.replicas, self.setup.instances, self.target)
         return fed * self.input_bytes / self.target["host.process"]
 
-    def time_parameters(self, parameters: int, tensors: int, cycles: str, starts: str) -> float:
-        """Return the time of vector code over the parameters of a chip, by the names of its
-        constants.
-        """
-        target = self.target
-        vectors = ceil_div(ceil_div(parameters, target.tiles), target["vector"])
-        supersteps = tensors * target.get(starts, 1) * target["superstep.cycles"]
-        return float((vectors * target[cycles] + supersteps) / target["clock"])
-
     def load_chip(self, chip: int) -> ChipLoad:
         """Sum what the stages of one chip do."""
         setup = self.setup
@@ -352,9 +349,8 @@ class _Step:
         parameters = sum(counts)
         adding = 0.0
         if setup.accumulation > 1:
-            adding = _Step(self.program, self.stages, setup, target).time_parameters(
-                parameters, len(counts), "accumulate.cycles", ""
-            )
+            cycles = target["accumulate.cycles"]
+            adding = _time_parameters(parameters, cycles, len(counts), target)
         received = self.input_bytes if mine and mine[0].start == 0 and not setup.io_tiles else 0.0
         links = 2 * crossing * target["element.bytes"] / target["link.chip"]
         low, high = self._estimate_memory(mine, parameters, steps, target)
@@ -381,9 +377,8 @@ class _Step:
         return self.target.with_constants(new)
 
     def _sum_seconds(self, steps: Sequence[OperatorCost]) -> float:
-        cycles = sum(
-            step.cycles + step.supersteps * self.target["superstep.cycles"] for step in steps
-        )
+        superstep = self.target["superstep.cycles"]
+        cycles = sum(step.cycles + step.supersteps * superstep for step in steps)
         return cycles / self.target["clock"]
 
     def _estimate_memory(
