@@ -181,8 +181,8 @@ def estimate_reduction(target: Target, depth: Array, partials: Array) -> Reducti
     cycles = np.zeros_like(partials)
     received = np.zeros_like(partials)
     several = np.where(depth < target["reduce.two_stages"], 2, 3)
-    some = np.where(depth < target["reduce.one_stage"], 1, several)
-    stages = np.where(depth > 1, some, 0)
+    reduced = np.where(depth < target["reduce.one_stage"], 1, several)
+    stages = np.where(depth > 1, reduced, 0)
     for count in (1, 2, 3):
         chosen = stages == count
         each = np.ceil(depth[chosen] ** (1 / count))  # sets that a stage adds up

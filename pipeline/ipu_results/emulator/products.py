@@ -163,7 +163,9 @@ def _count_taps(length: int, stride: int) -> dict[int, int]:
 
 def lower_gemm(typed: TypedNode) -> list[Operator]:
     left, right = typed.inputs[:2]
-    m, k = left.shape[::-1] if typed.attributes.get("transA") else left.shape
+    m, k = left.shape
+    if typed.attributes.get("transA"):
+        k, m = left.shape
     n = right.shape[0 if typed.attributes.get("transB") else 1]
     if left.constant and not right.constant:
         m, n = n, m

@@ -291,10 +291,10 @@ def parse_pairs(pairs: Sequence[str]) -> dict[str, str]:
 
 def _explain_unknown(key: str, target: Target, others: Iterable[str]) -> str:
     """Say that a key is none, and which keys there are."""
-    host = ", ".join(dict.fromkeys((*HOST_KEYS, *others)))
-    similar = _list_similar(key, (*HOST_KEYS, *others, *dict(target.constants)))
+    names = dict.fromkeys(HOST_KEYS) | dict.fromkeys(others)
+    similar = _list_similar(key, [*names, *dict(target.constants)])
     return (
-        f"is not a setting of {target.name}{similar}; there are {host} and the constants of the"
+        f"is not a setting of {target.name}{similar}; there are {', '.join(names)} and the constants of the"
         " machine, such as clock"
     )
 

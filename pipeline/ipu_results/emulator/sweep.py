@@ -70,10 +70,7 @@ class Sweep:
         Raises UnrecognisedModelError or InconsistentModelError for the first design that is wrong.
         """
         self.designs = designs
-        self.columns = [
-            *designs[0],
-            *(name for name in Prediction.FIELDS if name not in designs[0]),
-        ]
+        self.columns = list(dict.fromkeys(designs[0]) | dict.fromkeys(Prediction.FIELDS))
         programs: dict[int, Program] = {}
         for design in designs:
             machine, path = apply_settings(target, protocol, design)

@@ -40,7 +40,6 @@ from ipu_results.emulator.target import (
     Target,
     load_band,
     load_calibration,
-    parse_constant,
     read_toml,
 )
 from ipu_results.errors import InconsistentModelError, UnrecognisedModelError
@@ -180,7 +179,7 @@ class TrainingPrediction(EmulatedFigures):
 @cache
 def load_training_constants() -> tuple[tuple[str, Constant], ...]:
     entries = read_toml(TRAINING_FILE)["constants"]
-    return tuple((name, parse_constant(entry)) for name, entry in entries.items())
+    return tuple((name, Constant(**entry)) for name, entry in entries.items())
 
 
 def extend_target(target: Target) -> Target:
@@ -331,16 +330,18 @@ class _Step:
         steps: list[OperatorCost] = []
         counts: list[int] = []
         for stage in mine:
-            own = slice(stage.start, stage.stop)
-            seconds = self._sum_seconds(costs[own])
+            part = slice(stage.start, stage.stop)
+            seconds = self._sum_seconds(costs[part])
             forward += seconds
             if setup.recompute and pipeline.is_computed_again(stage, self.stages):
                 again += seconds
-            gradients = [each for part in self.gradients[own] for each in part]
-            back = [cost_gradient(each, target) for each in gradients]
+            back = []
+            for gradients in self.gradients[part]:
+                back += [cost_gradient(gradient, target) for gradient in gradients]
             backward += self._sum_seconds(back)
-            steps += [*costs[own], *back]
-            counts += filter(None, self.parameters[own])
+            steps += costs[part]
+            steps += back
+            counts += filter(None, self.parameters[part])
             crossing += _count_crossing(self.program, stage, self.stages)
             norms += sum(each.kind == "batchnorm" for each in stage.select(self.program))
         if setup.norm_span > 1:
@@ -351,7 +352,9 @@ class _Step:
         if setup.accumulation > 1:
             cycles = target["accumulate.cycles"]
             adding = _time_parameters(parameters, cycles, len(counts), target)
-        received = self.input_bytes if mine and mine[0].start == 0 and not setup.io_tiles else 0.0
+        received = 0.0
+        if mine and mine[0].start == 0 and not setup.io_tiles:
+            received = self.input_bytes
         links = 2 * crossing * target["element.bytes"] / target["link.chip"]
         low, high = self._estimate_memory(mine, parameters, steps, target)
         return ChipLoad(
@@ -393,7 +396,8 @@ class _Step:
         """
         setup = self.setup
         held = parameters * target["element.bytes"] * (1 + (setup.accumulation > 1))
-        held += 0.0 if setup.offchip else parameters * MOMENT_BYTES / max(1, setup.replicas)
+        if not setup.offchip:
+            held += parameters * MOMENT_BYTES / setup.replicas
         activations = pipeline.count_activations(self.program, mine, self.stages, setup.recompute)
         even = (held + activations * target["element.bytes"]) / target.tiles
         code = target["memory.superstep"] * sum(step.supersteps for step in steps)
