@@ -264,7 +264,9 @@ def _read_initializer(tensor: TensorProto) -> TensorInfo:
 
 
 def _is_small(elements: int, element_type: int) -> bool:
-    return elements <= (MAX_KEPT_FLOATS if element_type in FLOATS else MAX_KEPT)
+    if element_type in FLOATS:
+        return elements <= MAX_KEPT_FLOATS
+    return elements <= MAX_KEPT
 
 
 @cache
@@ -284,8 +286,11 @@ def is_constant(node: Node, tensors: TensorInfos) -> bool:
     """
     if node.kind in RANDOM:
         return False
-    read = node.inputs[:1] if node.kind == TYPE_ONLY else node.inputs
-    return node.kind in SHAPES or all(tensors[name].constant for name in read)
+    if node.kind in SHAPES:
+        return True
+    if node.kind == TYPE_ONLY:
+        return tensors[node.inputs[0]].constant
+    return all(tensors[name].constant for name in node.inputs)
 
 
 def infer_outputs(node: Node, tensors: TensorInfos, opset: int) -> None:
@@ -349,8 +354,7 @@ def _read_type(node: Node, name: str, proto: TypeProto, constant: bool) -> Tenso
             message = f"dimension {number} of {name} {unknown}"
             raise UnknownShapeError(message, place=node.place)
     shape = tuple(axis.dim_value for axis in tensor.shape.dim)
-    smallest = 0 if constant else 1
-    if min(shape, default=1) < smallest:
+    if min(shape, default=0) < 0 or (0 in shape and not constant):
         raise node.inconsistent(f"{name} would be empty, as {'×'.join(map(str, shape))}")
     return TensorInfo(shape, tensor.elem_type, constant)
 

@@ -143,7 +143,11 @@ class EmulatedFigures:
 
     def to_record(self, model: str) -> Record:
         """Return FIELDS in their order, unrounded: ms, items per second, watts, shares."""
-        return {name: model if name == "model" else self.get_field(name) for name in self.FIELDS}
+        record: dict[str, Any] = dict.fromkeys(self.FIELDS, model)
+        for name in self.FIELDS:
+            if name != "model":
+                record[name] = self.get_field(name)
+        return record
 
     def describe(self, model: str) -> tuple[str, str]:
         """Return what was predicted and, where there is one, a caveat: both for the line under a
@@ -176,7 +180,6 @@ class Prediction(EmulatedFigures):
     power_w: float | None
     schedule: Schedule = field(repr=False)  # of every operator
     timing: Timing
-    clock: float
 
     def describe(self, model: str) -> tuple[str, str]:
         caveat = ""
@@ -275,7 +278,6 @@ def _predict(
         calibration_id=known.id,
         schedule=plan,
         timing=timing,
-        clock=target["clock"],
         settings=target.settings or None,
     )
 
