@@ -138,8 +138,6 @@ def search_splits(shape: ConvolutionShape, target: Target) -> SplitPlan:
 
 def _iterate_vertices(shape: ConvolutionShape, target: Target) -> Iterator[Vertex]:
     """Yield each vertex type that can compute the shape."""
-    width = int(target["conv.in_channels"])
-    units = int(target["conv.units"])
     kernel = (shape.kernel_rows, shape.kernel_columns)
     if kernel == (1, 1):
         yield Vertex(
@@ -147,8 +145,8 @@ def _iterate_vertices(shape: ConvolutionShape, target: Target) -> Iterator[Verte
             lambda share: codelets.estimate_amp_1x1(
                 target, share.rows, share.groups, share.ins, share.outs
             ),
-            width,
-            units,
+            ins=int(target["conv.in_channels"]),
+            outs=int(target["conv.units"]),
         )
         return
     # SLIC has fp16 inputs alone
