@@ -110,10 +110,8 @@ def build_siglip(batch: int) -> Program:
 
 
 def list_patches(batch: int, size: int, patch: int, width: int) -> Convolution:
-    kernel = (patch, patch)
-    return Convolution(
-        "patches", batch, 1, RGB, width, size, size, *kernel, stride_h=patch, stride_w=patch
-    )
+    sides = (size, size, size // patch, size // patch, patch, patch)
+    return Convolution("patches", batch, 1, RGB, width, *sides, stride_h=patch, stride_w=patch)
 
 
 def build_clip(batch: int) -> Program:

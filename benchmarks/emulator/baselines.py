@@ -14,7 +14,7 @@ from functools import cache
 from ipu_results.emulator.codelets import compute_mac_rate
 from ipu_results.emulator.network import load_network
 from ipu_results.emulator.operators import Program
-from ipu_results.emulator.prediction import predict
+from ipu_results.emulator.prediction import predict, select_computing
 from ipu_results.emulator.schedule import GradientProduct, GradientStep, derive_gradients
 from ipu_results.emulator.settings import Protocol, Timing, compute_timing
 from ipu_results.emulator.target import Target, load_calibration, load_target
@@ -119,19 +119,13 @@ def _read_row(row: PublishedRow) -> tuple[Work, Callable[[float], Timing]]:
     target = load_target(row.selector.target)
     micro = row.batch_size // (row.protocol.replicas or target.chips)
     program = load_network(row.selector.network)(micro)
-    machine = take_io_tiles(target, row.protocol)
+    machine = select_computing(target, row.protocol)
     fit = load_calibration().fit
 
     def add_host(device: float) -> Timing:
         return compute_timing(device, program, target, row.protocol, fit)
 
     return count_work(program, machine), add_host
-
-
-def take_io_tiles(target: Target, path: Protocol) -> Target:
-    """Return the machine with the tiles that compute."""
-    tiles = target.tiles - path.io_tiles
-    return target.with_constants(tiles=tiles) if path.overlapped else target
 
 
 @dataclass(frozen=True, slots=True)
@@ -149,7 +143,7 @@ def predict_times(
     """Predict one batch."""
     (prediction,) = predict(programs, target, [batch], path)
     program = programs(prediction.micro_batch_size)
-    work = count_work(program, take_io_tiles(target, path))
+    work = count_work(program, select_computing(target, path))
     fit = load_calibration().fit
     simple = [
         read(compute_timing(numbers.estimate(work), program, target, path, fit))

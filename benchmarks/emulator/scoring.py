@@ -9,7 +9,6 @@ from statistics import median
 from types import MappingProxyType
 
 from ipu_results.emulator.network import load_network
-from ipu_results.emulator.operators import Program
 from ipu_results.emulator.prediction import MS, Prediction, predict
 from ipu_results.emulator.schedule import schedule
 from ipu_results.emulator.settings import compute_timing
@@ -52,11 +51,9 @@ class ScoredRow:
     @property
     def latency_error(self) -> float | None:
         """Return None for a row without a latency."""
-        return (
-            None
-            if self.row.latency is None
-            else self.prediction.timing.latency / self.row.latency - 1
-        )
+        if self.row.latency is None:
+            return None
+        return self.prediction.timing.latency / self.row.latency - 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,10 +71,6 @@ def summarise_errors(errors: Sequence[float]) -> ErrorSummary:
     return ErrorSummary(len(sizes), median(sizes), sum(sizes) / len(sizes), max(sizes))
 
 
-def load_program(name: str, micro_batch: int) -> Program:
-    return load_network(name)(micro_batch)
-
-
 def predict_rows(
     rows: Sequence[PublishedRow],
     calibration: Calibration,
@@ -93,18 +86,16 @@ def _predict_row(
     target = targets.get(row.selector.target) or load_target(row.selector.target)
     network = load_network(row.selector.network)
     (prediction,) = predict(network, target, [row.batch_size], row.protocol, calibration)
-    other = row.second_reading
-    return ScoredRow(
-        row,
-        prediction,
-        None if other is None else _predict_row(other, calibration, targets),
-    )
+    second = None
+    if row.second_reading:
+        second = _predict_row(row.second_reading, calibration, targets)
+    return ScoredRow(row, prediction, second)
 
 
 def observe(row: PublishedRow, target: Target) -> Observation:
     """Compute what the model knows of a calibration row without the two fitted numbers."""
     micro = row.batch_size // target.chips
-    program = load_program(row.selector.network, micro)
+    program = load_network(row.selector.network)(micro)
     plan = schedule(program, target)
     # The numbers of the fit are left at zero here; they are its unknowns.
     fixed = compute_timing(

@@ -8,13 +8,13 @@ from collections.abc import Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass
 
+from ipu_results.emulator.network import load_network
 from ipu_results.emulator.operators import Elementwise
 from ipu_results.emulator.target import TARGETS, Constant, load_target
 
 from benchmarks.emulator.calibration import get_range
 from benchmarks.emulator.rows import SETS, PublishedRow
 from benchmarks.emulator.scoring import (
-    load_program,
     predict_rows,
     recalibrate,
     summarise_errors,
@@ -49,7 +49,7 @@ def list_assumed_of(rows: Sequence[PublishedRow]) -> dict[str, Constant]:
     """Return the assumed constants without those of elementwise kinds that no network of the rows
     has.
     """
-    programs = [load_program(network, 1) for network in {row.selector.network for row in rows}]
+    programs = [load_network(network)(1) for network in {row.selector.network for row in rows}]
     operators = [operator for program in programs for operator in program.operators]
     kinds = {
         f"elementwise.{operator.kind}"

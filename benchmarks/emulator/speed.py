@@ -1,10 +1,7 @@
-"""Measure predictions in a fresh process and again in the same one, and the split search next to
-every split.
-"""
+"""Measure predictions in a fresh process and again in the same one."""
 
 from __future__ import annotations
 
-import random
 import time
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
@@ -15,18 +12,23 @@ from benchmarks.report import Options, Report, ReportTable, ReportTarget, Value
 
 Point = tuple[str, str, int]  # network, target and micro-batch
 
-NETWORK, C2, MK2, BOW = "resnext101-32x4d", "c2", "m2000", "bow-2000"
-SWEEP: tuple[Point, ...] = tuple((NETWORK, C2, micro) for micro in range(1, 7))
-DEVELOPMENT: tuple[Point, ...] = (
-    *((NETWORK, MK2, micro) for micro in (1, 2, 4, 8, 16)),
-    *(("resnext101-32x8d", MK2, micro) for micro in (1, 2, 4, 16)),
-    *((network, MK2, 1) for network in ("resnet50", "efficientnet-b0")),
-    *(("efficientnet-b4", MK2, micro) for micro in (1, 4, 6, 8, 10)),
-    *((network, BOW, 1) for network in ("resnet50", "efficientnet-b0", "efficientnet-b4")),
-)
-QUICK: tuple[Point, ...] = (("resnet50", C2, 1), ("resnet50", C2, 2))
-REPEATS, WARM_REPEATS, SHAPES, QUICK_SHAPES, FEW_TILES = 5, 20, 400, 20, 96
-COLD_S, WARM_MS, DEVELOPMENT_S = 1.0, 10.0, 5.0
+NETWORK = "resnext101-32x4d"
+C2 = "c2"
+MK2 = "m2000"
+BOW = "bow-2000"
+SWEEP = [(NETWORK, C2, micro) for micro in range(1, 7)]
+DEVELOPMENT = [(NETWORK, MK2, micro) for micro in (1, 2, 4, 8, 16)]
+DEVELOPMENT += [("resnext101-32x8d", MK2, micro) for micro in (1, 2, 4, 16)]
+DEVELOPMENT += [("efficientnet-b4", MK2, micro) for micro in (1, 4, 6, 8, 10)]
+DEVELOPMENT += [(network, MK2, 1) for network in ("resnet50", "efficientnet-b0")]
+DEVELOPMENT += [(network, BOW, 1) for network in ("resnet50", "efficientnet-b0", "efficientnet-b4")]
+QUICK = [("resnet50", C2, 1), ("resnet50", C2, 2)]
+REPEATS = 5
+WARM_REPEATS = 20
+# what is aimed at
+COLD_S = 1.0
+WARM_MS = 10.0
+DEVELOPMENT_S = 5.0
 
 
 def import_modules() -> Iterator[Step]:
@@ -68,52 +70,20 @@ def predict_points(points: Sequence[Point], warm: int) -> Iterator[Step]:
     predict_all()
     cold = time.perf_counter()
     yield {
-        **{
-            "build": built - start,
-            "read": read - built,
-            "predict": cold - read,
-            "seconds": cold - start,
-        },
-        **{
-            "warm": median(_time(predict_all) for _ in range(warm)),
-            "shapes": search_splits.cache_info().currsize,
-        },
+        "build": built - start,
+        "read": read - built,
+        "predict": cold - read,
+        "seconds": cold - start,
+        "warm": median(_time(predict_all) for _ in range(warm)),
+        "shapes": search_splits.cache_info().currsize,
     }
-
-
-def search_shapes(shapes: int, tiles: int) -> Iterator[Step]:
-    """Plan random small convolutions on machines of few tiles, by the search and by every split in
-    turn.
-    """
-    from ipu_results.emulator import split  # noqa: PLC0415
-    from ipu_results.emulator.target import load_target  # noqa: PLC0415
-
-    ways: tuple[Callable[..., split.SplitPlan], ...] = (
-        split.plan_split,
-        partial(split.search_splits, every=True),
-    )
-    for name in (C2, MK2):
-        draw, target = random.Random(1), load_target(name).with_constants(tiles=tiles)
-        superstep = target["superstep.cycles"]
-        seconds, equal, worst = [0.0, 0.0], 0, 1.0
-        for _ in range(shapes):
-            shape = split.ConvolutionShape(**_draw_sizes(draw))
-            plans = []
-            for way, search in enumerate(ways):
-                start = time.perf_counter()
-                plans.append(search(shape, target))
-                seconds[way] += time.perf_counter() - start
-            equal += plans[0] == plans[1]
-            costs = [plan.cycles + plan.supersteps * superstep for plan in plans]
-            worst = max(worst, costs[0] / costs[1])
-        yield {"target": name, "shapes": shapes, "seconds": seconds, "equal": equal, "worst": worst}
 
 
 def run(options: Options) -> Report:
     """Measure the speed."""
-    sweep, development, repeats, count = (
-        (QUICK, QUICK, 1, QUICK_SHAPES) if options.quick else (SWEEP, DEVELOPMENT, REPEATS, SHAPES)
-    )
+    sweep = QUICK if options.quick else SWEEP
+    development = QUICK if options.quick else DEVELOPMENT
+    repeats = 1 if options.quick else REPEATS
     imports: list[Step] = []
     cold: list[Step] = []
     others: list[Step] = []
@@ -121,14 +91,12 @@ def run(options: Options) -> Report:
         imports += run_steps(import_modules)
         cold += run_steps(predict_points, points=sweep, warm=WARM_REPEATS)
         others += run_steps(predict_points, points=development, warm=1)
-    searches = run_steps(search_shapes, shapes=count, tiles=FEW_TILES)
     return Report(
         "emulator",
         f"predict a C2 sweep of {len(sweep)} points and {len(development)} points of other"
         " machines",
         [
             _tabulate_times(imports, cold, others, (len(sweep), len(development))),
-            _tabulate_searches(searches),
         ],
         [
             ReportTarget(
@@ -144,45 +112,11 @@ def run(options: Options) -> Report:
                 _take_median(others),
                 DEVELOPMENT_S,
             ),
-            *(
-                ReportTarget(
-                    f"{step['target']}: share of plans equal to those of every split",
-                    step["equal"] / count,
-                    1.0,
-                    True,
-                )
-                for step in searches
-            ),
         ],
         [
-            (f"Median of {repeats} interleaved runs, each in a fresh process."),
-            (
-                f"{count} random shapes on {FEW_TILES} tiles of each machine; equal plans have the"
-                " same split and costs."
-            ),
+            f"Median of {repeats} interleaved runs, each in a fresh process.",
         ],
     )
-
-
-def _draw_sizes(draw: random.Random) -> dict[str, int]:
-    rows, columns, stride = draw.randint(1, 8), draw.randint(1, 8), draw.choice((1, 1, 2))
-    kernel = draw.choice((1, 1, 3, 5))
-    channels = (1, 3, 4, 16, 20, 64, 72, 100, 200, 333)
-    ins, outs, groups = draw.choice(channels), draw.choice(channels), draw.choice((1, 1, 2, 4, 7))
-    if draw.random() < 0.2:
-        ins, outs, groups = 1, 1, draw.choice((8, 20, 96))
-    return {
-        **{
-            "batch": draw.randint(1, 3),
-            "groups": groups,
-            "ins": ins,
-            "outs": outs,
-            "rows": rows,
-            "columns": columns,
-        },
-        **{"kernel_rows": kernel, "kernel_columns": kernel, "stride": stride},
-        **{"in_rows": rows * stride, "in_columns": columns * stride},
-    }
 
 
 def _time(function: Callable[[], None]) -> float:
@@ -229,23 +163,3 @@ def _tabulate_times(
         "warm ms",
     )
     return ReportTable("Predictions in a fresh process, and again in the same one", columns, rows)
-
-
-def _tabulate_searches(steps: Sequence[Step]) -> ReportTable:
-    rows: list[tuple[Value, ...]] = []
-    for step in steps:
-        search, every = (1000 * seconds / step["shapes"] for seconds in step["seconds"])
-        worst = 100 * (step["worst"] - 1)
-        rows.append(
-            (step["target"], step["shapes"], step["equal"], worst, search, every, every / search)
-        )
-    columns = (
-        "machine",
-        "shapes",
-        "equal plans",
-        "worst cost, % more",
-        "ms a shape",
-        "every split, ms",
-        "ratio",
-    )
-    return ReportTable("The split search next to every split", columns, rows)

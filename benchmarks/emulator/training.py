@@ -90,42 +90,28 @@ def _tabulate_groups(scores: Sequence[TrainingScore]) -> ReportTable:
 def _tabulate_rows(scores: Sequence[TrainingScore]) -> ReportTable:
     rows = []
     for each in scores:
-        row, prediction = each.row, each.prediction
+        row = each.row
+        prediction = each.prediction
         last = prediction.all_reduce_s + prediction.update_s + prediction.offload_s
-        rows.append(
-            (
-                *(row.set, row.name, row.variant, row.target, row.framework, str(prediction.chips)),
-                *(str(row.setup.micro_batch), str(row.setup.accumulation), f"{row.throughput:g}"),
-                *(
-                    f"{prediction.throughput:.0f}",
-                    f"{prediction.round_s * MS:.2f}",
-                    f"{prediction.bubble_share:.2f}",
-                ),
-                *(f"{last * MS:.1f}", prediction.memory_verdict, f"{PERCENT * each.error:+.1f}"),
-            )
-        )
-    columns = (
-        *(
-            "set",
-            "network",
-            "variant",
-            "machine",
-            "framework",
-            "chips",
-            "micro-batch",
-            "accumulation",
-        ),
-        *(
-            "published /s",
-            "emulated /s",
-            "round ms",
-            "bubble",
-            "sum, update ms",
-            "memory",
-            "error %",
-        ),
-    )
-    return ReportTable("", columns, rows)
+        cells = {
+            "set": row.set,
+            "network": row.name,
+            "variant": row.variant,
+            "machine": row.target,
+            "framework": row.framework,
+            "chips": str(prediction.chips),
+            "micro-batch": str(row.setup.micro_batch),
+            "accumulation": str(row.setup.accumulation),
+            "published /s": f"{row.throughput:g}",
+            "emulated /s": f"{prediction.throughput:.0f}",
+            "round ms": f"{prediction.round_s * MS:.2f}",
+            "bubble": f"{prediction.bubble_share:.2f}",
+            "sum, update ms": f"{last * MS:.1f}",
+            "memory": prediction.memory_verdict,
+            "error %": f"{PERCENT * each.error:+.1f}",
+        }
+        rows.append(cells)
+    return ReportTable("", tuple(rows[0]), [tuple(cells.values()) for cells in rows])
 
 
 def format_sensitivity(scores: Sequence[TrainingScore]) -> str:

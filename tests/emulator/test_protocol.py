@@ -9,7 +9,6 @@ from ipu_results.emulator.operators import Program, Tensor
 from ipu_results.emulator.settings import (
     compute_timing,
     count_replicas,
-    load_protocols,
     select_protocol,
 )
 from ipu_results.emulator.target import Fit, load_target
@@ -115,15 +114,6 @@ def test_settings_that_a_machine_cannot_have_are_refused(
     machine = load_target("m2000")
     with pytest.raises(InconsistentModelError, match=message):
         count_replicas(replace(select_protocol("tensorflow", machine), **changes), machine)
-
-
-def test_every_protocol_names_its_source_and_one_is_calibrated() -> None:
-    protocols = load_protocols()
-    assert all(
-        len(protocol.source) > 20 and protocol.name == name for name, protocol in protocols.items()
-    )
-    assert [name for name, protocol in protocols.items() if protocol.per_image] == ["paper"]
-    assert [name for name, protocol in protocols.items() if protocol.overlapped] == ["io-tiles"]
 
 
 @pytest.mark.parametrize(

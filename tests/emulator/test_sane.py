@@ -9,7 +9,7 @@ from functools import partial
 import onnx
 import pytest
 from ipu_results.emulator.frontend import read_program
-from ipu_results.emulator.networks.builder import GraphBuilder
+from ipu_results.emulator.networks.builder import Flow, GraphBuilder
 from ipu_results.emulator.prediction import Prediction, predict
 from ipu_results.emulator.target import load_target
 
@@ -45,55 +45,54 @@ def draw_design(seed: int) -> Design:
 def build_graph(design: Design) -> onnx.ModelProto:
     """Build the network, whose kinds of layers do not depend on its sizes."""
     draw = random.Random(f"layers {design.seed}")
-    return _build_text(design, draw) if design.text else _build_image(design, draw)
-
-
-def _build_image(design: Design, draw: random.Random) -> onnx.ModelProto:
     graph = GraphBuilder(None)
     width = design.channels
-    x = graph.add_input("x", (width, design.length, design.length))
-    shape = (width, design.length, design.length)
+    if design.text:
+        flow = Flow(graph, graph.add_input("x", (design.length, width)), width)
+        for at in range(draw.randint(1, 3)):
+            _add_text_layer(flow, draw.choice(TEXT_KINDS), f"layer{at}")
+        return graph.build_model("text", flow.x, (design.length, width), opset=17, ir=8)
+    side = design.length
+    flow = Flow(graph, graph.add_input("x", (width, side, side)), width)
     for at in range(draw.randint(1, 4)):
         kind = draw.choice(IMAGE_KINDS)
-        name = f"layer{at}"
         kernel = draw.choice((1, 1, 3, 5))
-        # two groups where there is an even number of channels at both sizes that are compared
-        groups = {"depthwise": width, "grouped": 1 if width % 2 else 2}.get(kind, 1)
-        if kind in ("conv", "depthwise", "grouped"):
-            stride = draw.choice((1, 1, 1, 2)) if at < 2 else 1
-            x = graph.add_convolution(name, x, (width, width), kernel, groups=groups, stride=stride)
-            shape = (width, *(-(-size // stride) for size in shape[1:]))
-        elif kind == "pool":
-            window = {"kernel_shape": [3, 3], "pads": [1] * 4, "strides": [1, 1]}
-            x = graph.add_node("MaxPool", name, x, **window)
-        elif kind == "Swish":
-            x = graph.add_node("Mul", name, x, graph.add_node("Sigmoid", f"{name}.sigmoid", x))
-        else:
-            x = graph.add_node(kind, name, *([x] if kind == "Relu" else [x, x]))
-    return graph.build_model("image", x, shape)
+        stride = 1
+        if kind in ("conv", "depthwise", "grouped") and at < 2:
+            stride = draw.choice((1, 1, 1, 2))
+        _add_image_layer(flow, kind, f"layer{at}", kernel, stride)
+        side = -(-side // stride)
+    return graph.build_model("image", flow.x, (width, side, side))
 
 
-def _build_text(design: Design, draw: random.Random) -> onnx.ModelProto:
-    graph = GraphBuilder(None)
-    width = design.channels
-    x = graph.add_input("x", (design.length, width))
-    for at in range(draw.randint(1, 3)):
-        kind = draw.choice(TEXT_KINDS)
-        name = f"layer{at}"
-        weights = graph.add_drawn(f"{name}.weight", (width, width), 1.0)
-        if kind == "dense":
-            x = graph.add_node("MatMul", name, x, weights)
-        elif kind == "attention":
-            turned = graph.add_node("Transpose", f"{name}.turned", x, perm=[0, 2, 1])
-            scores = graph.add_node("MatMul", f"{name}.scores", x, turned)
-            scores = graph.add_node("Softmax", f"{name}.softmax", scores, axis=-1)
-            x = graph.add_node("MatMul", name, scores, x)
-        elif kind == "norm":
-            scale = graph.add_filled(f"{name}.scale", (width,), 1.0)
-            x = graph.add_node("LayerNormalization", name, x, scale, axis=-1)
-        else:
-            x = graph.add_node(kind, name, *([x] if kind == "Relu" else [x, x]))
-    return graph.build_model("text", x, (design.length, width), opset=17, ir=8)
+def _add_image_layer(flow: Flow, kind: str, name: str, kernel: int, stride: int) -> None:
+    width = flow.channels
+    # two groups where there is an even number of channels at both sizes that are compared
+    groups = {"conv": 1, "depthwise": width, "grouped": 1 if width % 2 else 2}
+    if kind in groups:
+        flow.convolve(name, width, kernel, groups=groups[kind], stride=stride)
+    elif kind == "pool":
+        flow.add("MaxPool", name, kernel_shape=[3, 3], pads=[1] * 4, strides=[1, 1])
+    elif kind == "Swish":
+        flow.swish(name)
+    else:
+        flow.add(kind, name, *[flow.x] * (kind == "Add"))
+
+
+def _add_text_layer(flow: Flow, kind: str, name: str) -> None:
+    width = flow.channels
+    if kind == "dense":
+        flow.add("MatMul", name, flow.graph.add_drawn(f"{name}.weight", (width, width), 1.0))
+    elif kind == "attention":
+        source = flow.x
+        turned = flow.branch().add("Transpose", f"{name}.turned", perm=[0, 2, 1])
+        flow.add("MatMul", f"{name}.scores", turned.x).add("Softmax", f"{name}.softmax", axis=-1)
+        flow.add("MatMul", name, source)
+    elif kind == "norm":
+        scale = flow.graph.add_filled(f"{name}.scale", (width,), 1.0)
+        flow.add("LayerNormalization", name, scale, axis=-1)
+    else:
+        flow.add(kind, name, *[flow.x] * (kind == "Add"))
 
 
 def time_design(design: Design, machine: str = "m2000") -> Prediction:

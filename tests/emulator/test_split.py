@@ -5,23 +5,17 @@ every split.
 from __future__ import annotations
 
 from dataclasses import replace
-from functools import partial
 from itertools import product
 from math import ceil, inf, prod
 
+import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from ipu_results.emulator.split import (
-    DIMENSIONS,
-    ConvolutionShape,
-    SplitPlan,
-    plan_split,
-    search_splits,
-)
+from ipu_results.emulator import split
+from ipu_results.emulator.split import DIMENSIONS, ConvolutionShape, SplitPlan, plan_split
 from ipu_results.emulator.target import Target, load_target
 
-search_every_split = partial(search_splits, every=True)
 MK1, MK2 = load_target("c2"), load_target("m2000")
 FEW = 48  # tiles of a machine on which every split can be tried
 PARITY = ConvolutionShape(3, 7, 64, 200, 4, 5, in_rows=4, in_columns=5)
@@ -53,6 +47,15 @@ def shapes(draw: st.DrawFn, field: int = 6) -> ConvolutionShape:
         rows * stride,
         columns * stride,
     )
+
+
+def search_every_split(shape: ConvolutionShape, target: Target) -> SplitPlan:
+    """Search without pruning: every number of parts that there are tiles for."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(
+            split, "list_parts", lambda _, size, most: np.arange(1.0, min(size, most) + 1)
+        )
+        return split.search_splits.__wrapped__(shape, target.searched)
 
 
 def cost(plan: SplitPlan, target: Target) -> float:
@@ -113,9 +116,9 @@ def test_exhaustive_search_equals_a_search_in_plain_python(
     plan = search_every_split(
         ConvolutionShape(1, groups, ins, outs, field, 1, in_rows=field, in_columns=1), target
     )
-    expected, split = mk1_by_hand(field, ins, outs, groups, tiles)
+    expected, parts = mk1_by_hand(field, ins, outs, groups, tiles)
     assert cost(plan, target) == pytest.approx(expected, rel=1e-12)
-    assert prod(split) <= tiles
+    assert prod(parts) <= tiles
 
 
 # What pruning loses

@@ -11,9 +11,7 @@ import tomli_w
 from ipu_results.emulator.network import load_network
 from ipu_results.emulator.operators import Elementwise, Gemm, Program, Tensor
 from ipu_results.emulator.pipeline import (
-    ReplicaLayout,
     Stage,
-    arrange_replicas,
     count_activations,
     count_rounds,
     cut_at_layers,
@@ -22,10 +20,8 @@ from ipu_results.emulator.pipeline import (
     is_computed_again,
 )
 from ipu_results.emulator.schedule import GradientProduct, derive_gradients
-from ipu_results.emulator.settings import select_protocol
 from ipu_results.emulator.target import load_target
 from ipu_results.emulator.training import TrainingSetup, extend_target, predict_training
-from ipu_results.emulator.training_keys import KEYS, build_setup
 from ipu_results.errors import InconsistentModelError
 from ipu_results.record.store.query import open_warehouse
 
@@ -65,32 +61,25 @@ def time_ring(parts: int, size: float, rate: float) -> float:
 
 
 @pytest.mark.parametrize(
-    ("replicas", "chips", "layout", "seconds"),
+    ("replicas", "chips", "seconds"),
     [
-        (1, 4, ReplicaLayout(1, 1, 1), 0.0),
-        (4, 1, ReplicaLayout(4, 1, 1), time_ring(4, GRADIENTS, LINK)),
-        (
-            16,
-            1,
-            ReplicaLayout(4, 4, 1),
-            time_ring(4, GRADIENTS, LINK) + time_ring(4, GRADIENTS, MACHINES),
-        ),
+        (1, 4, 0.0),
+        (4, 1, time_ring(4, GRADIENTS, LINK)),
+        (16, 1, time_ring(4, GRADIENTS, LINK) + time_ring(4, GRADIENTS, MACHINES)),
         # A replica fills the machine, whose link carries the gradients of all four chips.
-        (16, 4, ReplicaLayout(1, 16, 1), time_ring(16, 4 * GRADIENTS, MACHINES)),
-        (2, 8, ReplicaLayout(1, 2, 1), time_ring(2, 4 * GRADIENTS, MACHINES)),
+        (16, 4, time_ring(16, 4 * GRADIENTS, MACHINES)),
+        (2, 8, time_ring(2, 4 * GRADIENTS, MACHINES)),
         # Two pods: each machine sends its sixteenth over its own gateway.
         (
-            *(128, 1, ReplicaLayout(4, 16, 2)),
+            128,
+            1,
             time_ring(4, GRADIENTS, LINK)
             + time_ring(16, GRADIENTS, MACHINES)
             + time_ring(2, GRADIENTS / 16, GATEWAY),
         ),
     ],
 )
-def test_all_reduce_by_hand(
-    replicas: int, chips: int, layout: ReplicaLayout, seconds: float
-) -> None:
-    assert arrange_replicas(replicas, chips, UNEVEN) == layout
+def test_all_reduce_by_hand(replicas: int, chips: int, seconds: float) -> None:
     assert estimate_all_reduce(GRADIENTS, replicas, chips, UNEVEN) == pytest.approx(seconds)
 
 
@@ -294,12 +283,6 @@ def test_command_predicts_a_step(tmp_path: Path) -> None:
     again = run_cli(*COMMAND, "--target", path, "--set", "replicas=4")
     settings = {"settings": "machine of machine.toml"}
     assert json.loads(again.stdout) == [{**record, **settings}]
-
-
-def test_networks_are_cut_where_the_keys_say() -> None:
-    setup = build_setup({"cut_after": ("a", "b")}, M2000, select_protocol("io-tiles", M2000))
-    assert (setup.chips, setup.replicas, setup.io_tiles > 0) == (3, 1, True)
-    assert KEYS["cut_after"].read("cut_after", "a, b") == ("a", "b")
 
 
 @pytest.mark.parametrize(

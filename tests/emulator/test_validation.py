@@ -4,7 +4,6 @@ and the errors.
 
 from __future__ import annotations
 
-import csv
 import json
 import re
 from collections import Counter
@@ -95,13 +94,6 @@ def test_rows_of_each_set() -> None:
     ]
     assert ten == [*lowest_latency[0], *prefetched, *lowest_latency[1]]
     assert all(selector.source for selector in load_selectors())
-
-
-def test_site_has_the_rows_in_their_order() -> None:
-    path = freezing.PACKAGE_DATA / freezing.VALIDATED_FILE
-    lines = csv.DictReader(path.read_text(encoding="utf-8").splitlines())
-    expected = [(row.result_id, row.set, row.selector.time) for row in load_rows()]
-    assert [(line["result_id"], line["set"], line["time"]) for line in lines] == expected
 
 
 def test_every_covered_row_of_the_page_is_in_a_set() -> None:

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import cache
 
 import onnx
-from ipu_results.emulator.networks.builder import BatchNorm, GraphBuilder
+from ipu_results.emulator.networks.builder import BatchNorm, Flow, GraphBuilder
 
 NORM = BatchNorm()
-OPSET, IR = 18, 8  # the first with Mish
-CLASSES, ANCHORS = 80, 4
+# the first with Mish
+OPSET = 18
+IR = 8
+CLASSES = 80
+ANCHORS = 4
 FIELDS = 5 + CLASSES  # box, objectness and classes of an anchor
 # channels and residual blocks of each stage
 BACKBONE = ((64, 1), (128, 3), (256, 15), (512, 15), (1024, 7))
@@ -26,157 +30,139 @@ def build_yolov4(size: int) -> onnx.ModelProto:
     of its size stands for its result.
     """
     graph = GraphBuilder(None, folded=True)
-    x = _add_layer(graph, "stem", graph.add_input("image", (3, size, size)), (3, 32), 3)
-    outputs, before = [], 32
+    flow = Flow(graph, graph.add_input("image", (3, size, size)), 3)
+    _add_layer(flow, "stem", 32, 3)
+    levels = []
     for stage, (channels, blocks) in enumerate(BACKBONE):
-        x = _add_layer(graph, f"down{stage}", x, (before, channels), 3, stride=2)
-        x, before = _add_stage(graph, f"stage{stage}", x, channels, blocks), channels
-        outputs.append(x)
-    p3, p4, p5 = outputs[2:]
-    p5 = _add_pyramid(graph, "spp", p5)
-    p4 = _add_up(graph, "up4", p4, p5, (512, 256), size // 16)
-    p3 = _add_up(graph, "up3", p3, p4, (256, 128), size // 8)
-    middle = _add_down(graph, "down4", p3, p4, 256)
-    low = _add_down(graph, "down5", middle, p5, 512)
-    fields = ((p3, 128, size // 8), (middle, 256, size // 16), (low, 512, size // 32))
-    heads = [_add_head(graph, f"head{at}", *field) for at, field in enumerate(fields, 3)]
-    boxes = graph.add_node("Concat", "boxes", *heads, axis=1)
-    for name, values in (("from", (0, 0)), ("to", DETECTIONS), ("axes", (1, 2))):
-        graph.add_integers(f"detections.{name}", *values)
-    kept = graph.add_node(
-        "Slice", "detections", boxes, "detections.from", "detections.to", "detections.axes"
-    )
+        flow.prefix = ""
+        _add_layer(flow, f"down{stage}", channels, 3, stride=2)
+        flow.prefix = f"stage{stage}."
+        _add_stage(flow, blocks)
+        levels.append(flow.branch())
+    small, medium, large = levels[2:]
+    large = _add_pyramid(replace(large, prefix="spp."))
+    medium = _add_up("up4.", medium, large, size // 16)
+    small = _add_up("up3.", small, medium, size // 8)
+    middle = _add_down("down4.", small, medium)
+    low = _add_down("down5.", middle, large)
+    boxes = [
+        _add_head(replace(small, prefix="head3."), size // 8).x,
+        _add_head(replace(middle, prefix="head4."), size // 16).x,
+        _add_head(replace(low, prefix="head5."), size // 32).x,
+    ]
+    joined = graph.add_node("Concat", "boxes", *boxes, axis=1)
+    ends = {"from": (0, 0), "to": DETECTIONS, "axes": (1, 2)}
+    kept = graph.add_slice("detections", joined, **ends)
     return graph.build_model(f"yolov4-p5-{size}", kept, DETECTIONS, OPSET, IR)
 
 
-def _add_layer(
-    graph: GraphBuilder,
-    name: str,
-    x: str,
-    channels: tuple[int, int],
-    kernel: int = 1,
-    *,
-    stride: int = 1,
-) -> str:
-    y = graph.add_convolution(name, x, channels, kernel, stride=stride, norm=NORM)
-    return graph.add_node("Mish", f"{name}.mish", y)
+def _add_layer(flow: Flow, name: str, channels: int, kernel: int = 1, stride: int = 1) -> None:
+    flow.convolve(name, channels, kernel, stride=stride, norm=NORM).add("Mish", f"{name}.mish")
 
 
-def _add_plain(graph: GraphBuilder, name: str, x: str, channels: tuple[int, int]) -> str:
-    return graph.add_convolution(name, x, channels)
-
-
-def _add_joined(
-    graph: GraphBuilder, name: str, parts: tuple[str, str], channels: tuple[int, int]
-) -> str:
+def _join(flow: Flow, other: Flow, channels: int) -> Flow:
     """Join two branches of a cross-stage block: their own batch-norm, activation and convolution."""
-    y = graph.add_node("Concat", f"{name}.cat", *parts, axis=1)
-    y = _add_norm(graph, f"{name}.cat.norm", y, channels[0])
-    return _add_layer(
-        graph, f"{name}.join", graph.add_node("Mish", f"{name}.cat.mish", y), channels
-    )
-
-
-def _add_norm(graph: GraphBuilder, name: str, x: str, channels: int) -> str:
-    """Add a batch-norm of its own, which is not folded, with parameters by shape alone."""
+    flow.add("Concat", "cat", other.x, axis=1)
+    flow.channels += other.channels
+    # This norm is not folded. Its parameters are known by shape alone.
+    name = f"{flow.prefix}cat.norm"
     roles = ("scale", "shift", "mean", "variance")
-    parameters = [graph.add_filled(f"{name}.{role}", (channels,), 1.0) for role in roles]
-    return graph.add_node("BatchNormalization", name, x, *parameters, epsilon=NORM.epsilon)
+    shape = (flow.channels,)
+    parameters = [flow.graph.add_filled(f"{name}.{role}", shape, 1.0) for role in roles]
+    flow.add("BatchNormalization", "cat.norm", *parameters, epsilon=NORM.epsilon)
+    _add_layer(flow.add("Mish", "cat.mish"), "join", channels)
+    return flow
 
 
-def _add_residuals(
-    graph: GraphBuilder, name: str, x: str, channels: int, blocks: int, *, shortcut: bool
-) -> str:
+def _add_residuals(flow: Flow, blocks: int, *, shortcut: bool) -> None:
     for block in range(blocks):
-        y = _add_layer(graph, f"{name}.{block}.reduce", x, (channels, channels))
-        y = _add_layer(graph, f"{name}.{block}.conv", y, (channels, channels), 3)
-        x = graph.add_node("Add", f"{name}.{block}.add", x, y) if shortcut else y
-    return x
+        start = flow.x
+        _add_layer(flow, f"{block}.reduce", flow.channels)
+        _add_layer(flow, f"{block}.conv", flow.channels, 3)
+        if shortcut:
+            end = flow.x
+            flow.x = start
+            flow.add("Add", f"{block}.add", end)
 
 
-def _add_stage(graph: GraphBuilder, name: str, x: str, channels: int, blocks: int) -> str:
+def _add_stage(flow: Flow, blocks: int) -> None:
     """Add a cross-stage block of the backbone: half of the channels pass the residual blocks."""
-    half = channels // 2
-    y = _add_layer(graph, f"{name}.in", x, (channels, half))
-    y = _add_residuals(graph, name, y, half, blocks, shortcut=True)
-    parts = (
-        _add_plain(graph, f"{name}.out", y, (half, half)),
-        _add_plain(graph, f"{name}.skip", x, (channels, half)),
-    )
-    return _add_joined(graph, name, parts, (channels, channels))
+    channels = flow.channels
+    skip = flow.branch()
+    _add_layer(flow, "in", channels // 2)
+    _add_residuals(flow, blocks, shortcut=True)
+    flow.convolve("out", channels // 2)
+    _join(flow, skip.convolve("skip", channels // 2), channels)
 
 
-def _add_neck(graph: GraphBuilder, name: str, x: str, channels: tuple[int, int]) -> str:
+def _add_neck(flow: Flow, channels: int) -> Flow:
     """Add a cross-stage block of the neck, three blocks without shortcut."""
-    inside, out = channels
-    x = _add_layer(graph, f"{name}.in", x, (inside, out))
-    parts = (
-        _add_residuals(graph, name, x, out, 3, shortcut=False),
-        _add_plain(graph, f"{name}.skip", x, (out, out)),
-    )
-    return _add_joined(graph, name, parts, (2 * out, out))
+    _add_layer(flow, "in", channels)
+    skip = flow.branch()
+    _add_residuals(flow, 3, shortcut=False)
+    return _join(flow, skip.convolve("skip", channels), channels)
 
 
-def _add_pyramid(graph: GraphBuilder, name: str, x: str) -> str:
+def _add_pyramid(flow: Flow) -> Flow:
     """Add the spatial pyramid pooling of 1024 channels."""
-    skip = _add_plain(graph, f"{name}.skip", x, (1024, 512))
-    x = _add_layer(graph, f"{name}.in", x, (1024, 512))
-    x = _add_layer(graph, f"{name}.conv1", x, (512, 512), 3)
-    x = _add_layer(graph, f"{name}.conv2", x, (512, 512))
-    pools = [
-        graph.add_node(
-            "MaxPool", f"{name}.pool{k}", x, kernel_shape=[k, k], pads=[k // 2] * 4, strides=[1, 1]
-        )
-        for k in POOLS
-    ]
-    x = _add_layer(
-        graph,
-        f"{name}.conv3",
-        graph.add_node("Concat", f"{name}.pools", x, *pools, axis=1),
-        (2048, 512),
-    )
-    x = _add_layer(graph, f"{name}.conv4", x, (512, 512), 3)
-    return _add_joined(graph, name, (x, skip), (1024, 512))
+    half = flow.channels // 2
+    skip = flow.branch().convolve("skip", half)
+    _add_layer(flow, "in", half)
+    _add_layer(flow, "conv1", half, 3)
+    _add_layer(flow, "conv2", half)
+    pools = []
+    for side in POOLS:
+        window = {"kernel_shape": [side] * 2, "pads": [side // 2] * 4, "strides": [1, 1]}
+        pools.append(flow.branch().add("MaxPool", f"pool{side}", **window).x)
+    flow.add("Concat", "pools", *pools, axis=1)
+    flow.channels = half * (1 + len(pools))
+    _add_layer(flow, "conv3", half)
+    _add_layer(flow, "conv4", half, 3)
+    return _join(flow, skip, half)
 
 
-def _add_up(
-    graph: GraphBuilder, name: str, above: str, below: str, channels: tuple[int, int], size: int
-) -> str:
+def _add_up(prefix: str, above: Flow, below: Flow, size: int) -> Flow:
     """Add the path upwards: the smaller map is narrowed, doubled and joined with the larger one."""
-    x = _add_layer(graph, f"{name}.narrow", below, channels)
-    x = _double(graph, f"{name}.double", x, channels[1], size // 2)
-    y = _add_layer(graph, f"{name}.side", above, channels)
-    return _add_neck(
-        graph, f"{name}.neck", graph.add_node("Concat", f"{name}.both", y, x, axis=1), channels
-    )
+    channels = below.channels // 2
+    narrow = replace(below, prefix=prefix)
+    _add_layer(narrow, "narrow", channels)
+    _double(narrow, size // 2)
+    side = replace(above, prefix=prefix)
+    _add_layer(side, "side", channels)
+    side.add("Concat", "both", narrow.x, axis=1)
+    side.channels = 2 * channels
+    return _add_neck(side.branch("neck."), channels)
 
 
-def _double(graph: GraphBuilder, name: str, x: str, channels: int, size: int) -> str:
+def _double(flow: Flow, size: int) -> None:
     """Repeat each element in both directions, as nearest-neighbour upsampling does."""
+    graph = flow.graph
+    name = f"{flow.prefix}double"
+    channels = flow.channels
     split = graph.add_integers(f"{name}.split", 0, channels, size, 1, size, 1)
     spread = graph.add_integers(f"{name}.spread", 1, channels, size, 2, size, 2)
     joined = graph.add_integers(f"{name}.joined", 0, channels, 2 * size, 2 * size)
-    y = graph.add_node(
-        "Expand", f"{name}.expand", graph.add_node("Reshape", f"{name}.apart", x, split), spread
-    )
-    return graph.add_node("Reshape", name, y, joined)
+    flow.add("Reshape", "double.apart", split).add("Expand", "double.expand", spread)
+    flow.add("Reshape", "double", joined)
 
 
-def _add_down(graph: GraphBuilder, name: str, above: str, side: str, channels: int) -> str:
+def _add_down(prefix: str, above: Flow, side: Flow) -> Flow:
     """Add the path downwards: the larger map is halved and joined with the smaller one."""
-    x = _add_layer(graph, f"{name}.half", above, (channels // 2, channels), 3, stride=2)
-    joined = graph.add_node("Concat", f"{name}.both", x, side, axis=1)
-    return _add_neck(graph, f"{name}.neck", joined, (2 * channels, channels))
+    channels = side.channels
+    flow = replace(above, prefix=prefix)
+    _add_layer(flow, "half", channels, 3, stride=2)
+    flow.add("Concat", "both", side.x, axis=1)
+    flow.channels = 2 * channels
+    return _add_neck(flow.branch("neck."), channels)
 
 
-def _add_head(graph: GraphBuilder, name: str, x: str, channels: int, size: int) -> str:
+def _add_head(flow: Flow, size: int) -> Flow:
     """Add the last convolution of a scale, the detection and the decoding of its boxes."""
-    x = _add_layer(graph, f"{name}.conv", x, (channels, 2 * channels), 3)
-    x = _add_plain(graph, f"{name}.detect", x, (2 * channels, ANCHORS * FIELDS))
-    by_anchor = graph.add_integers(f"{name}.anchors", 0, ANCHORS, FIELDS, size * size)
-    listed = graph.add_integers(f"{name}.listed", 0, ANCHORS * size * size, FIELDS)
-    x = graph.add_node("Reshape", f"{name}.split", x, by_anchor)
-    x = graph.add_node("Transpose", f"{name}.turned", x, perm=[0, 1, 3, 2])
-    return graph.add_node(
-        "Reshape", f"{name}.boxes", graph.add_node("Sigmoid", f"{name}.sigmoid", x), listed
-    )
+    graph = flow.graph
+    _add_layer(flow, "conv", 2 * flow.channels, 3)
+    flow.convolve("detect", ANCHORS * FIELDS)
+    name = flow.prefix
+    by_anchor = graph.add_integers(f"{name}anchors", 0, ANCHORS, FIELDS, size * size)
+    listed = graph.add_integers(f"{name}listed", 0, ANCHORS * size * size, FIELDS)
+    flow.add("Reshape", "split", by_anchor).add("Transpose", "turned", perm=[0, 1, 3, 2])
+    return flow.add("Sigmoid", "sigmoid").add("Reshape", "boxes", listed)

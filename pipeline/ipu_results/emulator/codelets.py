@@ -1,10 +1,12 @@
 """Estimate the cycles of the vertices that compute a product on a tile, from the constants of the
 machine.
+
+Arrays hold a value for each split that is tried.
 """
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -13,18 +15,20 @@ from ipu_results.emulator.target import Target
 Array = np.ndarray[Any, np.dtype[np.float64]]
 
 SLIC_CHANNELS = 4  # that one stride of a SLIC call handles
-SLIC_PIPELINE, SLIC_PIPELINE_2 = 5, 3  # elements that fill its pipeline, at strides 1 and 2
+# elements that fill the pipeline of SLIC, at strides 1 and 2
+SLIC_PIPELINE = 5
+SLIC_PIPELINE_2 = 3
 
 
 def ceil_div(dividend: Any, divisor: Any) -> Any:
-    """Divide and round up.
-
-    Arrays hold whole numbers below 2^26 as doubles: there a true division is exact enough and
-    faster than a floor one.
-    """
-    if isinstance(dividend, np.ndarray) or isinstance(divisor, np.ndarray):
-        return np.ceil(dividend / divisor)
+    """Divide and round up. Numbers alone; `ceil_shares` is for arrays."""
     return -(-dividend // divisor)
+
+
+def ceil_shares(sizes: Array | float, parts: Array | float) -> Array:
+    """Divide and round up. Whole numbers below 2^26 are divided exactly enough."""
+    shares: Array = np.ceil(sizes / parts)
+    return shares
 
 
 def compute_mac_rate(target: Target) -> float:
@@ -37,35 +41,30 @@ def estimate_coefficient_load(target: Target) -> float:
     return 32 * target["conv.units"] / target["conv.load_bytes"]
 
 
+def _estimate_loop(target: Target, loop: str, elements: Array) -> Array:
+    """Estimate an inner loop, whose prologue makes one and two elements cost nearly as much as
+    three.
+    """
+    many = target[f"{loop}_many"] + target[f"{loop}_more"] * (np.maximum(elements, 3) - 3)
+    short = np.where(elements == 2, target[f"{loop}_two"], many)
+    return np.where(elements == 1, target[f"{loop}_one"], short)
+
+
 def estimate_amp_1x1(target: Target, field: Array, groups: Array, ins: Array, outs: Array) -> Array:
     """Estimate a 1×1 convolution: field elements, convolution groups, input and output channel
     groups of the tile.
     """
-    per_worker = ceil_div(field, target["workers"])
-    # The inner loop has a prologue: one and two elements cost nearly as much as three.
-    worker = np.where(
-        per_worker == 1,
-        target["amp1.worker_one"],
-        np.where(
-            per_worker == 2,
-            target["amp1.worker_two"],
-            target["amp1.worker_many"] + target["amp1.worker_more"] * (per_worker - 3),
-        ),
-    )
+    workers = target["workers"]
+    per_worker = ceil_shares(field, workers)
+    worker = _estimate_loop(target, "amp1.worker", per_worker)
     # The first group of input channels zeroes the partials, later groups add to them.
     first = worker + target["amp1.zero"] + target["amp1.zero_more"] * per_worker
     load = target["amp1.pass"] + estimate_coefficient_load(target)
-    later = target["amp1.in"] + outs * (target["amp1.out"] + load + target["workers"] * worker)
-    zeroing = target["amp1.in_first"] + outs * (
-        target["amp1.out"] + load + target["workers"] * first
-    )
-    start = (
-        target["amp1.start"]
-        + target["amp1.start_first"]
-        + target["amp1.start_step"] * (ins * groups - 1)
-    )
-    cycles: Array = start + groups * (target["amp1.group"] + (ins - 1) * later + zeroing)
-    return cycles
+    later = target["amp1.in"] + outs * (target["amp1.out"] + load + workers * worker)
+    zeroing = target["amp1.in_first"] + outs * (target["amp1.out"] + load + workers * first)
+    steps = target["amp1.start_step"] * (ins * groups - 1)
+    start = target["amp1.start"] + target["amp1.start_first"] + steps
+    return start + groups * (target["amp1.group"] + (ins - 1) * later + zeroing)
 
 
 def estimate_amp_nx1(
@@ -84,44 +83,26 @@ def estimate_amp_nx1(
     """
     across, down, height = taps
     load = estimate_coefficient_load(target) + target[f"ampn.load_{height}"]
-    worker = target["workers"] * _estimate_worker(target, rows, columns)
+    whole, broken = _deal_rows(target, rows, columns)
+    pieces = whole * _estimate_loop(target, "ampn.piece", columns)
+    pieces += (broken > 0) * _estimate_loop(target, "ampn.piece", broken)
+    worker = target["workers"] * (target["ampn.worker"] + pieces)
     if "ampn.group" in target:  # Mk1 calls the inner loop per input channel group, Mk2 hoists it
         inner = target["ampn.column"] + down * (target["ampn.row"] + load + worker)
         outer = target["ampn.in"] + outs * (target["ampn.out"] + across * inner)
         return target["ampn.start"] + groups * (target["ampn.group"] + ins * outer)
     calls = target["ampn.column"] + down * (load + target["ampn.row"])
-    return target["ampn.start"] + groups * ins * outs * (
-        target["ampn.inner"] + across * calls + worker * down * across
-    )
-
-
-def _estimate_worker(target: Target, rows: Array, columns: Array) -> Array:
-    """Estimate the worker that holds most."""
-    whole, broken = _deal_rows(target, rows, columns)
-    cycles: Array = (
-        target["ampn.worker"]
-        + whole * _estimate_piece(target, columns)
-        + _estimate_piece(target, broken)
-    )
-    return cycles
+    each = target["ampn.inner"] + across * calls + worker * down * across
+    return target["ampn.start"] + groups * ins * outs * each
 
 
 def _deal_rows(target: Target, rows: Array, columns: Array) -> tuple[Array, Array]:
     """Deal the elements to the workers: return the whole rows and the rest of a row of the one that
     holds most.
     """
-    share = ceil_div(rows * columns, target["workers"])
+    share = ceil_shares(rows * columns, target["workers"])
     whole = share // columns
     return whole, share - whole * columns
-
-
-def _estimate_piece(target: Target, length: Array) -> Array:
-    more = target["ampn.piece_many"] + target["ampn.piece_more"] * (np.maximum(length, 3) - 3)
-    short = np.where(
-        length == 1, target["ampn.piece_one"], np.where(length == 2, target["ampn.piece_two"], more)
-    )
-    cycles: Array = np.where(length <= 0, 0, short)
-    return cycles
 
 
 def estimate_slic(
@@ -141,47 +122,39 @@ def estimate_slic(
     """
     channels, at_once = kind
     strides = max(1, channels * at_once // SLIC_CHANNELS)
-    load = target[f"slic.load_{channels}x{at_once}"]
-    if strides == 1:
-        body = load + target["slic.body"]
-    else:
-        loads = strides * (load + target["slic.load_again"])
-        body = loads + target["slic.loop"] * (strides - 1) + target["slic.body_many"]
-    whole, broken = _deal_rows(target, rows, columns)
-    started = target["slic.worker"] + (target["slic.worker_many"] if strides > 1 else 0)
-    first, later = (
-        started
-        + whole * _estimate_slic_piece(target, columns, stride, zero)
-        + np.sign(broken) * _estimate_slic_piece(target, broken, stride, zero)
-        for zero in (True, False)
-    )
     loop = target["slic.loop"]
-    work = target["workers"] * strides * (first + (windows - 1) * later)
-    block = target["slic.block"] + (target["slic.block_many"] if strides > 1 else 0) + loop + 1
-    cycles: Array = (
-        target["slic.start"]
-        + blocks * (block + windows * body + loop * (windows - 1) + work)
-        + 1
-        - loop
-    )
-    return cycles
+    body = target[f"slic.load_{channels}x{at_once}"]
+    started = target["slic.worker"]
+    block = target["slic.block"] + loop + 1
+    if strides > 1:
+        body = strides * (body + target["slic.load_again"])
+        body += loop * (strides - 1) + target["slic.body_many"]
+        started += target["slic.worker_many"]
+        block += target["slic.block_many"]
+    else:
+        body += target["slic.body"]
+    whole, broken = _deal_rows(target, rows, columns)
+
+    def estimate_worker(zero: bool) -> Array:
+        row = _estimate_slic_piece(target, columns, stride, zero)
+        rest = _estimate_slic_piece(target, broken, stride, zero)
+        return started + whole * row + np.sign(broken) * rest
+
+    # The first window also zeroes the partials.
+    workers = estimate_worker(zero=True) + (windows - 1) * estimate_worker(zero=False)
+    work = windows * body + loop * (windows - 1) + target["workers"] * strides * workers
+    return target["slic.start"] + blocks * (block + work) + 1 - loop
 
 
 def _estimate_slic_piece(target: Target, length: Array, stride: int, zero: bool) -> Array:
-    """Estimate a whole or a broken row in one window. The first window also zeroes the partials."""
+    """Estimate a whole or a broken row in one window."""
     if stride == 1:
-        short = (target["slic.row_one"] if zero else target["slic.row_short"]) + length
+        short = target["slic.row_one" if zero else "slic.row_short"] + length
         row = np.where(length < SLIC_PIPELINE, short, target["slic.row"] + length - SLIC_PIPELINE)
     else:
-        row = target["slic.row2"] + target["slic.row2_more"] * np.maximum(
-            length - SLIC_PIPELINE_2, 0
-        )
-    cycles: Array = (
-        target["slic.piece"]
-        + (1 if zero else 0)
-        + np.where(length <= 1, target["slic.row_one"], row)
-    )
-    return cycles
+        more = np.maximum(length - SLIC_PIPELINE_2, 0)
+        row = target["slic.row2"] + target["slic.row2_more"] * more
+    return target["slic.piece"] + zero + np.where(length <= 1, target["slic.row_one"], row)
 
 
 def estimate_vmac(target: Target, field: Array, blocks: Array, kernel: tuple[int, int]) -> Array:
@@ -190,30 +163,35 @@ def estimate_vmac(target: Target, field: Array, blocks: Array, kernel: tuple[int
     """
     height, width = kernel
     row = target["vmac.row"] + target["vmac.tap"] * (width - 1)
-    worker = target["vmac.worker"] + height * ceil_div(field, target["workers"]) * row
+    worker = target["vmac.worker"] + height * ceil_shares(field, target["workers"]) * row
     block = target["vmac.block"] + target["vmac.element"] * field + target["workers"] * worker
-    cycles: Array = target["vmac.start"] + blocks * block
-    return cycles
+    return target["vmac.start"] + blocks * block
 
 
-def estimate_reduction(target: Target, depth: Array, partials: Array) -> tuple[Array, Array, Array]:
-    """Estimate the addition of `depth` sets of `partials` elements a tile: cycles, stages and
-    received elements.
-    """
+class ReductionCost(NamedTuple):
+    """Cycles, stages, and the elements that a tile receives."""
+
+    cycles: Array
+    stages: Array
+    received: Array
+
+
+def estimate_reduction(target: Target, depth: Array, partials: Array) -> ReductionCost:
+    """Estimate the addition of `depth` sets of `partials` elements a tile."""
     cycles = np.zeros_like(partials)
     received = np.zeros_like(partials)
-    many = np.where(depth < target["reduce.two_stages"], 2, 3)
-    stages = np.where(depth <= 1, 0, np.where(depth < target["reduce.one_stage"], 1, many))
+    several = np.where(depth < target["reduce.two_stages"], 2, 3)
+    reduced = np.where(depth < target["reduce.one_stage"], 1, several)
+    stages = np.where(depth > 1, reduced, 0)
     for count in (1, 2, 3):
         chosen = stages == count
         each = np.ceil(depth[chosen] ** (1 / count))  # sets that a stage adds up
         left = partials[chosen]
         for _ in range(count):
             left = np.ceil(left / each)
-            vectors = np.ceil(left / target["reduce.vector"])
-            worker = ceil_div(vectors, target["workers"]) * (
-                target["reduce.depth"] * each + target["reduce.rest"]
-            )
+            vectors = ceil_shares(left, target["reduce.vector"])
+            vector = target["reduce.depth"] * each + target["reduce.rest"]
+            worker = ceil_shares(vectors, target["workers"]) * vector
             cycles[chosen] += target["reduce.start"] + target["workers"] * worker
             received[chosen] += left * each
-    return cycles, stages, received
+    return ReductionCost(cycles, stages, received)

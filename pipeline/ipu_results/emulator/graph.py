@@ -5,12 +5,10 @@ What depends on constants and shapes alone is computed here.
 
 from __future__ import annotations
 
-import heapq
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cache
-from graphlib import CycleError, TopologicalSorter
 from math import prod
 from typing import Any
 
@@ -18,7 +16,7 @@ import numpy as np
 import numpy.typing as npt
 import onnx
 import onnx.inliner
-from onnx import TensorProto, helper, numpy_helper
+from onnx import TensorProto, TypeProto, helper, numpy_helper
 from onnx.checker import ValidationError
 from onnx.shape_inference import InferenceError, infer_node_outputs
 
@@ -29,10 +27,11 @@ from ipu_results.errors import (
     UnsupportedOperatorError,
 )
 
-ONNX_DOMAINS = frozenset({"", "ai.onnx"})
+ONNX_DOMAINS = ("", "ai.onnx")
 # Operators that are read as their definition in the standard, made of others.
-EXPANDED = frozenset({"AffineGrid", "Attention", "CenterCropPad", "RotaryEmbedding", "SwiGLU"})
-MAX_NAMES = 5  # in one message
+EXPANDED = ("AffineGrid", "Attention", "CenterCropPad", "RotaryEmbedding", "SwiGLU")
+
+Array = npt.NDArray[Any]
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,6 +52,16 @@ class Node:
         """The name in messages."""
         return f"{self.kind} {self.name}"
 
+    @property
+    def attributes(self) -> dict[str, Any]:
+        return {each.name: helper.get_attribute_value(each) for each in self.proto.attribute}
+
+    def unsupported(self, what: str) -> UnsupportedOperatorError:
+        return UnsupportedOperatorError(f"{what} is not supported", place=self.place)
+
+    def inconsistent(self, message: str) -> InconsistentModelError:
+        return InconsistentModelError(message, place=self.place)
+
 
 def prepare_model(model: onnx.ModelProto) -> onnx.ModelProto:
     """Refuse a model that the installed onnx does not know.
@@ -66,16 +75,14 @@ def prepare_model(model: onnx.ModelProto) -> onnx.ModelProto:
             f"IR version {model.ir_version} is newer than {onnx.IR_VERSION}, the last known"
         )
     known = onnx.defs.onnx_opset_version()
-    if read_opset(model) > known:
-        raise UnrecognisedModelError(
-            f"opset {read_opset(model)} is newer than {known}, the last known"
-        )
-    if not all(
-        isinstance(name, str) and name.isprintable() for name in _iterate_names(model.graph)
-    ):
-        raise UnrecognisedModelError("a name in it is not printable text")
+    opset = read_opset(model)
+    if opset > known:
+        raise UnrecognisedModelError(f"opset {opset} is newer than {known}, the last known")
+    for name in _iterate_names(model.graph):
+        if not isinstance(name, str) or not name.isprintable():
+            raise UnrecognisedModelError("a name in it is not printable text")
     if any(node.op_type in EXPANDED and node.domain in ONNX_DOMAINS for node in model.graph.node):
-        names = [("", kind) for kind in sorted(EXPANDED)]
+        names = [("", kind) for kind in EXPANDED]
         model = onnx.inliner.inline_selected_functions(model, names, inline_schema_functions=True)
     return onnx.inliner.inline_local_functions(model) if model.functions else model
 
@@ -97,138 +104,91 @@ def read_opset(model: onnx.ModelProto) -> int:
     return int(max(versions))
 
 
-def sort_nodes(graph: onnx.GraphProto) -> tuple[Node, ...]:
-    """Return the nodes that the outputs need, each after those it reads, otherwise in the order of
-    the file.
+def select_nodes(graph: onnx.GraphProto) -> list[Node]:
+    """Return the nodes that the outputs need, in the order of the file.
+
+    ONNX wants each node after those that it reads.
     """
-    nodes = tuple(_name_nodes(graph.node))
-    makers = _map_makers(nodes)
-    needed = _select_needed(nodes, makers, [value.name for value in graph.output])
-    _refuse_missing(needed, makers, graph)
-    numbers = {node.name: number for number, node in enumerate(needed)}
-    sorter = TopologicalSorter(
-        {
-            numbers[node.name]: [
-                numbers[makers[name].name] for name in node.inputs if name in makers
-            ]
-            for node in needed
-        }
-    )
-    try:
-        sorter.prepare()
-    except CycleError as error:
-        raise _describe_cycle([needed[number].name for number in error.args[1][1:]]) from error
-    order = []
-    ready = sorted(sorter.get_ready())  # a sorted list is a heap
-    while ready:
-        number = heapq.heappop(ready)
-        order.append(needed[number])
-        sorter.done(number)
-        for freed in sorter.get_ready():
-            heapq.heappush(ready, freed)
-    return tuple(order)
-
-
-def _name_nodes(protos: Iterable[onnx.NodeProto]) -> Iterator[Node]:
-    taken: set[str] = set()
-    for number, proto in enumerate(protos):
-        base = proto.name or next(iter(proto.output), "") or f"node{number}"
-        name = base
-        copy = 2
-        while name in taken:
-            name = f"{base}#{copy}"
-            copy += 1
-        taken.add(name)
-        inputs, outputs = (tuple(filter(None, names)) for names in (proto.input, proto.output))
-        node = Node(name, proto.op_type, proto, inputs, outputs)
-        if proto.domain not in ONNX_DOMAINS:
-            raise UnsupportedOperatorError(
-                f"domain {proto.domain} is not supported", place=node.place
-            )
-        if any(attribute.HasField("g") or attribute.graphs for attribute in proto.attribute):
-            raise UnsupportedOperatorError(
-                "a node with a subgraph is not supported", place=node.place
-            )
-        yield node
-
-
-def _map_makers(nodes: Sequence[Node]) -> dict[str, Node]:
-    makers: dict[str, Node] = {}
-    for node in nodes:
-        for output in node.outputs:
-            if output in makers:
-                raise InconsistentModelError(
-                    f"{output} already comes from {makers[output].place}", place=node.place
-                )
-            makers[output] = node
-    return makers
-
-
-def _select_needed(
-    nodes: Sequence[Node], makers: Mapping[str, Node], outputs: Sequence[str]
-) -> tuple[Node, ...]:
-    if not outputs:
-        raise InconsistentModelError("the graph has no output")
-    for output in outputs:
-        if output not in makers:
-            raise InconsistentModelError(f"no node produces the output {output}")
-    reached = {makers[output].name for output in outputs}
-    waiting = [makers[output] for output in outputs]
-    while waiting:
-        for tensor in waiting.pop().inputs:
-            maker = makers.get(tensor)
-            if maker is not None and maker.name not in reached:
-                reached.add(maker.name)
-                waiting.append(maker)
-    return tuple(node for node in nodes if node.name in reached)
-
-
-def _refuse_missing(
-    nodes: Iterable[Node], makers: Mapping[str, Node], graph: onnx.GraphProto
-) -> None:
-    if graph.sparse_initializer:
-        raise UnsupportedOperatorError("sparse initializers are not supported")
-    known = {
-        *makers,
-        *(value.name for value in graph.input),
-        *(tensor.name for tensor in graph.initializer),
-    }
-    for node in nodes:
+    nodes = _name_nodes(graph)
+    read = {value.name for value in graph.output}
+    needed: list[Node] = []
+    for node in reversed(nodes):
+        if not read.isdisjoint(node.outputs):
+            read.update(node.inputs)
+            needed.append(node)
+    needed.reverse()
+    known = {value.name for value in graph.input}
+    known.update(tensor.name for tensor in graph.initializer)
+    for node in needed:
         for tensor in node.inputs:
             if tensor not in known:
-                message = f"{tensor} is not an input, an initializer or an output of a node"
-                raise InconsistentModelError(message, place=node.place)
+                raise node.inconsistent(
+                    f"{tensor} is not an input, an initializer or an output of an earlier node"
+                )
+        known.update(node.outputs)
+    return needed
 
 
-def _describe_cycle(names: list[str]) -> InconsistentModelError:
-    first = names.index(min(names))
-    names = names[first:] + names[:first]
-    more = f" and {len(names) - MAX_NAMES} more" if len(names) > MAX_NAMES else ""
-    return InconsistentModelError(f"nodes form a cycle: {', '.join(names[:MAX_NAMES])}{more}")
+def _name_nodes(graph: onnx.GraphProto) -> list[Node]:
+    """Return all nodes, and check that every result comes from one of them."""
+    nodes: dict[str, Node] = {}
+    makers: dict[str, Node] = {}
+    for proto in graph.node:
+        node = _name_node(proto, nodes)
+        nodes[node.name] = node
+        for output in node.outputs:
+            if output in makers:
+                raise node.inconsistent(f"{output} already comes from {makers[output].place}")
+            makers[output] = node
+    if not graph.output:
+        raise InconsistentModelError("the graph has no output")
+    for value in graph.output:
+        if value.name not in makers:
+            raise InconsistentModelError(f"no node produces the output {value.name}")
+    if graph.sparse_initializer:
+        raise UnsupportedOperatorError("sparse initializers are not supported")
+    return list(nodes.values())
+
+
+def _name_node(proto: onnx.NodeProto, taken: Mapping[str, Node]) -> Node:
+    """Name a node as the file does, or after its first output; `taken` are those before it."""
+    outputs = tuple(filter(None, proto.output))
+    base = proto.name or "".join(proto.output[:1]) or f"node{len(taken)}"
+    name = base
+    copy = 2
+    while name in taken:
+        name = f"{base}#{copy}"
+        copy += 1
+    node = Node(name, proto.op_type, proto, tuple(filter(None, proto.input)), outputs)
+    if proto.domain not in ONNX_DOMAINS:
+        raise node.unsupported(f"domain {proto.domain}")
+    if any(attribute.HasField("g") or attribute.graphs for attribute in proto.attribute):
+        raise node.unsupported("a node with a subgraph")
+    return node
 
 
 # Elements up to which a constant's data are kept: enough for shapes and scalars, not for weights.
-MAX_KEPT, MAX_KEPT_FLOATS = 4096, 16
+MAX_KEPT = 4096
+MAX_KEPT_FLOATS = 16
 MAX_MESSAGE = 160  # characters of a message of onnx
-FLOATS = frozenset(
-    {TensorProto.FLOAT, TensorProto.FLOAT16, TensorProto.BFLOAT16, TensorProto.DOUBLE}
+FLOATS = (TensorProto.FLOAT, TensorProto.FLOAT16, TensorProto.BFLOAT16, TensorProto.DOUBLE)
+RANDOM = (
+    "Bernoulli",
+    "Multinomial",
+    "RandomNormal",
+    "RandomNormalLike",
+    "RandomUniform",
+    "RandomUniformLike",
 )
-RANDOM = frozenset(
-    {
-        "Bernoulli",
-        "Multinomial",
-        "RandomNormal",
-        "RandomNormalLike",
-        "RandomUniform",
-        "RandomUniformLike",
-    }
-)
-SHAPES = frozenset({"Shape", "Size"})  # need a tensor's shape alone
+SHAPES = ("Shape", "Size")  # need a tensor's shape alone
 TYPE_ONLY = "CastLike"  # needs the type of its second input alone
-PACKED_BITS = {
-    getattr(TensorProto, name): bits
-    for bits, names in ((4, ("INT4", "UINT4", "FLOAT4E2M1")), (2, ("INT2", "UINT2")))
-    for name in names
+# numpy holds these in a whole byte
+PACKED_BITS: dict[int, int] = {
+    TensorProto.INT4: 4,
+    TensorProto.UINT4: 4,
+    TensorProto.FLOAT4E2M1: 4,
+    TensorProto.INT2: 2,
+    TensorProto.UINT2: 2,
 }
 PREFIX = re.compile(r"^\[\w+\]\s*")
 
@@ -247,11 +207,11 @@ class TensorInfo:
         return prod(self.shape)
 
     @property
-    def array(self) -> npt.NDArray[np.generic] | None:
+    def array(self) -> Array | None:
         return None if self.data is None else numpy_helper.to_array(self.data)
 
     @property
-    def proto(self) -> onnx.TypeProto:
+    def proto(self) -> TypeProto:
         return helper.make_tensor_type_proto(self.element_type, self.shape)
 
 
@@ -264,48 +224,49 @@ def collect_initial_tensors(
     """Return inputs at their shapes, initializers, and inputs that are parameters known by shape
     alone.
     """
-    tensors = {}
+    tensors: TensorInfos = {}
     for value in graph.input:
-        constant = value.name not in data_inputs
-        dims = value.type.tensor_type.shape.dim
-        if constant and any(not axis.HasField("dim_value") for axis in dims):
-            raise UnknownShapeError(f"parameter {value.name} has a dimension without a size")
-        shape = tuple(axis.dim_value for axis in dims) if constant else data_inputs[value.name]
+        shape = data_inputs.get(value.name)
+        constant = shape is None
+        if shape is None:
+            dims = value.type.tensor_type.shape.dim
+            if not _is_sized(value.type):
+                raise UnknownShapeError(f"parameter {value.name} has a dimension without a size")
+            shape = tuple(axis.dim_value for axis in dims)
         tensors[value.name] = TensorInfo(shape, value.type.tensor_type.elem_type, constant)
-    return tensors | {tensor.name: _read_initializer(tensor) for tensor in graph.initializer}
+    for tensor in graph.initializer:
+        tensors[tensor.name] = _read_initializer(tensor)
+    return tensors
 
 
 def _read_initializer(tensor: TensorProto) -> TensorInfo:
     shape = tuple(tensor.dims)
-    if tensor.data_type not in list_element_types() or min(shape, default=0) < 0:
+    kind = tensor.data_type
+    if kind not in list_element_types() or min(shape, default=0) < 0:
         raise InconsistentModelError(
             f"initializer {tensor.name} has an invalid shape or element type"
         )
-    inside = tensor.data_location != TensorProto.EXTERNAL and tensor.data_type != TensorProto.STRING
-    small = inside and _is_small(prod(shape), tensor.data_type)
-    if inside:
-        _check_data(tensor, small)
-    return TensorInfo(shape, tensor.data_type, constant=True, data=tensor if small else None)
-
-
-def _is_small(elements: int, element_type: int) -> bool:
-    return elements <= (MAX_KEPT_FLOATS if element_type in FLOATS else MAX_KEPT)
-
-
-def _check_data(tensor: TensorProto, small: bool) -> None:
-    """Read small data. Of large data, which are not copied, check the size alone."""
+    if tensor.data_location == TensorProto.EXTERNAL or kind == TensorProto.STRING:
+        return TensorInfo(shape, kind, constant=True)
     wrong = InconsistentModelError(
         f"the data of initializer {tensor.name} do not match its shape and type"
     )
-    if small:
+    if _is_small(prod(shape), kind):
         try:
             numpy_helper.to_array(tensor)
         except (ValueError, TypeError) as error:
             raise wrong from error
-    elif tensor.HasField("raw_data") and 8 * tensor.ByteSize() < prod(
-        tensor.dims
-    ) * get_element_bits(tensor.data_type):
+        return TensorInfo(shape, kind, constant=True, data=tensor)
+    # Large data are not copied: their size alone is checked.
+    if tensor.HasField("raw_data") and 8 * tensor.ByteSize() < prod(shape) * get_element_bits(kind):
         raise wrong
+    return TensorInfo(shape, kind, constant=True)
+
+
+def _is_small(elements: int, element_type: int) -> bool:
+    if element_type in FLOATS:
+        return elements <= MAX_KEPT_FLOATS
+    return elements <= MAX_KEPT
 
 
 @cache
@@ -325,8 +286,11 @@ def is_constant(node: Node, tensors: TensorInfos) -> bool:
     """
     if node.kind in RANDOM:
         return False
-    read = node.inputs[:1] if node.kind == TYPE_ONLY else node.inputs
-    return node.kind in SHAPES or all(tensors[name].constant for name in read)
+    if node.kind in SHAPES:
+        return True
+    if node.kind == TYPE_ONLY:
+        return tensors[node.inputs[0]].constant
+    return all(tensors[name].constant for name in node.inputs)
 
 
 def infer_outputs(node: Node, tensors: TensorInfos, opset: int) -> None:
@@ -336,9 +300,8 @@ def infer_outputs(node: Node, tensors: TensorInfos, opset: int) -> None:
     except onnx.defs.SchemaError:
         known = False
     if not known:
-        raise UnsupportedOperatorError(
-            f"{node.kind} is not an operator of opset {opset}", place=node.place
-        )
+        message = f"{node.kind} is not an operator of opset {opset}"
+        raise UnsupportedOperatorError(message, place=node.place)
     inputs = {name: tensors[name] for name in node.inputs}
     constant = is_constant(node, tensors)
     types = _infer_types(node, inputs, opset)
@@ -347,100 +310,90 @@ def infer_outputs(node: Node, tensors: TensorInfos, opset: int) -> None:
         if computed:  # a shape that follows from data, as that of NonZero
             tensors |= computed
             return
-    outputs = {
-        name: _read_type(node, name, proto, constant) for name, proto in types.items() if name
-    }
+    outputs = {}
+    for name, proto in types.items():
+        if name:
+            outputs[name] = _read_type(node, name, proto, constant)
     if set(outputs) != set(node.outputs):
         raise UnknownShapeError("the type of an output is not known", place=node.place)
-    small = constant and all(
-        _is_small(tensor.elements, tensor.element_type) for tensor in outputs.values()
-    )
-    tensors |= (_compute_constant(node, inputs, types, opset) if small else {}) or outputs
+    if constant and all(_is_small(each.elements, each.element_type) for each in outputs.values()):
+        outputs |= _compute_constant(node, inputs, types, opset)
+    tensors |= outputs
 
 
-def _is_sized(proto: onnx.TypeProto) -> bool:
+def _is_sized(proto: TypeProto) -> bool:
     shape = proto.tensor_type.shape
     return proto.tensor_type.HasField("shape") and all(
         axis.HasField("dim_value") for axis in shape.dim
     )
 
 
-def _infer_types(node: Node, inputs: TensorInfos, opset: int) -> dict[str, onnx.TypeProto]:
+def _infer_types(node: Node, inputs: TensorInfos, opset: int) -> dict[str, TypeProto]:
     schema = onnx.defs.get_schema(node.kind, opset)
     types = {name: tensor.proto for name, tensor in inputs.items()}
     data = {name: tensor.data for name, tensor in inputs.items() if tensor.data is not None}
+    opsets = [helper.make_opsetid("", opset)]
     try:
-        return infer_node_outputs(
-            schema, node.proto, types, data, opset_imports=[helper.make_opsetid("", opset)]
-        )
+        return infer_node_outputs(schema, node.proto, types, data, opset_imports=opsets)
     except (InferenceError, ValidationError, RuntimeError, ValueError) as error:
-        text = " ".join(PREFIX.sub("", str(error)).split())
-        message = text if len(text) <= MAX_MESSAGE else text[:MAX_MESSAGE] + "…"
-        raise InconsistentModelError(message, place=node.place) from error
+        message = " ".join(PREFIX.sub("", str(error)).split())
+        if len(message) > MAX_MESSAGE:
+            message = message[:MAX_MESSAGE] + "…"
+        raise node.inconsistent(message) from error
 
 
-def _read_type(node: Node, name: str, proto: onnx.TypeProto, constant: bool) -> TensorInfo:
+def _read_type(node: Node, name: str, proto: TypeProto, constant: bool) -> TensorInfo:
     if not proto.HasField("tensor_type"):
         raise UnsupportedOperatorError(f"{name} is not a tensor", place=node.place)
     tensor = proto.tensor_type
+    unknown = "does not follow from the inputs' shapes"
     if not tensor.HasField("shape"):
-        raise UnknownShapeError(
-            f"the shape of {name} does not follow from the inputs' shapes", place=node.place
-        )
+        raise UnknownShapeError(f"the shape of {name} {unknown}", place=node.place)
     for number, axis in enumerate(tensor.shape.dim):
         if not axis.HasField("dim_value"):
-            message = f"dimension {number} of {name} does not follow from the inputs' shapes"
+            message = f"dimension {number} of {name} {unknown}"
             raise UnknownShapeError(message, place=node.place)
     shape = tuple(axis.dim_value for axis in tensor.shape.dim)
-    if min(shape, default=1) < (0 if constant else 1):
-        raise InconsistentModelError(
-            f"{name} would be empty, as {'×'.join(map(str, shape))}", place=node.place
-        )
+    if min(shape, default=0) < 0 or (0 in shape and not constant):
+        raise node.inconsistent(f"{name} would be empty, as {'×'.join(map(str, shape))}")
     return TensorInfo(shape, tensor.elem_type, constant)
 
 
 def _compute_constant(
-    node: Node, inputs: TensorInfos, types: Mapping[str, onnx.TypeProto], opset: int
+    node: Node, inputs: TensorInfos, types: Mapping[str, TypeProto], opset: int
 ) -> TensorInfos:
     """Compute outputs that follow from the shapes and data of the inputs.
 
     Returns nothing for an operator that cannot be computed. Its results then have a shape and no
     data, and a node that needs the data names itself.
     """
+    kinds = {name: types[name].tensor_type.elem_type for name in node.outputs}
+    arrays: list[Array] = []
     if node.kind in SHAPES:
         arrays = [_evaluate_shape(node, inputs[node.inputs[0]])]
     elif node.kind == TYPE_ONLY and (array := inputs[node.inputs[0]].array) is not None:
-        arrays = [
-            array.astype(
-                helper.tensor_dtype_to_np_dtype(types[node.outputs[0]].tensor_type.elem_type)
-            )
-        ]
+        arrays = [array.astype(helper.tensor_dtype_to_np_dtype(kinds[node.outputs[0]]))]
     elif all(tensor.data is not None for tensor in inputs.values()):
         arrays = _run_reference(node, inputs, types, opset)
-    else:
-        return {}
-    if len(arrays) != len(node.outputs):
+    if len(arrays) != len(kinds):
         return {}
     known = {}
-    for name, array in zip(node.outputs, arrays, strict=True):
-        kind = types[name].tensor_type.elem_type
+    for (name, kind), array in zip(kinds.items(), arrays, strict=True):
         data = numpy_helper.from_array(array, name) if _is_small(array.size, kind) else None
         known[name] = TensorInfo(array.shape, kind, constant=True, data=data)
     return known
 
 
-def _evaluate_shape(node: Node, source: TensorInfo) -> npt.NDArray[np.generic]:
+def _evaluate_shape(node: Node, source: TensorInfo) -> Array:
     if node.kind == "Size":
         return np.array(source.elements, dtype=np.int64)
-    ends = {attribute.name: attribute.i for attribute in node.proto.attribute}
-    return np.array(
-        source.shape[ends.get("start", 0) : ends.get("end", len(source.shape))], dtype=np.int64
-    )
+    ends = slice(node.attributes.get("start"), node.attributes.get("end"))
+    return np.array(source.shape[ends], dtype=np.int64)
 
 
 def _run_reference(
-    node: Node, inputs: TensorInfos, types: Mapping[str, onnx.TypeProto], opset: int
-) -> list[npt.NDArray[np.generic]]:
+    node: Node, inputs: TensorInfos, types: Mapping[str, TypeProto], opset: int
+) -> list[Array]:
     """Return the outputs, or none where onnx cannot compute them."""
     # slow to import, and seldom needed
     from onnx.reference import ReferenceEvaluator  # noqa: PLC0415
@@ -449,23 +402,20 @@ def _run_reference(
     results = [helper.make_value_info(name, types[name]) for name in node.outputs]
     graph = helper.make_graph([node.proto], "constants", sources, results)
     model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", opset)])
-    feeds = {name: tensor.array for name, tensor in inputs.items() if tensor.array is not None}
+    feeds = {name: tensor.array for name, tensor in inputs.items()}
     try:
         if node.kind == "GatherElements":  # the evaluator of onnx 1.23.2 fails on it
-            return [_gather_elements(node, feeds[node.inputs[0]], feeds[node.inputs[1]])]
-        return [
-            np.asarray(array) for array in ReferenceEvaluator(model).run(list(node.outputs), feeds)
-        ]
+            return [_gather_elements(node, feeds)]
+        outputs = ReferenceEvaluator(model).run(list(node.outputs), feeds)
+        return [np.asarray(array) for array in outputs]
     except Exception:
         return []
 
 
-def _gather_elements(
-    node: Node, data: npt.NDArray[np.generic], indices: npt.NDArray[Any]
-) -> npt.NDArray[np.generic]:
-    axis = (
-        next((attribute.i for attribute in node.proto.attribute if attribute.name == "axis"), 0)
-        % data.ndim
-    )
-    part = tuple(slice(None if at == axis else size) for at, size in enumerate(indices.shape))
-    return np.take_along_axis(data[part], indices % data.shape[axis], axis)
+def _gather_elements(node: Node, feeds: Mapping[str, Any]) -> Array:
+    data, indices = (feeds[name] for name in node.inputs)
+    axis = node.attributes.get("axis", 0) % data.ndim
+    # The data may be longer than the indices along the other axes.
+    part = [slice(size) for size in indices.shape]
+    part[axis] = slice(None)
+    return np.take_along_axis(data[tuple(part)], indices % data.shape[axis], axis)

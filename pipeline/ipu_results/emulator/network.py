@@ -8,7 +8,7 @@ every weight and result is rounded. Time is from the model of the machine.
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from functools import cache, lru_cache
 from pathlib import Path
@@ -20,13 +20,19 @@ import onnx
 from google.protobuf.message import DecodeError
 from onnx import TensorProto, helper, numpy_helper
 
-from ipu_results.emulator.frontend import Shape, fix_shapes, read_program, select_data_inputs
+from ipu_results.emulator.frontend import (
+    Shape,
+    fix_shapes,
+    name_document,
+    read_program,
+    select_data_inputs,
+)
 from ipu_results.emulator.networks import ALL_NAMES, TEXTS, build
 from ipu_results.emulator.operators import Program
 from ipu_results.emulator.prediction import Prediction, predict
 from ipu_results.emulator.settings import Protocol
 from ipu_results.emulator.target import Target, load_target
-from ipu_results.errors import InconsistentModelError, ModelError, UnrecognisedModelError
+from ipu_results.errors import InconsistentModelError, UnrecognisedModelError
 
 MAX_PROGRAMS = 128  # kept in memory, about 100 kB each
 
@@ -53,13 +59,14 @@ class Network:
 
 @lru_cache(maxsize=MAX_PROGRAMS)
 def _read(network: Network, batch: int) -> Program:
-    try:
+    with name_document(network.name):
         return read_program(network.model, batch)
-    except ModelError as error:
-        raise type(error)(error.message, document=network.name, place=error.place) from error
 
 
-def load_network(source: Network | onnx.ModelProto | Path | str) -> Network:
+Source = Network | onnx.ModelProto | Path | str
+
+
+def load_network(source: Source) -> Network:
     """Load a network.
 
     A built-in name goes before a file of that name. Raises UnrecognisedModelError.
@@ -68,11 +75,9 @@ def load_network(source: Network | onnx.ModelProto | Path | str) -> Network:
         return source
     if isinstance(source, onnx.ModelProto):
         return Network(source.graph.name or "model", source, _hash(source))
-    return (
-        _load_built_in(source)
-        if isinstance(source, str) and source in ALL_NAMES
-        else _load_file(Path(source))
-    )
+    if isinstance(source, str) and source in ALL_NAMES:
+        return _load_built_in(source)
+    return _load_file(Path(source))
 
 
 @cache
@@ -81,9 +86,7 @@ def load_sized_network(name: str, sequence: int) -> Network:
     return load_network(build(name, sequence=sequence) if name in TEXTS else name)
 
 
-def load_shaped_network(
-    source: Network | onnx.ModelProto | Path | str, shapes: Mapping[str, Shape]
-) -> Network:
+def load_shaped_network(source: Source, shapes: Mapping[str, Shape]) -> Network:
     """Load a network with sizes for its free dimensions, see `fix_shapes`.
 
     Raises ModelError that names the input.
@@ -93,10 +96,8 @@ def load_shaped_network(
         return network
     model = onnx.ModelProto()
     model.CopyFrom(network.model)
-    try:
+    with name_document(network.name):
         batch = fix_shapes(select_data_inputs(model), shapes)
-    except ModelError as error:
-        raise type(error)(error.message, document=network.name, place=error.place) from error
     sizes = repr(sorted(shapes.items())).encode()
     digest = hashlib.sha256(network.digest.encode() + sizes).hexdigest()
     return replace(network, model=model, digest=digest, batch=batch, built_in=False)
@@ -116,13 +117,12 @@ def _hash(model: onnx.ModelProto) -> str:
 def _load_file(path: Path) -> Network:
     try:
         data = path.read_bytes()
-    except FileNotFoundError as error:
-        message = f"is not a file and not a built-in network: choose one of {', '.join(ALL_NAMES)}"
-        raise UnrecognisedModelError(message, document=str(path)) from error
     except OSError as error:
-        raise UnrecognisedModelError(
-            f"cannot be read: {error.strerror or error}", document=str(path)
-        ) from error
+        message = f"cannot be read: {error.strerror or error}"
+        if isinstance(error, FileNotFoundError):
+            names = ", ".join(ALL_NAMES)
+            message = f"is not a file and not a built-in network: choose one of {names}"
+        raise UnrecognisedModelError(message, document=str(path)) from error
     try:
         model = onnx.load_model_from_string(data)
         return Network(str(path), model, hashlib.sha256(data).hexdigest(), folder=path.parent)
@@ -131,7 +131,6 @@ def _load_file(path: Path) -> Network:
 
 
 FloatArray = npt.NDArray[Any]
-FLOAT, FLOAT16 = TensorProto.FLOAT, TensorProto.FLOAT16
 MAX_MESSAGE = 300  # characters of onnxruntime's own message
 
 
@@ -157,7 +156,7 @@ def open_session(network: Network, data_inputs: tuple[str, ...]) -> Any:
         ) from error
 
 
-def round_to_fp16(values: npt.NDArray[np.float32]) -> npt.NDArray[np.float32]:
+def round_to_fp16(values: FloatArray) -> FloatArray:
     """Return the nearest fp16 values as float32, infinite beyond 65504."""
     with np.errstate(over="ignore"):
         return values.astype(np.float16).astype(np.float32)
@@ -171,36 +170,38 @@ def insert_fp16_casts(model: onnx.ModelProto) -> onnx.ModelProto:
     float32 and storing in fp16 gives. Partial sums that a machine keeps in fp16 are not rounded,
     and nothing inside a node is.
     """
-    typed = onnx.shape_inference.infer_shapes(model)
-    kinds = {
-        value.name: value.type.tensor_type.elem_type
-        for value in (*typed.graph.value_info, *typed.graph.output)
-    }
+    typed = onnx.shape_inference.infer_shapes(model).graph
+    wide = set()
+    for value in (*typed.value_info, *typed.output):
+        if value.type.tensor_type.elem_type == TensorProto.FLOAT:
+            wide.add(value.name)
     copy = onnx.ModelProto()
     copy.CopyFrom(model)
     for tensor in copy.graph.initializer:
-        if tensor.data_type == FLOAT:
-            tensor.CopyFrom(
-                numpy_helper.from_array(round_to_fp16(numpy_helper.to_array(tensor)), tensor.name)
-            )
-    nodes = [cast for node in copy.graph.node for cast in _add_casts(node, kinds)]
+        if tensor.data_type == TensorProto.FLOAT:
+            rounded = round_to_fp16(numpy_helper.to_array(tensor))
+            tensor.CopyFrom(numpy_helper.from_array(rounded, tensor.name))
     del copy.graph.node[:]
-    copy.graph.node.extend(nodes)
+    for node in model.graph.node:
+        copy.graph.node.extend(_add_casts(node, wide))
     return copy
 
 
-def _add_casts(node: onnx.NodeProto, kinds: dict[str, int]) -> Iterator[onnx.NodeProto]:
+def _add_casts(node: onnx.NodeProto, wide: set[str]) -> list[onnx.NodeProto]:
     """Rename the node's float outputs, and cast them to fp16 and back under their own names."""
-    wide = [name for name in node.output if kinds.get(name) == FLOAT]
+    renamed = onnx.NodeProto()
+    renamed.CopyFrom(node)
+    nodes = [renamed]
     for at, name in enumerate(node.output):
         if name in wide:
-            node.output[at] = f"{name}/wide"
-    yield node
-    for name in wide:
-        yield helper.make_node(
-            "Cast", [f"{name}/wide"], [f"{name}/half"], f"{name}/half", to=FLOAT16
-        )
-        yield helper.make_node("Cast", [f"{name}/half"], [name], f"{name}/rounded", to=FLOAT)
+            full = f"{name}/wide"
+            half = f"{name}/half"
+            renamed.output[at] = full
+            nodes += [
+                helper.make_node("Cast", [full], [half], half, to=TensorProto.FLOAT16),
+                helper.make_node("Cast", [half], [name], f"{name}/rounded", to=TensorProto.FLOAT),
+            ]
+    return nodes
 
 
 def _load_weights(network: Network, data_inputs: tuple[str, ...]) -> onnx.ModelProto:
@@ -210,12 +211,11 @@ def _load_weights(network: Network, data_inputs: tuple[str, ...]) -> onnx.ModelP
     model.CopyFrom(network.model)
     if network.folder is not None:
         onnx.load_external_data_for_model(model, str(network.folder))
-    filled = {tensor.name for tensor in model.graph.initializer}
-    if missing := [
-        value.name for value in model.graph.input if value.name not in filled.union(data_inputs)
-    ]:
-        message = f"has no weights (for example {missing[0]}): it can be timed but not run"
-        raise InconsistentModelError(message, document=network.name)
+    filled = {tensor.name for tensor in model.graph.initializer}.union(data_inputs)
+    for value in model.graph.input:
+        if value.name not in filled:
+            message = f"has no weights (for example {value.name}): it can be timed but not run"
+            raise InconsistentModelError(message, document=network.name)
     return model
 
 
@@ -293,13 +293,12 @@ class CompiledNetwork:
         """
         arrays = self._check_inputs(x, self.timing.batch_size)
         micro = self.timing.micro_batch_size
-        chips = [
-            self._compute({name: array[start : start + micro] for name, array in arrays.items()})
-            for start in range(0, self.timing.batch_size, micro)
-        ]
-        return EmulatedRun(
-            {name: np.concatenate([chip[name] for chip in chips]) for name in chips[0]}, self.timing
-        )
+        chips = []
+        for start in range(0, self.timing.batch_size, micro):
+            part = slice(start, start + micro)
+            chips.append(self._compute({name: array[part] for name, array in arrays.items()}))
+        outputs = {name: np.concatenate([chip[name] for chip in chips]) for name in chips[0]}
+        return EmulatedRun(outputs, self.timing)
 
     def run_chip(self, x: FloatArray | Mapping[str, FloatArray]) -> dict[str, FloatArray]:
         """Compute the outputs of one chip for its micro-batch, by name. Otherwise as `run`."""
@@ -307,10 +306,12 @@ class CompiledNetwork:
 
     def _compute(self, arrays: Mapping[str, FloatArray]) -> dict[str, FloatArray]:
         session = open_session(self.network, tuple(arrays))
-        feeds = {source.name: np.asarray(arrays[source.name]) for source in session.get_inputs()}
+        feeds = {}
         for source in session.get_inputs():
+            array = np.asarray(arrays[source.name])
             if source.type == "tensor(float)":
-                feeds[source.name] = round_to_fp16(feeds[source.name].astype(np.float32))
+                array = round_to_fp16(array.astype(np.float32))
+            feeds[source.name] = array
         names = [output.name for output in session.get_outputs()]
         return dict(zip(names, session.run(names, feeds), strict=True))
 
@@ -322,21 +323,17 @@ class CompiledNetwork:
         shapes = {tensor.name: (batch, *tensor.shape[1:]) for tensor in program.inputs}
         arrays = dict(x) if isinstance(x, Mapping) else {program.inputs[0].name: x}
         if set(arrays) != set(shapes):
-            raise self._error(
-                f"has the inputs {', '.join(shapes)}, not {', '.join(arrays) or 'none'}"
-            )
+            named = ", ".join(arrays) or "none"
+            raise self._error(f"has the inputs {', '.join(shapes)}, not {named}")
         for name, shape in shapes.items():
-            if np.shape(arrays[name]) != shape:
-                raise self._error(
-                    f"input {name} must be {_format_shape(shape)}, not"
-                    f" {_format_shape(np.shape(arrays[name]))}"
-                )
+            given = np.shape(arrays[name])
+            if given != shape:
+                sizes = f"{_format_shape(shape)}, not {_format_shape(given)}"
+                raise self._error(f"input {name} must be {sizes}")
         for tensor in program.outputs:
             if tensor.shape[:1] != (self.timing.micro_batch_size,):
-                raise self._error(
-                    f"output {tensor.name} does not begin with the batch: chips cannot be"
-                    " concatenated"
-                )
+                message = "does not begin with the batch: chips cannot be concatenated"
+                raise self._error(f"output {tensor.name} {message}")
         return arrays
 
     def _error(self, message: str) -> InconsistentModelError:

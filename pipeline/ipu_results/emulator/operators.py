@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from functools import lru_cache
 from math import prod
+from typing import ClassVar
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,27 +22,14 @@ class Convolution:
     out_channels_per_group: int
     in_height: int
     in_width: int
-    kernel_height: int
-    kernel_width: int
+    out_height: int
+    out_width: int
+    kernel_height: int = 1
+    kernel_width: int = 1
     stride_h: int = 1
     stride_w: int = 1
-    pad_top: int = 0
-    pad_left: int = 0
-    pad_bottom: int = 0
-    pad_right: int = 0
-    dilation_h: int = 1
-    dilation_w: int = 1
     bias: bool = False
-
-    @property
-    def out_height(self) -> int:
-        padded = self.pad_top + self.in_height + self.pad_bottom
-        return (padded - self.dilation_h * (self.kernel_height - 1) - 1) // self.stride_h + 1
-
-    @property
-    def out_width(self) -> int:
-        padded = self.pad_left + self.in_width + self.pad_right
-        return (padded - self.dilation_w * (self.kernel_width - 1) - 1) // self.stride_w + 1
+    kind: ClassVar[str] = "convolution"
 
     @property
     def weights(self) -> int:
@@ -57,13 +45,13 @@ class Convolution:
     @property
     def elements(self) -> int:
         """Elements of the output."""
-        return (
-            self.batch
-            * self.groups
-            * self.out_channels_per_group
-            * self.out_height
-            * self.out_width
-        )
+        channels = self.groups * self.out_channels_per_group
+        return self.batch * channels * self.out_height * self.out_width
+
+    @property
+    def in_elements(self) -> int:
+        channels = self.groups * self.in_channels_per_group
+        return self.batch * channels * self.in_height * self.in_width
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,6 +69,7 @@ class Gemm:
     n: int
     constant: bool = True
     bias: bool = False
+    kind: ClassVar[str] = "gemm"
 
     @property
     def weights(self) -> int:
@@ -169,8 +158,8 @@ class Rearrangement:
     elements: int
 
 
-Operator = Convolution | Gemm | Recurrence | Elementwise | SlidingWindow | Reduction | Rearrangement
-PRODUCTS = (Convolution, Gemm, Recurrence)  # operators that have `macs` and `weights`
+Product = Convolution | Gemm | Recurrence
+Operator = Product | Elementwise | SlidingWindow | Reduction | Rearrangement
 
 
 @dataclass(frozen=True, slots=True)
@@ -212,15 +201,18 @@ class Program:
         return hash((self.name, self.inputs, self.parameters, len(self.operators)))
 
     @property
+    def products(self) -> list[Product]:
+        """The operators that multiply and have weights."""
+        return [operator for operator in self.operators if isinstance(operator, Product)]
+
+    @property
     def macs(self) -> int:
-        return sum(operator.macs for operator in self.operators if isinstance(operator, PRODUCTS))
+        return sum(product.macs for product in self.products)
 
     @property
     def weights(self) -> int:
         """Elements of all convolution kernels and constant matrices."""
-        return sum(
-            operator.weights for operator in self.operators if isinstance(operator, PRODUCTS)
-        )
+        return sum(product.weights for product in self.products)
 
 
 @lru_cache(maxsize=256)
@@ -232,17 +224,20 @@ def count_live_elements(program: Program) -> tuple[int, ...]:
     Outputs live to the end, inputs from the start. Parameters and an operator's temporaries are not
     counted.
     """
-    last = {source: at for at, sources in enumerate(program.sources) for source in sources}
+    last: dict[int, int] = {}
+    for at, sources in enumerate(program.sources):
+        last |= dict.fromkeys(sources, at)
     last |= dict.fromkeys(program.results, len(program.operators))
     sizes = {-1 - at: tensor.elements for at, tensor in enumerate(program.inputs)}
-    live = sum(sizes[at] for at in sizes if last.get(at, -1) >= 0)
+    live = sum(size for at, size in sizes.items() if at in last)
     counts = []
     for at, operator in enumerate(program.operators):
-        sizes[at] = operator.elements
-        dying = [source for source in set(program.sources[at]) if last[source] == at]
+        elements = operator.elements
+        sizes[at] = elements
+        dying = [sizes[source] for source in set(program.sources[at]) if last[source] == at]
+        live += elements
         # A source that dies here can hold the result if it has the same size.
-        overwrites = isinstance(operator, Elementwise)
-        reused = overwrites and any(sizes[source] == operator.elements for source in dying)
-        counts.append(live + (0 if reused else operator.elements))
-        live += operator.elements - sum(sizes[source] for source in dying)
+        reused = isinstance(operator, Elementwise) and elements in dying
+        counts.append(live - elements if reused else live)
+        live -= sum(dying)
     return tuple(counts)

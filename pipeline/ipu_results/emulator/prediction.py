@@ -14,7 +14,7 @@ from typing import Any, ClassVar, Literal
 
 from ipu_results.emulator.codelets import compute_mac_rate
 from ipu_results.emulator.operators import Program, count_live_elements
-from ipu_results.emulator.schedule import OperatorCost, Schedule, schedule
+from ipu_results.emulator.schedule import Schedule, schedule
 from ipu_results.emulator.settings import (
     Protocol,
     Timing,
@@ -22,7 +22,7 @@ from ipu_results.emulator.settings import (
     count_replicas,
     select_protocol,
 )
-from ipu_results.emulator.split import DIMENSIONS
+from ipu_results.emulator.split import DIMENSIONS, SplitPlan
 from ipu_results.emulator.target import Calibration, Target, load_band, load_calibration, read_toml
 from ipu_results.errors import InconsistentModelError
 from ipu_results.kit import physics
@@ -61,20 +61,20 @@ def assess_memory(program: Program, plan: Schedule, target: Target) -> MemoryNee
     sram = target["sram"]
     each = target["element.bytes"] / target.tiles  # bytes of a tile for an element of the chip
     needs = list_data_bytes(program, plan, target)
-    data = max(needs, default=program.parameters * each)
-    name = plan.steps[needs.index(data)].name if needs else ""
-    pairs = zip(plan.steps, program.operators, strict=True)
-    alone = max((step.temporary + one.elements * each for step, one in pairs), default=0.0)
+    data = max(needs)
+    largest = 0.0
+    for step, operator in zip(plan.steps, program.operators, strict=True):
+        largest = max(largest, step.temporary + operator.elements * each)
     least = data
-    if target["plan.memory"] >= DEFAULT_PROPORTION and alone <= sram:
-        held = (program.parameters + max(count_live_elements(program), default=0)) * each
+    if target["plan.memory"] >= DEFAULT_PROPORTION and largest <= sram:
+        held = (program.parameters + max(count_live_elements(program))) * each
         least = min(data, held + SERIAL_PROPORTION * sram)
     verdict: Verdict = "DOES-NOT-FIT"
     if data + code * (1 + CODE_BAND) <= sram:
         verdict = "FITS"
     elif least + code * (1 - CODE_BAND) <= sram:
         verdict = "UNCERTAIN"
-    return MemoryNeed(verdict, data + code, sram, name)
+    return MemoryNeed(verdict, data + code, sram, plan.steps[needs.index(data)].name)
 
 
 def list_data_bytes(program: Program, plan: Schedule, target: Target) -> list[float]:
@@ -132,7 +132,7 @@ class EmulatedFigures:
             f"batch size {self.batch_size} does not fit: it needs {needed:.0f} KiB of a tile of"
             f" {self.target}"
         )
-        return f"{text}, which has {had:.0f} KiB; most for {self.memory_operator or 'its weights'}"
+        return f"{text}, which has {had:.0f} KiB; most for {self.memory_operator}"
 
     @property
     def origin(self) -> Literal["emulated"]:
@@ -143,7 +143,11 @@ class EmulatedFigures:
 
     def to_record(self, model: str) -> Record:
         """Return FIELDS in their order, unrounded: ms, items per second, watts, shares."""
-        return {name: model if name == "model" else self.get_field(name) for name in self.FIELDS}
+        record: dict[str, Any] = dict.fromkeys(self.FIELDS, model)
+        for name in self.FIELDS:
+            if name != "model":
+                record[name] = self.get_field(name)
+        return record
 
     def describe(self, model: str) -> tuple[str, str]:
         """Return what was predicted and, where there is one, a caveat: both for the line under a
@@ -176,14 +180,14 @@ class Prediction(EmulatedFigures):
     power_w: float | None
     schedule: Schedule = field(repr=False)  # of every operator
     timing: Timing
-    clock: float
 
     def describe(self, model: str) -> tuple[str, str]:
-        line = (
-            "on c2 a straight line through the paper's rows does as well, and power is ± 10 %, not"
-            " validated"
-        )
-        caveat = line if self.target == "c2" and self.settings is None else ""
+        caveat = ""
+        if self.target == "c2" and self.settings is None:
+            caveat = (
+                "on c2 a straight line through the paper's rows does as well, and power is ± 10 %,"
+                " not validated"
+            )
         return f"{model} on {self.target}, protocol {self.protocol}", caveat
 
 
@@ -216,6 +220,13 @@ def select_micro_batch(batch: int, target: Target, protocol: Protocol) -> int:
     return batch // chips
 
 
+def select_computing(target: Target, protocol: Protocol) -> Target:
+    """Return the machine without its I/O tiles, which move data and compute nothing."""
+    if not protocol.overlapped:
+        return target
+    return target.with_constants(tiles=target.tiles - protocol.io_tiles)
+
+
 def _predict(
     programs: Callable[[int], Program],
     target: Target,
@@ -228,12 +239,7 @@ def _predict(
     if not program.operators:
         message = "has nothing to compute: each output is an input, as it is"
         raise InconsistentModelError(message, document=program.name)
-    # I/O tiles move data and compute nothing.
-    machine = (
-        target.with_constants(tiles=target.tiles - protocol.io_tiles)
-        if protocol.overlapped
-        else target
-    )
+    machine = select_computing(target, protocol)
     plan = schedule(program, machine)
     cycles = plan.cycles
     count = plan.supersteps
@@ -272,145 +278,91 @@ def _predict(
         calibration_id=known.id,
         schedule=plan,
         timing=timing,
-        clock=target["clock"],
         settings=target.settings or None,
     )
-
-
-@dataclass(frozen=True, slots=True)
-class OperatorProfile:
-    """One operator on one chip: seconds, bytes, and joules of all chips.
-
-    `peak_share` is the share of the chip's peak rate of multiply-accumulates that the operator
-    achieves, from 0 to 1; None for one that multiplies no matrices. `live_bytes` are the
-    activations of the chip, `tile_bytes` weights, activations, temporaries and code of the fullest
-    tile. `energy_j` is None where no power of the machine is known.
-    """
-
-    step: OperatorCost
-    seconds: float
-    peak_share: float | None
-    live_bytes: float
-    tile_bytes: float
-    energy_j: float | None
-
-
-def profile_operators(
-    prediction: Prediction, program: Program, target: Target, superstep: float, io_tiles: int = 0
-) -> list[OperatorProfile]:
-    """Profile the operators in the order in which they run.
-
-    `superstep` is the cost of a superstep in cycles.
-
-    `target` is the machine with all its tiles, `io_tiles` of which hold and compute nothing. The
-    share of peak is that of the whole chip.
-    """
-    clock = target["clock"]
-    plan = prediction.schedule
-    peak = compute_mac_rate(target) * target.tiles * clock
-    chips = prediction.batch_size // prediction.micro_batch_size
-    code = target["memory.superstep"] * plan.code_supersteps
-    holding = target.with_constants(tiles=target.tiles - io_tiles) if io_tiles else target
-    live = count_live_elements(program)
-    data = list_data_bytes(program, plan, holding)
-    profiles: list[OperatorProfile] = []
-    has_power = "power.idle" in target
-    for step, elements, held in zip(plan.steps, live, data, strict=True):
-        seconds = (step.cycles + step.supersteps * superstep) / clock
-        # The idle power of the card while the operator runs, and the multiply-accumulates of all
-        # chips.
-        energy = (
-            target["power.idle"] * seconds + target["power.mac"] * step.macs * chips
-            if has_power
-            else None
-        )
-        profiles.append(
-            OperatorProfile(
-                step,
-                seconds,
-                step.macs / (seconds * peak) if step.macs and seconds else None,
-                elements * target["element.bytes"],
-                held + code,
-                energy,
-            )
-        )
-    return profiles
 
 
 LAYER_FIELDS, LAYER_TABLE_DIGITS = read_fields("layers")
 
 
-def _to_layer_record(profile: OperatorProfile, whole: Record) -> Record:
-    """Return LAYER_FIELDS of an operator: µs, bytes and joules.
+def list_layers(
+    prediction: Prediction, model: str, program: Program, target: Target, protocol: Protocol
+) -> list[Record]:
+    """Return LAYER_FIELDS of each operator, in the order in which they run: µs, bytes of a chip or
+    of its fullest tile, and joules of all chips.
 
-    `whole` is the record of the batch.
+    `peak_share` is the share of the chip's peak rate of multiply-accumulates that the operator
+    achieves, from 0 to 1; None for one that multiplies no matrices. I/O tiles count in that peak.
+    `energy_j` is None where no power of the machine is known.
     """
-    step = profile.step
-    plan = step.plan
-    parts = (
-        [f"{name} {count}" for name, count in zip(DIMENSIONS, plan.split, strict=True) if count > 1]
-        if plan
-        else []
-    )
-    return {
-        "operator": step.name,
-        "kind": step.kind,
-        "vertex": plan.vertex if plan else None,
-        "split": " × ".join(parts) or "none" if plan else None,
-        "compute_cycles": step.compute,
-        "reduce_cycles": step.reduce,
-        "exchange_cycles": step.exchange,
-        "supersteps": step.supersteps,
-        "us": profile.seconds * MS * MS,
-        "macs": step.macs,
-        **{
-            name: getattr(profile, name)
-            for name in ("peak_share", "live_bytes", "tile_bytes", "energy_j")
-        },
-        **{name: value for name, value in whole.items() if name in LAYER_FIELDS},
-    }
+    whole = prediction.to_record(model)
+    plan = prediction.schedule
+    clock = target["clock"]
+    peak = compute_mac_rate(target) * target.tiles * clock
+    chips = prediction.batch_size // prediction.micro_batch_size
+    code = target["memory.superstep"] * plan.code_supersteps
+    live = count_live_elements(program)
+    held = list_data_bytes(program, plan, select_computing(target, protocol))
+    records: list[Record] = []
+    for at, step in enumerate(plan.steps):
+        seconds = (step.cycles + step.supersteps * target["superstep.cycles"]) / clock
+        record = {name: whole.get(name) for name in LAYER_FIELDS}
+        record["operator"] = step.name
+        record["kind"] = step.kind
+        if step.plan:
+            record["vertex"] = step.plan.vertex
+            record["split"] = _describe_split(step.plan)
+        record["compute_cycles"] = step.compute
+        record["reduce_cycles"] = step.reduce
+        record["exchange_cycles"] = step.exchange
+        record["supersteps"] = step.supersteps
+        record["us"] = seconds * MS * MS
+        record["macs"] = step.macs
+        if step.macs and seconds:
+            record["peak_share"] = step.macs / (seconds * peak)
+        record["live_bytes"] = live[at] * target["element.bytes"]
+        record["tile_bytes"] = held[at] + code
+        if "power.idle" in target:
+            # The idle power of the card while the operator runs, and the multiply-accumulates of
+            # all chips.
+            multiplied = target["power.mac"] * step.macs * chips
+            record["energy_j"] = target["power.idle"] * seconds + multiplied
+        records.append(record)
+    return records
+
+
+def _describe_split(plan: SplitPlan) -> str:
+    parts = zip(DIMENSIONS, plan.split, strict=True)
+    return " × ".join(f"{name} {count}" for name, count in parts if count > 1) or "none"
 
 
 def format_predictions(
     predictions: Sequence[EmulatedFigures],
     model: str,
     output: str,
-    profiles: Sequence[OperatorProfile] | None = None,
+    layers: Sequence[Record] | None = None,
 ) -> str:
-    """Format a record for each prediction or, with profiles of the first of them, for each operator
-    in their order.
+    """Format a record for each prediction, or the `layers` of the first of them.
 
     `output` is table, csv or json. A table has a line under it that says what was predicted.
     """
     first = predictions[0]
-    if profiles is None:
-        rows = [prediction.to_record(model) for prediction in predictions]
-        fields = first.FIELDS
-        digits = first.TABLE_DIGITS
-    else:
-        rows = [_to_layer_record(profile, first.to_record(model)) for profile in profiles]
-        fields = LAYER_FIELDS
-        digits = LAYER_TABLE_DIGITS
+    rows = layers or [prediction.to_record(model) for prediction in predictions]
     if output != "table":
-        return (
-            f"{format_records(output, fields, ([row[name] for name in fields] for row in rows))}\n"
-        )
+        values = [list(row.values()) for row in rows]
+        return f"{format_records(output, list(rows[0]), values)}\n"
+    digits = LAYER_TABLE_DIGITS if layers else first.TABLE_DIGITS
+    rounded = [[_round_value(row[name], digits[name]) for name in digits] for row in rows]
     subject, caveat = first.describe(model)
-    changed = "" if first.settings is None else f"changed: {first.settings}"
-    footer = f"emulated, not measured: {subject}, calibration {first.calibration_id}"
-    table = format_records(output, tuple(digits), round_records(rows, digits))
-    return f"{table}\n{'; '.join(filter(None, (footer, caveat, changed)))}\n"
-
-
-def round_records(records: Sequence[Record], digits: Mapping[str, int]) -> list[list[Any]]:
-    """Return the columns of `digits`, rounded for a table."""
-    return [
-        [_round_value(record[name], places) for name, places in digits.items()]
-        for record in records
-    ]
+    lines = [f"emulated, not measured: {subject}, calibration {first.calibration_id}"]
+    if caveat:
+        lines.append(caveat)
+    if first.settings is not None:
+        lines.append(f"changed: {first.settings}")
+    return f"{format_records(output, list(digits), rounded)}\n{'; '.join(lines)}\n"
 
 
 def _round_value(value: Any, places: int) -> Any:
-    return (
-        round(value, places or None) if isinstance(value, float) else "" if value is None else value
-    )
+    if value is None:
+        return ""
+    return round(value, places or None) if isinstance(value, float) else value

@@ -13,8 +13,6 @@ from dataclasses import dataclass
 from math import prod
 from typing import Any
 
-from onnx import helper
-
 from ipu_results.emulator.graph import Node, TensorInfo, TensorInfos
 from ipu_results.emulator.operators import (
     Convolution,
@@ -25,7 +23,8 @@ from ipu_results.emulator.operators import (
     Recurrence,
 )
 from ipu_results.emulator.target import read_toml
-from ipu_results.errors import InconsistentModelError, UnsupportedOperatorError
+
+Pair = tuple[int, int]  # height and width
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,9 +32,15 @@ class TypedNode:
     """A node with the tensors that it reads and makes."""
 
     node: Node
-    inputs: tuple[TensorInfo, ...]
-    outputs: tuple[TensorInfo, ...]
+    inputs: list[TensorInfo]
+    outputs: list[TensorInfo]
     attributes: Mapping[str, Any]
+
+    @classmethod
+    def build(cls, node: Node, tensors: TensorInfos) -> TypedNode:
+        inputs = [tensors[name] for name in node.inputs]
+        outputs = [tensors[name] for name in node.outputs]
+        return cls(node, inputs, outputs, node.attributes)
 
     @property
     def name(self) -> str:
@@ -45,130 +50,62 @@ class TypedNode:
     def kind(self) -> str:
         return self.node.kind
 
-    def unsupported(self, what: str) -> UnsupportedOperatorError:
-        return UnsupportedOperatorError(f"{what} is not supported", place=self.node.place)
+    @property
+    def elements(self) -> int:
+        """Elements of the first result."""
+        return self.outputs[0].elements
+
+    def read_text(self, name: str, default: str) -> str:
+        """Return an attribute of text."""
+        return bytes(self.attributes.get(name, default.encode())).decode()
+
+    def check_constant(self, first: int, what: str) -> None:
+        """Refuse a node whose inputs from `first` on are computed."""
+        if not all(tensor.constant for tensor in self.inputs[first:]):
+            raise self.node.unsupported(what)
 
 
-def attach_types(node: Node, tensors: TensorInfos) -> TypedNode:
-    inputs, outputs = (
-        tuple(tensors[name] for name in names) for names in (node.inputs, node.outputs)
-    )
-    attributes = {
-        attribute.name: helper.get_attribute_value(attribute) for attribute in node.proto.attribute
-    }
-    return TypedNode(node, inputs, outputs, attributes)
-
-
-def read_text(typed: TypedNode, name: str, default: str) -> str:
-    """Return an attribute of text."""
-    value = typed.attributes.get(name, default)
-    return value.decode() if isinstance(value, bytes) else value
-
-
-def to_pair(sizes: Sequence[int], missing: int) -> tuple[int, int]:
-    """Return height and width. A single dimension is the width."""
-    return (missing, sizes[0]) if len(sizes) == 1 else (sizes[0], sizes[1])
-
-
-def read_pair(typed: TypedNode, name: str, default: int) -> tuple[int, int]:
-    return to_pair(
-        typed.attributes.get(name) or [default] * (len(typed.inputs[0].shape) - 2), default
-    )
+def to_pair(sizes: Sequence[int]) -> Pair:
+    """Return the last two sizes. A single one is the width; none are 1."""
+    height, width = (1, 1, *sizes)[-2:]
+    return height, width
 
 
 def lower_convolution(typed: TypedNode) -> list[Operator]:
-    source, weights = typed.inputs[:2]
-    if not all(tensor.constant for tensor in typed.inputs[1:]):
-        raise typed.unsupported("a convolution whose weights or bias are computed")
-    groups = typed.attributes.get("group", 1)
-    out, inside = weights.shape[:2]
-    if source.shape[1] != groups * inside or out % groups:
-        message = (
-            f"{groups} groups of {inside} → {out} channels do not fit an input of {source.shape[1]}"
-        )
-        raise InconsistentModelError(message, place=typed.node.place)
-    if len(source.shape) == 5:
-        return [_fold_depth(typed, groups)]
-    if len(source.shape) not in {3, 4}:
-        raise typed.unsupported(f"a convolution over {len(source.shape) - 2} dimensions")
-    kernel = to_pair(weights.shape[2:], 1)
-    field = to_pair(source.shape[2:], 1)
-    strides, dilations = (read_pair(typed, name, 1) for name in ("strides", "dilations"))
-    convolution = Convolution(
-        typed.name,
-        source.shape[0],
-        groups,
-        inside,
-        out // groups,
-        *field,
-        *kernel,
-        *strides,
-        *_read_pads(typed, field, kernel, strides, dilations),
-        *dilations,
-        bias=len(typed.inputs) > 2,
-    )
-    if (convolution.out_height, convolution.out_width) != to_pair(typed.outputs[0].shape[2:], 1):
-        raise InconsistentModelError(
-            "the kernel does not fit the weights or the padding", place=typed.node.place
-        )
-    return [convolution]
-
-
-def _fold_depth(typed: TypedNode, groups: int) -> Convolution:
-    """Lower a convolution over three dimensions to one over two.
-
-    Each depth of the result is an image, made of as many planes as the kernel is deep, which count
-    as channels.
-    """
+    """Lower a convolution. Padding and dilation change the size of the result alone."""
     source, weights = (tensor.shape for tensor in typed.inputs[:2])
     result = typed.outputs[0].shape
-    strides = (typed.attributes.get("strides") or [1] * 3)[1:]
-    dilations = (typed.attributes.get("dilations") or [1] * 3)[1:]
-    # Pads follow from the sizes, whichever way the file states them.
-    high, wide = (
-        max(0, (size - 1) * stride + dilation * (length - 1) + 1 - field)
-        for size, stride, dilation, length, field in zip(
-            result[3:], strides, dilations, weights[3:], source[3:], strict=True
+    typed.check_constant(1, "a convolution whose weights or bias are computed")
+    groups = typed.attributes.get("group", 1)
+    outs, ins = weights[:2]
+    if source[1] != groups * ins or outs % groups:
+        raise typed.node.inconsistent(
+            f"{groups} groups of {ins} → {outs} channels do not fit an input of {source[1]}"
         )
-    )
-    return Convolution(
+    dimensions = len(source) - 2
+    if dimensions not in (1, 2, 3):
+        raise typed.node.unsupported(f"a convolution over {dimensions} dimensions")
+    kernel = typed.attributes.get("kernel_shape") or weights[2:]
+    if tuple(kernel) != weights[2:]:
+        raise typed.node.inconsistent("the kernel does not fit the weights or the padding")
+    batch = source[0]
+    if dimensions == 3:
+        # Each depth of the result is an image, made of as many planes as the kernel is deep.
+        batch *= result[2]
+        ins *= weights[2]
+    convolution = Convolution(
         typed.name,
-        source[0] * result[2],
+        batch,
         groups,
-        weights[1] * weights[2],
-        weights[0] // groups,
-        *to_pair(source[3:], 1),
-        *to_pair(weights[3:], 1),
-        *to_pair(strides, 1),
-        *(high // 2, wide // 2, high - high // 2, wide - wide // 2),
-        *to_pair(dilations, 1),
+        ins,
+        outs // groups,
+        *to_pair(source[2:]),
+        *to_pair(result[2:]),
+        *to_pair(kernel),
+        *to_pair(typed.attributes.get("strides", ())),
         bias=len(typed.inputs) > 2,
     )
-
-
-def _read_pads(
-    typed: TypedNode,
-    field: tuple[int, int],
-    kernel: tuple[int, int],
-    strides: tuple[int, int],
-    dilations: tuple[int, int],
-) -> tuple[int, int, int, int]:
-    """Return top, left, bottom and right."""
-    mode = read_text(typed, "auto_pad", "NOTSET")
-    if mode == "NOTSET":
-        pads = typed.attributes.get("pads") or [0] * 4
-        top, left, bottom, right = (0, pads[0], 0, pads[1]) if len(pads) == 2 else pads
-        return top, left, bottom, right
-    if mode == "VALID":
-        return 0, 0, 0, 0
-    totals = [
-        max(0, (-(-size // stride) - 1) * stride + dilation * (length - 1) + 1 - size)
-        for size, length, stride, dilation in zip(field, kernel, strides, dilations, strict=True)
-    ]
-    before = [total // 2 for total in totals]
-    after = [-(-total // 2) for total in totals]
-    first, second = (before, after) if mode == "SAME_UPPER" else (after, before)
-    return first[0], first[1], second[0], second[1]
+    return [convolution]
 
 
 def lower_transposed_convolution(typed: TypedNode) -> list[Operator]:
@@ -178,48 +115,40 @@ def lower_transposed_convolution(typed: TypedNode) -> list[Operator]:
     or floor(k/s) taps. Places of one size share a convolution, as more output channels. Their
     results are interleaved.
     """
-    source, weights = typed.inputs[:2]
-    if not all(tensor.constant for tensor in typed.inputs[1:]):
-        raise typed.unsupported("a convolution whose weights or bias are computed")
-    if len(source.shape) not in {3, 4}:
-        raise typed.unsupported(f"a transposed convolution over {len(source.shape) - 2} dimensions")
+    source, weights = (tensor.shape for tensor in typed.inputs[:2])
+    typed.check_constant(1, "a convolution whose weights or bias are computed")
+    dimensions = len(source) - 2
+    if dimensions not in (1, 2):
+        raise typed.node.unsupported(f"a transposed convolution over {dimensions} dimensions")
     groups = typed.attributes.get("group", 1)
-    inside, outs = weights.shape[:2]
-    if source.shape[1] != inside or inside % groups:
-        message = f"{groups} groups of {inside} channels do not fit an input of {source.shape[1]}"
-        raise InconsistentModelError(message, place=typed.node.place)
-    field = to_pair(source.shape[2:], 1)
-    strides = read_pair(typed, "strides", 1)
-    rows, columns = (
-        _count_taps(length, stride)
-        for length, stride in zip(to_pair(weights.shape[2:], 1), strides, strict=True)
-    )
-    parts: list[Operator] = [
-        Convolution(
-            typed.name if len(rows) * len(columns) == 1 else f"{typed.name}/{height}x{width}",
-            source.shape[0],
-            groups,
-            inside // groups,
-            outs * high * wide,
-            field[0],
-            field[1],
-            height,
-            width,
-            pad_top=(height - 1) // 2,
-            pad_left=(width - 1) // 2,
-            pad_bottom=height // 2,
-            pad_right=width // 2,
-            bias=len(typed.inputs) > 2,
+    ins, outs = weights[:2]
+    if source[1] != ins or ins % groups:
+        raise typed.node.inconsistent(
+            f"{groups} groups of {ins} channels do not fit an input of {source[1]}"
         )
-        for height, high in rows.items()
-        for width, wide in columns.items()
-    ]
-    if strides == (1, 1):
-        return parts
-    return [
-        *parts,
-        Rearrangement(f"{typed.name}/interleave", "interleave", typed.outputs[0].elements),
-    ]
+    field = to_pair(source[2:])
+    strides = to_pair(typed.attributes.get("strides", ()))
+    rows, columns = map(_count_taps, to_pair(weights[2:]), strides)
+    single = len(rows) == len(columns) == 1
+    parts: list[Operator] = []
+    for height, high in rows.items():
+        for width, wide in columns.items():
+            convolution = Convolution(
+                typed.name if single else f"{typed.name}/{height}x{width}",
+                source[0],
+                groups,
+                ins // groups,
+                outs * high * wide,
+                *field,
+                *field,
+                height,
+                width,
+                bias=len(typed.inputs) > 2,
+            )
+            parts.append(convolution)
+    if strides != (1, 1):
+        parts.append(Rearrangement(f"{typed.name}/interleave", "interleave", typed.elements))
+    return parts
 
 
 def _count_taps(length: int, stride: int) -> dict[int, int]:
@@ -228,26 +157,24 @@ def _count_taps(length: int, stride: int) -> dict[int, int]:
     Those that see none are left out.
     """
     low, longer = divmod(length, stride)
-    return {
-        taps: count for taps, count in ((low + 1, longer), (low, stride - longer)) if taps and count
-    }
+    counts = {low + 1: longer, low: stride - longer}
+    return {taps: count for taps, count in counts.items() if taps and count}
 
 
 def lower_gemm(typed: TypedNode) -> list[Operator]:
     left, right = typed.inputs[:2]
-    bias = typed.inputs[2:]
-    m, k = left.shape[::-1] if typed.attributes.get("transA") else left.shape
+    m, k = left.shape
+    if typed.attributes.get("transA"):
+        k, m = left.shape
     n = right.shape[0 if typed.attributes.get("transB") else 1]
     if left.constant and not right.constant:
         m, n = n, m
-    constant = left.constant or right.constant
-    computed = not all(tensor.constant for tensor in bias)
-    product = Gemm(typed.name, 1, m, k, n, constant, bool(bias) and not computed)
-    return (
-        [product, Elementwise(f"{typed.name}/bias", "add", product.elements)]
-        if computed
-        else [product]
-    )
+    bias = typed.inputs[2:]
+    constant = bool(bias) and bias[0].constant
+    product = Gemm(typed.name, 1, m, k, n, left.constant or right.constant, constant)
+    if bias and not constant:
+        return [product, Elementwise(f"{typed.name}/bias", "add", product.elements)]
+    return [product]
 
 
 def lower_matmul(typed: TypedNode) -> list[Operator]:
@@ -256,48 +183,47 @@ def lower_matmul(typed: TypedNode) -> list[Operator]:
     A weight on the left moves to the right: (W·x)ᵀ = xᵀ·Wᵀ.
     """
     left, right = typed.inputs
-    a_shape = left.shape if len(left.shape) > 1 else (1, *left.shape)
-    b_shape = right.shape if len(right.shape) > 1 else (*right.shape, 1)
-    *a, m, k = a_shape
-    *b, _, n = b_shape
+    # A vector on the left is a row, one on the right a column.
+    rows = left.shape if len(left.shape) > 1 else (1, *left.shape)
+    columns = right.shape if len(right.shape) > 1 else (*right.shape, 1)
     if left.constant and not right.constant:
-        m, n = (n, m)
-        a, b = (b, a)
-    rank = max(len(a), len(b))
-    stack = prod(max(pair) for pair in zip(_pad_left(a, rank), _pad_left(b, rank), strict=True))
-    groups = prod(b)
-    return [Gemm(typed.name, groups, m * stack // groups, k, n, left.constant or right.constant)]
-
-
-def _pad_left(shape: Sequence[int], rank: int) -> list[int]:
-    return [1] * (rank - len(shape)) + list(shape)
+        *stack, n, k = rows
+    else:
+        *stack, k, n = columns
+    groups = prod(stack)
+    m = typed.elements // (groups * n)
+    return [Gemm(typed.name, groups, m, k, n, left.constant or right.constant)]
 
 
 def lower_einsum(typed: TypedNode) -> list[Operator]:
     """Lower a product of two tensors whose labels are stack, rows, columns or summed over; nothing
     else.
     """
-    equation = read_text(typed, "equation", "").replace(" ", "")
-    terms, _, result = equation.partition("->")
+    equation = typed.read_text("equation", "").replace(" ", "")
+    terms, arrow, result = equation.partition("->")
     labels = terms.split(",")
-    simple = "." not in equation and "->" in equation and len(labels) == len(typed.inputs) == 2
+    simple = "." not in equation and arrow and len(labels) == len(typed.inputs) == 2
     if not simple or any(len(set(term)) != len(term) for term in labels):
-        raise typed.unsupported(f"the equation {equation}")
-    sizes = {
-        label: size
-        for term, tensor in zip(labels, typed.inputs, strict=True)
-        for label, size in zip(term, tensor.shape, strict=True)
-    }
-    left = set(labels[0])
-    right = set(labels[1])
+        raise typed.node.unsupported(f"the equation {equation}")
+    sizes: dict[str, int] = {}
+    for term, tensor in zip(labels, typed.inputs, strict=True):
+        sizes.update(zip(term, tensor.shape, strict=True))
+    left, right = map(set, labels)
     kept = set(result)
     if (left ^ right) - kept:
-        raise typed.unsupported(f"the equation {equation}, which sums over one operand,")
+        raise typed.node.unsupported(f"the equation {equation}, which sums over one operand,")
     constant = [tensor.constant for tensor in typed.inputs]
-    if constant[0] and not constant[1]:
+    if constant == [True, False]:
         left, right = right, left
-    parts = (left & right & kept, left - right, (left & right) - kept, right - left)
-    groups, m, k, n = (prod(sizes[label] for label in part) for part in parts)
+
+    def multiply(part: set[str]) -> int:
+        return prod(sizes[label] for label in part)
+
+    both = left & right
+    groups = multiply(both & kept)
+    m = multiply(left - right)
+    k = multiply(both - kept)
+    n = multiply(right - left)
     return [Gemm(typed.name, groups, m, k, n, any(constant))]
 
 
@@ -310,35 +236,27 @@ def lower_recurrence(typed: TypedNode) -> list[Operator]:
     """
     source, weights, recurrent = typed.inputs[:3]
     if not (weights.constant and recurrent.constant):
-        raise typed.unsupported(f"{typed.kind} whose weights are computed")
-    batch_first = typed.attributes.get("layout", 0)
-    steps, batch = (source.shape[1], source.shape[0]) if batch_first else source.shape[:2]
+        raise typed.node.unsupported(f"{typed.kind} whose weights are computed")
+    steps, batch = source.shape[:2]
+    if typed.attributes.get("layout", 0):  # the batch is first
+        batch, steps = source.shape[:2]
     directions, width, size = weights.shape
     cell = read_toml("operators.toml")["cells"][typed.kind]
     state = recurrent.shape[2]
     gates = cell["gates"]
-    kinds = cell["kinds"].split()
     if width != gates * state:
-        raise InconsistentModelError(
-            f"weights of {width} rows are not {gates} gates of {state}", place=typed.node.place
-        )
-    held = directions * batch * state
+        raise typed.node.inconsistent(f"weights of {width} rows are not {gates} gates of {state}")
     name = typed.name
-    counts = (*cell["states"], *[1] * (len(kinds) - len(cell["states"])))
-    passes = tuple(
-        Elementwise(f"{name}/{kind}", kind, count * held)
-        for kind, count in zip(kinds, counts, strict=True)
+    passes = []
+    for number, kind in enumerate(cell["kinds"].split()):
+        # The first operations of a step work on several states at once.
+        states = cell["states"][number] if number < len(cell["states"]) else 1
+        elements = states * directions * batch * state
+        passes.append(Elementwise(f"{name}/{kind}", kind, elements))
+    inputs = Gemm(
+        f"{name}/inputs", 1, steps * batch, size, directions * width, bias=len(typed.inputs) > 3
     )
-    return [
-        Gemm(
-            f"{name}/inputs", 1, steps * batch, size, directions * width, bias=len(typed.inputs) > 3
-        ),
-        Recurrence(
-            name,
-            typed.kind.lower(),
-            steps,
-            Gemm(f"{name}/state", directions, batch, state, width),
-            passes,
-            sum(tensor.elements for tensor in typed.outputs),
-        ),
-    ]
+    product = Gemm(f"{name}/state", directions, batch, state, width)
+    elements = sum(tensor.elements for tensor in typed.outputs)
+    recurrence = Recurrence(name, typed.kind.lower(), steps, product, tuple(passes), elements)
+    return [inputs, recurrence]

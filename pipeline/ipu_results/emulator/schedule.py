@@ -13,13 +13,23 @@ from functools import lru_cache
 from math import ceil
 from typing import Literal
 
-from ipu_results.emulator import operators as ops
 from ipu_results.emulator.codelets import ceil_div
+from ipu_results.emulator.operators import (
+    Convolution,
+    Elementwise,
+    Gemm,
+    Operator,
+    Program,
+    Rearrangement,
+    Recurrence,
+    Reduction,
+    SlidingWindow,
+)
 from ipu_results.emulator.split import ConvolutionShape, SplitPlan, plan_split
 from ipu_results.emulator.target import Target
 from ipu_results.errors import UnsupportedOperatorError
 
-NORMS = frozenset({"batchnorm", "softmax", "layernorm"})  # more than a pass: constants of their own
+NORMS = ("batchnorm", "softmax", "layernorm")  # more than a pass: constants of their own
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,10 +40,10 @@ class OperatorCost:
 
     name: str
     kind: str
-    compute: float
-    reduce: float
-    exchange: float
     supersteps: int
+    compute: float = 0.0
+    reduce: float = 0.0
+    exchange: float = 0.0
     macs: int = 0
     plan: SplitPlan | None = None
     repeats: int = 1  # times that the same code runs
@@ -70,64 +80,70 @@ class Schedule:
 
 
 @lru_cache(maxsize=256)
-def schedule(program: ops.Program, target: Target) -> Schedule:
+def schedule(program: Program, target: Target) -> Schedule:
     """Cost each operator in turn: the chip does one thing at a time on all tiles.
 
     Results are spread evenly over the tiles. So no result of a larger network is cheaper.
     """
     steps = []
-    for at, (operator, sources) in enumerate(zip(program.operators, program.sources, strict=True)):
+    for at, operator in enumerate(program.operators):
         step = _cost(operator, target)
-        if isinstance(operator, ops.Convolution):
-            edges = _estimate_edges(
-                operator, any(source < 0 for source in sources), at in program.results, target
-            )
+        if isinstance(operator, Convolution):
+            # A network's inputs and outputs are in the order of the host.
+            edges = 0.0
+            if min(program.sources[at], default=0) < 0:
+                edges += estimate_copy(operator.in_elements, target)
+            if at in program.results:
+                edges += estimate_copy(operator.elements, target)
             step = replace(step, compute=step.compute + edges)
         steps.append(step)
     return Schedule(tuple(steps))
 
 
-def _cost(operator: ops.Operator, target: Target) -> OperatorCost:
+def _cost(operator: Operator, target: Target) -> OperatorCost:
+    kind = operator.kind
+    elements = operator.elements
+    supersteps = 1.0
     match operator:
-        case ops.Convolution() | ops.Gemm():
+        case Convolution() | Gemm():
             return _cost_product(operator, target)
-        case ops.Recurrence():
+        case Recurrence():
             return _cost_recurrence(operator, target)
-        case ops.Rearrangement():
-            moved = (
-                operator.elements
-                / target.tiles
-                * target["element.bytes"]
-                / target["exchange.bytes"]
-            )
-            supersteps = int(target["rearrange.supersteps"])
-            return OperatorCost(operator.name, operator.kind, 0.0, 0.0, moved, supersteps)
-    kind, cycles, supersteps, elements = _describe_vector_work(operator, target)
+        case Rearrangement():
+            moved = elements / target.tiles * target["element.bytes"] / target["exchange.bytes"]
+            supersteps = target["rearrange.supersteps"]
+            return OperatorCost(operator.name, kind, int(supersteps), exchange=moved)
+        case SlidingWindow():
+            cycles = target["pool.tap"] * operator.window
+        case Reduction():
+            cycles = target["globalpool.cycles"]
+            supersteps = target["globalpool.supersteps"]
+            elements = operator.in_elements
+        case Elementwise() if kind in NORMS:
+            cycles = target[f"{kind}.cycles"]
+            supersteps = target[f"{kind}.supersteps"]
+        case _:
+            cycles = target.get(f"elementwise.{kind}", target["elementwise.other"])
     compute = estimate_vectors(elements, cycles, target)
     if kind == "softmax":
         compute += estimate_copy(elements, target)
-    return OperatorCost(operator.name, kind, compute, 0.0, 0.0, supersteps)
+    return OperatorCost(operator.name, kind, int(supersteps), compute)
 
 
-def _cost_product(operator: ops.Convolution | ops.Gemm, target: Target) -> OperatorCost:
+def _cost_product(operator: Convolution | Gemm, target: Target) -> OperatorCost:
     plan = plan_split(to_convolution_shape(operator), target)
-    compute = plan.compute
-    kind = "convolution"
-    if isinstance(operator, ops.Gemm):
-        kind = "gemm"
-        if not operator.constant:
-            left = operator.groups * operator.m * operator.k
-            right = operator.groups * operator.k * operator.n
-            compute += estimate_copy(left, target) + estimate_copy(right, target)
+    cost = _cost_plan(operator.name, operator.kind, plan, operator.macs)
+    if isinstance(operator, Convolution) or operator.constant:
+        return cost
+    left = operator.groups * operator.m * operator.k
+    right = operator.groups * operator.k * operator.n
+    copies = estimate_copy(left, target) + estimate_copy(right, target)
+    return replace(cost, compute=plan.compute + copies)
+
+
+def _cost_plan(name: str, kind: str, plan: SplitPlan, macs: int) -> OperatorCost:
     return OperatorCost(
-        operator.name,
-        kind,
-        compute,
-        plan.reduce,
-        plan.exchange,
-        plan.supersteps,
-        operator.macs,
-        plan,
+        name, kind, plan.supersteps, plan.compute, plan.reduce, plan.exchange, macs, plan
     )
 
 
@@ -140,16 +156,6 @@ def estimate_vectors(elements: float, cycles: float, target: Target) -> float:
     return float(target["elementwise.start"] + target["workers"] * rounds * cycles)
 
 
-def _estimate_edges(operator: ops.Convolution, first: bool, last: bool, target: Target) -> float:
-    """Estimate the copies at the edges of a network, whose inputs and outputs are in the order of
-    the host.
-    """
-    channels = operator.groups * operator.in_channels_per_group
-    inputs = operator.batch * operator.in_height * operator.in_width * channels
-    copied = estimate_copy(inputs, target) if first else 0.0
-    return copied + (estimate_copy(operator.elements, target) if last else 0.0)
-
-
 def estimate_copy(elements: int, target: Target) -> float:
     """Estimate the cycles in which every tile lays out its share again, for another operator.
 
@@ -160,48 +166,32 @@ def estimate_copy(elements: int, target: Target) -> float:
     return float(ceil_div(elements, target.tiles) * target["element.bytes"] * target["copy.word"])
 
 
-def _cost_recurrence(operator: ops.Recurrence, target: Target) -> OperatorCost:
+def _cost_recurrence(operator: Recurrence, target: Target) -> OperatorCost:
     """Cost one step, and repeat it: a step reads the state that the one before left."""
     first = _cost_product(operator.product, target)
+    parts = [first]
+    parts += [_cost(part, target) for part in operator.passes]
     steps = operator.steps
-    parts = (first, *(_cost(part, target) for part in operator.passes))
-    return OperatorCost(
-        operator.name,
-        operator.kind,
-        steps * sum(part.compute for part in parts),
-        steps * first.reduce,
-        steps * first.exchange,
-        steps * sum(part.supersteps for part in parts),
-        operator.macs,
-        first.plan,
+    return replace(
+        first,
+        name=operator.name,
+        kind=operator.kind,
+        supersteps=steps * sum(part.supersteps for part in parts),
+        compute=steps * sum(part.compute for part in parts),
+        reduce=steps * first.reduce,
+        exchange=steps * first.exchange,
+        macs=operator.macs,
         repeats=steps,
     )
 
 
-def _describe_vector_work(operator: ops.Operator, target: Target) -> tuple[str, float, int, int]:
-    """Return kind, cycles a vector, supersteps and the number of elements to process."""
-    match operator:
-        case ops.Elementwise(kind=kind, elements=elements) if kind in NORMS:
-            return kind, target[f"{kind}.cycles"], int(target[f"{kind}.supersteps"]), elements
-        case ops.Elementwise(kind=kind, elements=elements):
-            cycles = target.get(f"elementwise.{kind}", target["elementwise.other"])
-            return kind, cycles, 1, elements
-        case ops.SlidingWindow():
-            return operator.kind, target["pool.tap"] * operator.window, 1, operator.elements
-        case ops.Reduction():
-            supersteps = int(target["globalpool.supersteps"])
-            return operator.kind, target["globalpool.cycles"], supersteps, operator.in_elements
-    raise TypeError(type(operator).__name__)
-
-
-def to_convolution_shape(operator: ops.Convolution | ops.Gemm) -> ConvolutionShape:
+def to_convolution_shape(operator: Convolution | Gemm) -> ConvolutionShape:
     """Return what the split search needs to know.
 
     Dilation widens the window that is read and nothing else.
     """
-    if isinstance(operator, ops.Gemm):
-        sizes = (1, operator.groups, operator.k, operator.n, operator.m, 1)
-        return ConvolutionShape(*sizes, in_rows=operator.m, in_columns=1)
+    if isinstance(operator, Gemm):
+        return _shape_product(operator.groups, operator.m, operator.k, operator.n)
     return ConvolutionShape(
         operator.batch,
         operator.groups,
@@ -217,11 +207,15 @@ def to_convolution_shape(operator: ops.Convolution | ops.Gemm) -> ConvolutionSha
     )
 
 
+def _shape_product(groups: int, m: int, k: int, n: int) -> ConvolutionShape:
+    return ConvolutionShape(1, groups, k, n, m, 1, in_rows=m, in_columns=1)
+
+
 Role = Literal["data", "weights"]
 # the gradient of a sum is that of its result: nothing is computed
-ADDITIONS = frozenset({"add", "sub"})
+ADDITIONS = ("add", "sub")
 # parts of one tensor, whose gradients are joined and not added
-JOINS = frozenset({"split", "slice"})
+JOINS = ("split", "slice")
 
 
 @dataclass(frozen=True, slots=True)
@@ -242,11 +236,11 @@ class GradientProduct:
 
 
 # Vector code over the elements of an Elementwise costs the constant `gradient.<kind>`.
-GradientStep = GradientProduct | ops.Elementwise
+GradientStep = GradientProduct | Elementwise
 Gradients = tuple[tuple[GradientStep, ...], ...]  # of each operator of the program, in its order
 
 
-def derive_gradients(program: ops.Program) -> Gradients:
+def derive_gradients(program: Program) -> Gradients:
     """Return the steps of the backward pass by operator of the forward pass.
 
     Inputs of the network need no gradient.
@@ -255,136 +249,133 @@ def derive_gradients(program: ops.Program) -> Gradients:
     """
     readers = Counter(source for sources in program.sources for source in sources)
     gradients = []
-    for at, (operator, sources) in enumerate(zip(program.operators, program.sources, strict=True)):
-        steps = list(
-            _derive(
-                operator, needs_data=any(source >= 0 for source in sources), unary=len(sources) < 2
-            )
-        )
+    for at, operator in enumerate(program.operators):
+        sources = program.sources[at]
+        needs_data = max(sources, default=-1) >= 0
+        if isinstance(operator, Convolution):
+            steps = _derive_convolution(operator, needs_data)
+        elif isinstance(operator, Gemm):
+            steps = _derive_product(operator, needs_data)
+        else:
+            steps = _derive_vectors(operator, unary=len(sources) < 2)
         # A split has one reader for each of its parts, which are not the same tensor.
-        if readers[at] > 1 and not (
-            isinstance(operator, ops.Rearrangement) and operator.kind in JOINS
-        ):
-            steps.append(
-                ops.Elementwise(operator.name, "sum", (readers[at] - 1) * operator.elements)
-            )
+        joined = isinstance(operator, Rearrangement) and operator.kind in JOINS
+        if readers[at] > 1 and not joined:
+            added = (readers[at] - 1) * operator.elements
+            steps.append(Elementwise(operator.name, "sum", added))
         gradients.append(tuple(steps))
     return tuple(gradients)
 
 
-def _derive(operator: ops.Operator, *, needs_data: bool, unary: bool) -> list[GradientStep]:
-    name = operator.name
+def _derive_vectors(operator: Operator, *, unary: bool) -> list[GradientStep]:
+    kind = operator.kind
     elements = operator.elements
     match operator:
-        case ops.Convolution():
-            data = [_transpose_convolution(operator)] if needs_data else []
-            return [_weigh_convolution(operator), *data, *_reduce_bias(operator)]
-        case ops.Gemm(groups=groups, m=m, k=k, n=n):
-            role: Role = "weights" if operator.constant else "data"
-            left = _multiply(groups, m, n, k)
-            right = _multiply(groups, k, m, n)
-            # Both sides of a product of activations are laid out again for each of its gradients,
-            # as forward.
-            first = groups * m * k
-            second = groups * k * n
-            copies = (0, 0) if operator.constant else (elements + second, first + elements)
-            other = GradientProduct(name, role, operator.macs, right, first, copies[1])
-            steps: list[GradientStep] = [other, *_reduce_bias(operator)]
-            if needs_data:
-                product = GradientProduct(name, "data", operator.macs, left, second, copies[0])
-                steps.insert(0, product)
-            return steps
-        case ops.Elementwise(kind=kind) if kind in ADDITIONS:
+        case Elementwise() if kind in ADDITIONS:
             # With one source the other term is a bias or a constant: the bias needs the sum over
             # all rows.
-            return [ops.Elementwise(name, "bias", elements)] if unary else []
-        case ops.Elementwise(kind=kind):
-            return [ops.Elementwise(name, kind, elements)]
-        case ops.Recurrence():
-            raise UnsupportedOperatorError(
-                "the gradient of a recurrent operator is not supported", place=name
-            )
-        case ops.SlidingWindow():
-            return [ops.Elementwise(name, "pool", elements * operator.window)]
-        case ops.Reduction():
-            return [ops.Elementwise(name, "spread", operator.in_elements)]
-        case ops.Rearrangement(kind="gather"):
-            return [ops.Elementwise(name, "scatter", elements)]
-        case ops.Rearrangement():
-            return [ops.Elementwise(name, "move", elements)]
+            if not unary:
+                return []
+            kind = "bias"
+        case Recurrence():
+            message = "the gradient of a recurrent operator is not supported"
+            raise UnsupportedOperatorError(message, place=operator.name)
+        case SlidingWindow():
+            kind = "pool"
+            elements *= operator.window
+        case Reduction():
+            kind = "spread"
+            elements = operator.in_elements
+        case Rearrangement():
+            kind = "scatter" if kind == "gather" else "move"
+    return [Elementwise(operator.name, kind, elements)]
 
 
-def _reduce_bias(operator: ops.Convolution | ops.Gemm) -> list[GradientStep]:
-    return [ops.Elementwise(operator.name, "bias", operator.elements)] if operator.bias else []
+def _derive_bias(operator: Convolution | Gemm) -> list[GradientStep]:
+    return [Elementwise(operator.name, "bias", operator.elements)] if operator.bias else []
+
+
+def _derive_product(operator: Gemm, needs_data: bool) -> list[GradientStep]:
+    """Derive the gradients of both sides, each of which needs the other side."""
+    name = operator.name
+    groups = operator.groups
+    left = groups * operator.m * operator.k
+    right = groups * operator.k * operator.n
+    role: Role = "weights"
+    data_copies = other_copies = 0
+    if not operator.constant:
+        # Both sides of a product of activations are laid out again for each of its gradients, as
+        # forward.
+        role = "data"
+        data_copies = operator.elements + right
+        other_copies = left + operator.elements
+    steps: list[GradientStep] = []
+    if needs_data:
+        shapes = _multiply(groups, operator.m, operator.n, operator.k)
+        steps.append(GradientProduct(name, "data", operator.macs, shapes, right, data_copies))
+    shapes = _multiply(groups, operator.k, operator.m, operator.n)
+    steps.append(GradientProduct(name, role, operator.macs, shapes, left, other_copies))
+    return steps + _derive_bias(operator)
 
 
 def _multiply(groups: int, m: int, k: int, n: int) -> tuple[ConvolutionShape, ...]:
     """Return m×k with k×n, and its transpose: either side may be held as weights."""
-    sides = ((m, n), (n, m))
-    return tuple(
-        ConvolutionShape(1, groups, k, outs, rows, 1, in_rows=rows, in_columns=1)
-        for rows, outs in sides
-    )
+    return (_shape_product(groups, m, k, n), _shape_product(groups, n, k, m))
 
 
-def _transpose_convolution(operator: ops.Convolution) -> GradientProduct:
-    """Swap input and output channels.
+def _derive_convolution(operator: Convolution, needs_data: bool) -> list[GradientStep]:
+    """Derive the gradients of the weights and of the data.
 
-    With a stride s, it is s² convolutions over the field of the output.
+    That of the weights sums over batch and field: a matrix product of the windows with the
+    gradients of the output. The convolution with channels in place of the batch was never cheaper
+    on the networks of the validation.
 
-    Together they have the taps of the forward convolution, so they cost as much as one without
-    stride.
+    That of the data swaps input and output channels. With a stride s, it is s² convolutions over
+    the field of the output. Together they have the taps of the forward convolution, so they cost as
+    much as one without stride.
     """
-    forward = to_convolution_shape(operator)
-    field = {"stride": 1, "in_rows": forward.rows, "in_columns": forward.columns}
-    shape = replace(forward, ins=forward.outs, outs=forward.ins, **field)
-    return GradientProduct(operator.name, "data", operator.macs, (shape,), operator.weights)
-
-
-def _weigh_convolution(operator: ops.Convolution) -> GradientProduct:
-    """Sum over batch and field: a matrix product of the windows with the gradients of the output.
-
-    The convolution with channels in place of the batch was never cheaper on the networks of the
-    validation.
-    """
+    name = operator.name
     forward = to_convolution_shape(operator)
     taps = forward.kernel_rows * forward.kernel_columns
     summed = forward.batch * forward.rows * forward.columns
     shapes = _multiply(forward.groups, forward.ins * taps, summed, forward.outs)
-    channels = operator.groups * operator.in_channels_per_group
-    inputs = operator.batch * channels * operator.in_height * operator.in_width
-    return GradientProduct(operator.name, "weights", operator.macs, shapes, inputs)
+    steps: list[GradientStep] = [
+        GradientProduct(name, "weights", operator.macs, shapes, operator.in_elements)
+    ]
+    if needs_data:
+        shape = replace(
+            forward,
+            ins=forward.outs,
+            outs=forward.ins,
+            stride=1,
+            in_rows=forward.rows,
+            in_columns=forward.columns,
+        )
+        steps.append(GradientProduct(name, "data", operator.macs, (shape,), operator.weights))
+    return steps + _derive_bias(operator)
 
 
 def cost_gradient(step: GradientStep, target: Target) -> OperatorCost:
     """Cost one step. A product is split by the same search as in the forward pass."""
     if isinstance(step, GradientProduct):
         plans = [plan_split(shape, target) for shape in step.shapes]
-        plan = min(
-            plans, key=lambda each: each.cycles + each.supersteps * target["superstep.cycles"]
+        superstep = target["superstep.cycles"]
+        plan = min(plans, key=lambda each: each.cycles + each.supersteps * superstep)
+        cost = _cost_plan(step.name, f"{step.role} gradient", plan, step.macs)
+        return replace(
+            cost,
+            supersteps=plan.supersteps + int(target["gradient.turn.supersteps"]),
+            compute=plan.compute + estimate_copy(step.copied, target),
+            exchange=plan.exchange + _exchange_evenly(step.turned, target),
         )
-        exchange = plan.exchange + _exchange_evenly(step.turned, target)
-        compute = plan.compute + estimate_copy(step.copied, target)
-        costs = (
-            compute,
-            plan.reduce,
-            exchange,
-            plan.supersteps + int(target["gradient.turn.supersteps"]),
-        )
-        return OperatorCost(step.name, f"{step.role} gradient", *costs, step.macs, plan)
+    kind = f"gradient {step.kind}"
     supersteps = int(target.get(f"gradient.{step.kind}.supersteps", 1))
     if step.kind == "move":
-        return OperatorCost(
-            step.name,
-            "gradient move",
-            0.0,
-            0.0,
-            _exchange_evenly(step.elements, target),
-            supersteps,
-        )
+        moved = _exchange_evenly(step.elements, target)
+        return OperatorCost(step.name, kind, supersteps, exchange=moved)
     cycles = target.get(f"gradient.{step.kind}", target["gradient.other"])
     compute = estimate_vectors(step.elements, cycles, target)
-    return OperatorCost(step.name, f"gradient {step.kind}", compute, 0.0, 0.0, supersteps)
+    return OperatorCost(step.name, kind, supersteps, compute)
 
 
 def _exchange_evenly(elements: int, target: Target) -> float:

@@ -9,9 +9,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from difflib import get_close_matches
-from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -57,8 +56,10 @@ class Protocol:
         """
         if self.threads:
             return self.threads
-        depth = "io_tiles" if self.overlapped else "prefetch" if self.prefetch else "neither"
-        return float(read_toml("protocols.toml")["in_flight"][depth])
+        depths = read_toml("protocols.toml")["in_flight"]
+        if self.overlapped:
+            return float(depths["io_tiles"])
+        return float(depths["prefetch" if self.prefetch else "neither"])
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,33 +74,23 @@ class Timing:
     latency: float
 
 
-@cache
-def load_protocols() -> Mapping[str, Protocol]:
-    return {
-        name: Protocol(name, **entry)
-        for name, entry in read_toml("protocols.toml")["protocols"].items()
-    }
-
-
 def select_protocol(name: str | None, target: Target) -> Protocol:
     """Return the named protocol, or the target's default.
 
     Raises UnrecognisedModelError where the target lacks it, and HostBoundError where the host alone
     decides.
     """
-    known = load_protocols()
-    refused = read_toml("protocols.toml")["host_bound"]
-    if name in refused:
-        raise HostBoundError(f"host-bound: not predicted, as {refused[name]}", document=name)
-    chosen = name or str(read_toml("protocols.toml")["defaults"][target.base])
-    if chosen not in known:
-        raise UnrecognisedModelError(
-            f"is not a protocol: choose one of {', '.join(known)}", document=chosen
-        )
-    protocol = known[chosen]
-    if (protocol.prefetch and "host.prefetch" not in target) or (
-        protocol.per_image and target.base != "c2"
-    ):
+    data = read_toml("protocols.toml")
+    chosen = name or str(data["defaults"][target.base])
+    if chosen in data["host_bound"]:
+        reason = data["host_bound"][chosen]
+        raise HostBoundError(f"host-bound: not predicted, as {reason}", document=chosen)
+    if chosen not in data["protocols"]:
+        names = ", ".join(data["protocols"])
+        raise UnrecognisedModelError(f"is not a protocol: choose one of {names}", document=chosen)
+    protocol = Protocol(chosen, **data["protocols"][chosen])
+    lacks_memory = protocol.prefetch and "host.prefetch" not in target
+    if lacks_memory or (protocol.per_image and target.base != "c2"):
         raise UnrecognisedModelError(f"is not a protocol of {target.name}", document=chosen)
     return protocol
 
@@ -119,11 +110,10 @@ def count_replicas(protocol: Protocol, target: Target) -> int:
             f"{protocol.instances} instances cannot share {replicas} replicas evenly"
         )
     if protocol.io_tiles >= target.tiles:
-        message = (
-            f"{protocol.io_tiles} I/O tiles leave none of the {target.tiles} tiles of {target.name}"
-            " to compute"
+        tiles = f"the {target.tiles} tiles of {target.name}"
+        raise InconsistentModelError(
+            f"{protocol.io_tiles} I/O tiles leave none of {tiles} to compute"
         )
-        raise InconsistentModelError(message)
     return replicas
 
 
@@ -131,34 +121,28 @@ def compute_timing(
     device: float, program: Program, target: Target, protocol: Protocol, fit: Fit
 ) -> Timing:
     """Add to `device` seconds the transfers of one micro-batch and the fitted host times."""
-    images = program.inputs[0].shape[0]
     received = sum(tensor.elements for tensor in program.inputs) * protocol.input_bits / BYTE_BITS
     sent = sum(tensor.elements for tensor in program.outputs) * target["element.bytes"]
+    fed = count_fed(count_replicas(protocol, target), protocol.instances, target)
     waiting = 0.0
-    if protocol.overlapped:
-        period = max(device, _feed(received, target, protocol))
-    elif protocol.prefetch:
-        staged = device + (received + sent) / target["host.prefetch"] + max(0.0, fit.per_batch)
-        period = max(staged, _feed(received, target, protocol))
+    if protocol.prefetch:
+        staged = device
+        if not protocol.overlapped:
+            staged = device + (received + sent) / target["host.prefetch"] + max(0.0, fit.per_batch)
+        # A host process sends the batches of its chips one after another.
+        period = max(staged, fed * received / target["host.process"])
     else:
+        host = fit.per_batch
+        if protocol.per_image:
+            host += fit.per_image * program.inputs[0].shape[0]
+        transfer = (received + sent) / target["host.link"]
         # A fit without one row may have a negative time of a batch, which that of the images makes
         # up for.
-        host = max(0.0, fit.per_batch + (fit.per_image * images if protocol.per_image else 0.0))
-        transfer = (received + sent) / target["host.link"]
-        period = device + transfer + host
+        period = device + transfer + max(0.0, host)
         # A process times one call for all of its chips, whose transfers follow one another.
-        waiting = (_count_fed(target, protocol) - 1) * transfer
+        waiting = (fed - 1) * transfer
     latency = period * protocol.in_flight + waiting
     return Timing(device, period - device, period, latency)
-
-
-def _feed(received: float, target: Target, protocol: Protocol) -> float:
-    """Return the seconds in which a host process can send the batches of its chips."""
-    return _count_fed(target, protocol) * received / target["host.process"]
-
-
-def _count_fed(target: Target, protocol: Protocol) -> float:
-    return count_fed(count_replicas(protocol, target), protocol.instances, target)
 
 
 def count_fed(replicas: int, instances: int | None, target: Target) -> float:
@@ -168,10 +152,7 @@ def count_fed(replicas: int, instances: int | None, target: Target) -> float:
 
 
 Value = str | int | float | bool
-# of the host path; io_tiles may be none
-COUNTS = ("input_bits", "instances", "replicas", "io_tiles", "threads")
-SWITCHES: Mapping[str, bool] = {"true": True, "on": True, "false": False, "off": False}
-PREFETCH = "prefetch"
+SWITCHES = {"true": True, "on": True, "false": False, "off": False}
 WHOLE_UNITS = (
     "tile",
     "worker/tile",
@@ -185,8 +166,85 @@ WHOLE_UNITS = (
 )
 # a time or an energy; anything else divides
 MAY_BE_ZERO = ("cycle", "superstep", "worker cycle", "W", "J/MAC")
-MAX_TILES, MAX_CHIPS, MAX_COUNT = 10_000, 1024, 100_000
+MAX_TILES = 10_000
+MAX_CHIPS = 1024
+MAX_COUNT = 100_000
 SPAN = 1000  # times less or more than the machine has: beyond that a value is a mistake
+
+
+@dataclass(frozen=True, slots=True)
+class Key:
+    """What the values of a setting may be: numbers of a range, one of `words`, or `names`."""
+
+    low: float = 1
+    high: float = MAX_COUNT
+    whole: bool = True
+    words: Mapping[str, Any] = field(default_factory=dict)
+    names: bool = False
+    several: bool = False
+    """Texts with commas between them, and lists in a file, have several values."""
+
+    def read(self, name: str, value: Any, document: str | None = None) -> Any:
+        """Return a value, or a tuple where there may be several.
+
+        Raises UnrecognisedModelError, naming the key.
+        """
+        texts = value if isinstance(value, list) else [value]
+        if self.several and not isinstance(value, list):
+            texts = str(value).split(",")
+        values = tuple(self._read_text(str(text).strip()) for text in texts)
+        if None in values or not values or (len(values) > 1 and not self.several):
+            raise refuse(name, f"must be {self._describe()}, not {value}", document)
+        return values if self.several else values[0]
+
+    def _read_text(self, text: str) -> Any:
+        """Return one value, None for a text that is none."""
+        if self.words:
+            return self.words.get(text.lower())
+        if self.names:
+            return text or None
+        try:
+            number = float(text)
+        except ValueError:
+            return None
+        if not self.low <= number <= self.high:
+            return None
+        if not self.whole:
+            return number
+        return int(number) if number.is_integer() else None
+
+    def _describe(self) -> str:
+        if self.words:
+            return f"one of {', '.join(self.words)}"
+        if self.names:
+            return "names of operators"
+        kind = "whole number" if self.whole else "number"
+        article = f"{kind}s" if self.several else f"a {kind}"
+        return f"{article} from {self.low:g} to {self.high:g}"
+
+
+def limit_constant(key: str, constant: Constant) -> Key:
+    """Return what a constant may be set to: a machine that could be built."""
+    if key == "tiles":
+        return Key(high=MAX_TILES)
+    usual = constant.value or 1.0
+    low = 0.0 if constant.unit.startswith(MAY_BE_ZERO) else usual / SPAN
+    high = 1.0 if constant.unit.startswith("share") else usual * SPAN
+    if constant.unit in WHOLE_UNITS:
+        return Key(math.ceil(low), math.ceil(high))
+    return Key(low, high, whole=False)
+
+
+# of the host path; io_tiles may be none
+PREFETCH = "prefetch"
+HOST_KEYS = {
+    "input_bits": Key(),
+    "instances": Key(),
+    "replicas": Key(),
+    "io_tiles": Key(low=0),
+    "threads": Key(),
+    PREFETCH: Key(words=SWITCHES),
+}
 FILE_KEYS = ("name", "chip", "chips", "extends", "constants", "training")
 
 
@@ -206,28 +264,19 @@ def apply_settings(
     known = dict(target.constants)
     constants: dict[str, float] = {}
     paths: dict[str, Any] = {}
+    changed = [target.settings] if target.settings else []
     for key, value in settings.items():
-        if key in COUNTS:
-            paths[key] = int(
-                _parse_number(key, value, (0 if key == "io_tiles" else 1, MAX_COUNT), whole=True)
-            )
-        elif key == PREFETCH:
-            paths[key] = value if isinstance(value, bool) else SWITCHES.get(str(value).lower())
-            if paths[key] is None:
-                raise refuse(key, f"must be one of {', '.join(SWITCHES)}, not {value}")
+        changed.append(f"{key}={value}")
+        if key in HOST_KEYS:
+            paths[key] = HOST_KEYS[key].read(key, value)
         elif key in known:
-            constants[key] = _parse_constant(key, value, known[key])
+            constants[key] = float(limit_constant(key, known[key]).read(key, value))
         else:
             raise refuse(key, _explain_unknown(key, target, others))
-    changed = ", ".join(
-        filter(None, (target.settings, *(f"{key}={value}" for key, value in settings.items())))
-    )
-    machine = replace(target.with_constants(constants), settings=changed)
+    machine = replace(target.with_constants(constants), settings=", ".join(changed))
     path = replace(protocol, **paths)
     if path.prefetch and "host.prefetch" not in machine:
-        raise UnrecognisedModelError(
-            f"{machine.name} has no memory to prefetch into", document=PREFETCH
-        )
+        raise refuse(PREFETCH, f"{machine.name} has no memory to prefetch into")
     count_replicas(path, machine)
     return machine, path
 
@@ -242,13 +291,17 @@ def parse_pairs(pairs: Sequence[str]) -> dict[str, str]:
 
 def _explain_unknown(key: str, target: Target, others: Iterable[str]) -> str:
     """Say that a key is none, and which keys there are."""
-    host = dict.fromkeys((*COUNTS, PREFETCH, *others))
-    near = get_close_matches(key, [*host, *dict(target.constants)], n=3, cutoff=0.5)
-    similar = f"; similar: {', '.join(near)}" if near else ""
+    names = dict.fromkeys(HOST_KEYS) | dict.fromkeys(others)
+    similar = _list_similar(key, [*names, *dict(target.constants)])
     return (
-        f"is not a setting of {target.name}{similar}; there are {', '.join(host)} and the constants"
-        " of the machine, such as clock"
+        f"is not a setting of {target.name}{similar}; there are {', '.join(names)} and the constants of the"
+        " machine, such as clock"
     )
+
+
+def _list_similar(key: str, names: Iterable[str]) -> str:
+    near = get_close_matches(key, dict.fromkeys(names), n=3, cutoff=0.5)
+    return f"; similar: {', '.join(near)}" if near else ""
 
 
 def read_file(path: Path) -> dict[str, Any]:
@@ -291,54 +344,13 @@ def load_target_file(path: Path) -> Target:
         raise refuse("`constants`", "must be a table", document)
     for key, entry in new.items():
         if key not in known:
-            near = ", ".join(get_close_matches(key, known, n=3, cutoff=0.5))
-            raise refuse(
-                key,
-                f"is not a constant of {base.name}{f'; similar: {near}' if near else ''}",
-                document,
-            )
-        value, source = (
-            (entry.get("value"), entry.get("source")) if isinstance(entry, dict) else (entry, None)
-        )
-        number = _parse_constant(key, value, known[key], document)
-        known[key] = Constant(number, known[key].unit, str(source or path.name), known[key].assumed)
+            similar = _list_similar(key, known)
+            raise refuse(key, f"is not a constant of {base.name}{similar}", document)
+        stated = entry if isinstance(entry, dict) else {"value": entry}
+        value = limit_constant(key, known[key]).read(key, stated.get("value"), document)
+        source = str(stated.get("source") or path.name)
+        known[key] = replace(known[key], value=float(value), source=source)
     return Target(name, chip, chips, tuple(known.items()), base.base, f"machine of {path.name}")
-
-
-def _parse_constant(key: str, value: Any, constant: Constant, document: str | None = None) -> float:
-    return _parse_number(
-        key, value, list_limits(key, constant), constant.unit in WHOLE_UNITS, document
-    )
-
-
-def list_limits(key: str, constant: Constant) -> tuple[float, float]:
-    """Return the smallest and the largest value that a constant may be set to: a machine that could
-    be built.
-    """
-    if key == "tiles":
-        return 1, MAX_TILES
-    usual = constant.value or 1.0
-    smallest = 0.0 if constant.unit.startswith(MAY_BE_ZERO) else usual / SPAN
-    largest = 1.0 if constant.unit.startswith("share") else usual * SPAN
-    return (
-        (math.ceil(smallest), math.ceil(largest))
-        if constant.unit in WHOLE_UNITS
-        else (smallest, largest)
-    )
-
-
-def _parse_number(
-    key: str, value: Any, limits: tuple[float, float], whole: bool, document: str | None = None
-) -> float:
-    try:
-        number = math.nan if isinstance(value, bool) else float(value)
-    except (TypeError, ValueError):
-        number = math.nan
-    low, high = limits
-    if not low <= number <= high or (whole and not number.is_integer()):
-        kind = "whole number" if whole else "number"
-        raise refuse(key, f"must be a {kind} from {low:g} to {high:g}, not {value}", document)
-    return number
 
 
 def refuse(key: str, message: str, document: str | Path | None = None) -> UnrecognisedModelError:

@@ -9,11 +9,10 @@ from dataclasses import dataclass
 from itertools import product
 from math import prod
 from pathlib import Path
-from typing import Any
 
 from ipu_results.emulator.network import Network
 from ipu_results.emulator.operators import Program
-from ipu_results.emulator.prediction import Prediction, predict, select_micro_batch
+from ipu_results.emulator.prediction import Record, predict, select_micro_batch
 from ipu_results.emulator.settings import Protocol, apply_settings, parse_pairs
 from ipu_results.emulator.target import Target
 from ipu_results.errors import InconsistentModelError, IpuResultsError, UnrecognisedModelError
@@ -25,7 +24,6 @@ MAX_DESIGNS = 100_000
 SUFFIXES = (".csv", ".parquet")
 
 Design = Mapping[str, str]
-Rows = list[list[Any]]
 
 
 def parse_sweeps(pairs: Sequence[str]) -> list[Design]:
@@ -70,10 +68,6 @@ class Sweep:
         Raises UnrecognisedModelError or InconsistentModelError for the first design that is wrong.
         """
         self.designs = designs
-        self.columns = [
-            *designs[0],
-            *(name for name in Prediction.FIELDS if name not in designs[0]),
-        ]
         programs: dict[int, Program] = {}
         for design in designs:
             machine, path = apply_settings(target, protocol, design)
@@ -81,9 +75,7 @@ class Sweep:
                 micro = select_micro_batch(batch, machine, path)
                 if micro not in programs:
                     programs[micro] = network(micro)
-        self.predictor = DesignPredictor(
-            network.name, target, protocol, batch_sizes, programs, self.columns
-        )
+        self.predictor = DesignPredictor(network.name, target, protocol, batch_sizes, programs)
 
 
 Task = tuple[int, Design]  # a design with its number
@@ -98,10 +90,9 @@ class DesignPredictor:
     protocol: Protocol
     batch_sizes: Sequence[int]
     programs: Mapping[int, Program]
-    columns: Sequence[str]
 
-    def predict_design(self, task: Task) -> tuple[int, Rows]:
-        """Return the number of a design, and a row of `columns` for each batch size."""
+    def predict_design(self, task: Task) -> tuple[int, list[Record]]:
+        """Return the number of a design, and a record for each batch size: its settings first."""
         number, design = task
         try:
             machine, path = apply_settings(self.target, self.protocol, design)
@@ -109,11 +100,9 @@ class DesignPredictor:
         except IpuResultsError as error:
             raise InconsistentModelError(str(error), place=name_design(task)) from error
         values = {key: _read_value(text) for key, text in design.items()}
-        rows = []
-        for prediction in predictions:
-            record = {**prediction.to_record(self.name), **values}
-            rows.append([record[name] for name in self.columns])
-        return number, rows
+        records = [prediction.to_record(self.name) for prediction in predictions]
+        # A setting goes before the field of the same name.
+        return number, [{**values, **record, **values} for record in records]
 
 
 def name_design(task: Task) -> str:
@@ -144,24 +133,26 @@ def run_sweep(
     IpuResultsError where a file cannot be written.
     """
     total = len(sweep.designs)
-    done: dict[int, Rows] = {}
+    done: dict[int, list[Record]] = {}
     designs = list(enumerate(sweep.designs))
     tasks = run_tasks(sweep.predictor.predict_design, designs, executor, name_design)
     with closing(tasks) as results:
-        for number, rows in results:
-            done[number] = rows
+        for number, records in results:
+            done[number] = records
             progress(len(done), total)
-    rows_in_order = [row for number in range(total) for row in done[number]]
-    write_atomically(out, _format(sweep.columns, rows_in_order, out.suffix))
+    rows: list[Record] = []
+    for number in range(total):
+        rows += done[number]
+    write_atomically(out, _format(rows, out.suffix))
 
 
-def _format(columns: Sequence[str], rows: Rows, suffix: str) -> bytes:
+def _format(rows: Sequence[Record], suffix: str) -> bytes:
     if suffix != ".parquet":
-        return f"{format_csv([columns, *rows])}\n".encode()
+        lines = [list(row.values()) for row in rows]
+        return f"{format_csv([list(rows[0]), *lines])}\n".encode()
     import pyarrow as pa  # noqa: PLC0415 (slow to import, and seldom needed)
     import pyarrow.parquet as pq  # noqa: PLC0415
 
-    table = pa.table({name: [row[at] for row in rows] for at, name in enumerate(columns)})
     sink = pa.BufferOutputStream()
-    pq.write_table(table, sink)
+    pq.write_table(pa.Table.from_pylist(rows), sink)
     return bytes(sink.getvalue())

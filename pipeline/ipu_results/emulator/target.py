@@ -9,7 +9,7 @@ from __future__ import annotations
 import hashlib
 import re
 import tomllib
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache, cached_property
 from importlib.resources import files
@@ -118,7 +118,7 @@ class Constant:
     unit: str
     source: str
     assumed: bool = False
-    range: tuple[float, float] | None = None
+    range: Sequence[float] | None = None
 
 
 @dataclass(frozen=True)
@@ -205,10 +205,6 @@ def load_target(name: str) -> Target:
     # Overriding keeps the order of the base, which the digest depends on.
     base = read_toml(f"targets/{data['extends']}.toml")["constants"] if "extends" in data else {}
     constants = tuple(
-        (key, parse_constant(entry)) for key, entry in {**base, **data["constants"]}.items()
+        (key, Constant(**entry)) for key, entry in {**base, **data["constants"]}.items()
     )
     return Target(data["name"], data["chip"], data["chips"], constants, name)
-
-
-def parse_constant(entry: Mapping[str, Any]) -> Constant:
-    return Constant(**{**entry, "range": tuple(entry["range"]) if "range" in entry else None})

@@ -13,17 +13,18 @@ from ipu_results.emulator import pipeline
 from ipu_results.emulator.codelets import ceil_div
 from ipu_results.emulator.operators import (
     Convolution,
-    Elementwise,
     Gemm,
     Operator,
     Program,
     Rearrangement,
 )
+from ipu_results.emulator.pipeline import Stage
 from ipu_results.emulator.prediction import (
     CODE_BAND,
     MS,
     SERIAL_PROPORTION,
     EmulatedFigures,
+    Verdict,
     read_fields,
 )
 from ipu_results.emulator.schedule import (
@@ -39,7 +40,6 @@ from ipu_results.emulator.target import (
     Target,
     load_band,
     load_calibration,
-    parse_constant,
     read_toml,
 )
 from ipu_results.errors import InconsistentModelError, UnrecognisedModelError
@@ -94,11 +94,13 @@ class TrainingSetup:
     @property
     def chips(self) -> int:
         """Chips of one replica."""
-        return len(self.layers) or (
-            1 if self.one_chip else len(self.cut_after) + 1 if self.cut_after else self.stages
-        )
+        if self.layers:
+            return len(self.layers)
+        if self.one_chip:
+            return 1
+        return len(self.cut_after) + 1 if self.cut_after else self.stages
 
-    def cut(self, program: Program) -> tuple[pipeline.Stage, ...]:
+    def cut(self, program: Program) -> list[Stage]:
         """Cut the program into stages.
 
         Raises InconsistentModelError where it has not what the setup names.
@@ -165,7 +167,9 @@ class TrainingPrediction(EmulatedFigures):
     loads: tuple[ChipLoad, ...]
 
     def get_field(self, name: str) -> Any:
-        return getattr(self, f"{name[:-3]}_s") * MS if name.endswith("_ms") else getattr(self, name)
+        if name.endswith("_ms"):
+            return getattr(self, f"{name.removesuffix('_ms')}_s") * MS
+        return getattr(self, name)
 
     def describe(self, model: str) -> tuple[str, str]:
         caveat = "its error on published rows is larger than that of inference"
@@ -175,7 +179,7 @@ class TrainingPrediction(EmulatedFigures):
 @cache
 def load_training_constants() -> tuple[tuple[str, Constant], ...]:
     entries = read_toml(TRAINING_FILE)["constants"]
-    return tuple((name, parse_constant(entry)) for name, entry in entries.items())
+    return tuple((name, Constant(**entry)) for name, entry in entries.items())
 
 
 def extend_target(target: Target) -> Target:
@@ -186,10 +190,10 @@ def extend_target(target: Target) -> Target:
     if target.base not in TRAINED:
         message = f"training is predicted for {' and '.join(TRAINED)}, not for {target.name}"
         raise UnrecognisedModelError(message, document=target.name)
-    new = tuple(
-        (name, constant) for name, constant in load_training_constants() if name not in target
-    )
-    return replace(target, constants=(*target.constants, *new))
+    constants = dict(target.constants)
+    for name, constant in load_training_constants():
+        constants.setdefault(name, constant)
+    return replace(target, constants=tuple(constants.items()))
 
 
 def predict_training(
@@ -214,30 +218,26 @@ def predict_training(
     slowest = sum_slowest(loads)
     fed = step.feed_seconds
     parameters = max(load.parameters for load in loads)
-    tensors = max(load.tensors for load in loads)
-    reduced = pipeline.estimate_all_reduce(
-        parameters * machine["element.bytes"], setup.replicas, chips, machine
-    )
-    supersteps = tensors * machine["update.supersteps"] * machine["superstep.cycles"]
-    update = float(
-        (_count_vectors(parameters, machine) * machine["update.cycles"] + supersteps)
-        / machine["clock"]
-    )
-    # Each replica keeps its share of the optimiser's state, which is read and written once.
-    moved = (
-        2 * parameters * MOMENT_BYTES / setup.replicas / machine["host.prefetch"]
-        if setup.offchip
-        else 0.0
-    )
+    gradients = parameters * machine["element.bytes"]
+    reduced = pipeline.estimate_all_reduce(gradients, setup.replicas, chips, machine)
+    supersteps = max(load.tensors for load in loads) * machine["update.supersteps"]
+    update = _time_parameters(parameters, machine["update.cycles"], supersteps, machine)
+    moved = 0.0
+    if setup.offchip:
+        # Each replica keeps its share of the optimiser's state, which is read and written once.
+        moved = 2 * parameters * MOMENT_BYTES / setup.replicas / machine["host.prefetch"]
     computed = rounds * slowest
     seconds = max(computed, setup.accumulation * fed) + reduced + update + moved
     batch = setup.micro_batch * setup.replicas * setup.accumulation
     low, high = load_band("training")
     # UNCERTAIN where the verdict depends on the size of the code, or on products being computed in
     # parts.
-    fits = all(load.memory_high <= machine["sram"] for load in loads)
     fullest = max(load.memory for load in loads)
-    may_fit = fullest <= machine["sram"]
+    verdict: Verdict = "DOES-NOT-FIT"
+    if all(load.memory_high <= machine["sram"] for load in loads):
+        verdict = "FITS"
+    elif fullest <= machine["sram"]:
+        verdict = "UNCERTAIN"
     return TrainingPrediction(
         target=target.name,
         chips=chips * setup.replicas,
@@ -257,13 +257,11 @@ def predict_training(
         update_s=update,
         offload_s=moved,
         host_bound=setup.accumulation * fed > computed,
-        memory_verdict="FITS" if fits else "UNCERTAIN" if may_fit else "DOES-NOT-FIT",
+        memory_verdict=verdict,
         memory_share=fullest / machine["sram"],
         memory_needed_bytes=fullest,
         memory_available_bytes=machine["sram"],
-        memory_operator=(
-            f"chip {next(at for at, load in enumerate(loads) if load.memory == fullest)}"
-        ),
+        memory_operator=f"chip {[load.memory for load in loads].index(fullest)}",
         calibration_id=load_calibration().id,
         loads=loads,
         settings=target.settings or None,
@@ -279,14 +277,15 @@ def sum_slowest(loads: Sequence[ChipLoad]) -> float:
     """Return the seconds of a round: chips exchange together, so it is the longest computation and
     transfer.
     """
-    return max(load.seconds - load.transfer for load in loads) + max(
-        load.transfer for load in loads
-    )
+    computed = max(load.seconds - load.transfer for load in loads)
+    return computed + max(load.transfer for load in loads)
 
 
-def _count_vectors(parameters: int, target: Target) -> int:
-    """Count the vectors of the fullest tile."""
-    return int(ceil_div(ceil_div(parameters, target.tiles), target["vector"]))
+def _time_parameters(parameters: int, cycles: float, supersteps: float, target: Target) -> float:
+    """Return the time of vector code over the parameters of a chip."""
+    vectors = ceil_div(ceil_div(parameters, target.tiles), target["vector"])
+    waited = supersteps * target["superstep.cycles"]
+    return float((vectors * cycles + waited) / target["clock"])
 
 
 @dataclass(frozen=True)
@@ -294,7 +293,7 @@ class _Step:
     """What a step is made of. `target` has the constants of training."""
 
     program: Program
-    stages: Sequence[pipeline.Stage]
+    stages: Sequence[Stage]
     setup: TrainingSetup
     target: Target
 
@@ -306,16 +305,13 @@ class _Step:
     def parameters(self) -> list[int]:
         return count_operator_parameters(self.program)
 
-    @property
+    @cached_property
     def input_bytes(self) -> float:
-        return sum(
-            (
-                tensor.bytes
-                if tensor.bits >= TOKEN_BITS
-                else tensor.elements * self.setup.input_bits / BYTE_BITS
-            )
-            for tensor in self.program.inputs
-        )
+        total = 0.0
+        for tensor in self.program.inputs:
+            bits = tensor.bits if tensor.bits >= TOKEN_BITS else self.setup.input_bits
+            total += tensor.elements * bits / BYTE_BITS
+        return total
 
     @property
     def feed_seconds(self) -> float:
@@ -323,60 +319,54 @@ class _Step:
         fed = count_fed(self.setup.replicas, self.setup.instances, self.target)
         return fed * self.input_bytes / self.target["host.process"]
 
-    def time_norms(self, mine: Sequence[pipeline.Stage]) -> float:
-        """Return the time in which a chip's norms are summed over replicas."""
-        operators = (
-            each for stage in mine for each in self.program.operators[stage.start : stage.stop]
-        )
-        norms = sum(
-            isinstance(each, Elementwise) and each.kind == "batchnorm" for each in operators
-        )
-        return norms * NORM_PASSES * self.target["norm.span"] if self.setup.norm_span > 1 else 0.0
-
     def load_chip(self, chip: int) -> ChipLoad:
         """Sum what the stages of one chip do."""
         setup = self.setup
-        stages = self.stages
         target = self._adapt_target(chip)
-        mine = [stage for stage in stages if stage.chip == chip]
-        steps = schedule(self.program, target).steps
-        forward = [steps[stage.start : stage.stop] for stage in mine]
-        gradients = [
-            [each for part in self.gradients[stage.start : stage.stop] for each in part]
-            for stage in mine
-        ]
-        backward = [[cost_gradient(each, target) for each in part] for part in gradients]
-        again = [
-            part
-            for stage, part in zip(mine, forward, strict=True)
-            if setup.recompute and pipeline.is_computed_again(stage, stages)
-        ]
-        counts = [
-            count for stage in mine for count in self.parameters[stage.start : stage.stop] if count
-        ]
+        costs = schedule(self.program, target).steps
+        mine = [stage for stage in self.stages if stage.chip == chip]
+        forward = again = backward = norms = 0.0
+        crossing = 0
+        steps: list[OperatorCost] = []
+        counts: list[int] = []
+        for stage in mine:
+            part = slice(stage.start, stage.stop)
+            seconds = self._sum_seconds(costs[part])
+            forward += seconds
+            if setup.recompute and pipeline.is_computed_again(stage, self.stages):
+                again += seconds
+            back = []
+            for gradients in self.gradients[part]:
+                back += [cost_gradient(gradient, target) for gradient in gradients]
+            backward += self._sum_seconds(back)
+            steps += costs[part]
+            steps += back
+            counts += filter(None, self.parameters[part])
+            crossing += _count_crossing(self.program, stage, self.stages)
+            norms += sum(each.kind == "batchnorm" for each in stage.select(self.program))
+        if setup.norm_span > 1:
+            # Norms are summed over replicas.
+            backward += norms * NORM_PASSES * target["norm.span"]
         parameters = sum(counts)
-        tensors = len(counts)
-        supersteps = tensors * target["superstep.cycles"]
-        adding = (
-            _count_vectors(parameters, target) * target["accumulate.cycles"] + supersteps
-        ) / target["clock"]
-        received = self.input_bytes if mine and mine[0].start == 0 and not setup.io_tiles else 0.0
-        crossing = (
-            sum(_count_crossing(self.program, stage, stages) for stage in mine)
-            * target["element.bytes"]
-        )
-        costs = [each for part in (*forward, *backward) for each in part]
-        low, high = self._estimate_memory(mine, parameters, costs, target)
+        adding = 0.0
+        if setup.accumulation > 1:
+            cycles = target["accumulate.cycles"]
+            adding = _time_parameters(parameters, cycles, len(counts), target)
+        received = 0.0
+        if mine and mine[0].start == 0 and not setup.io_tiles:
+            received = self.input_bytes
+        links = 2 * crossing * target["element.bytes"] / target["link.chip"]
+        low, high = self._estimate_memory(mine, parameters, steps, target)
         return ChipLoad(
-            sum(map(self._sum_seconds, forward)),
-            sum(map(self._sum_seconds, again)),
-            sum(map(self._sum_seconds, backward)) + self.time_norms(mine),
-            adding if setup.accumulation > 1 else 0.0,
-            received / target["host.prefetch"] + 2 * crossing / target["link.chip"],
+            forward,
+            again,
+            backward,
+            adding,
+            received / target["host.prefetch"] + links,
             low,
             high,
             parameters,
-            tensors,
+            len(counts),
         )
 
     def _adapt_target(self, chip: int) -> Target:
@@ -390,14 +380,13 @@ class _Step:
         return self.target.with_constants(new)
 
     def _sum_seconds(self, steps: Sequence[OperatorCost]) -> float:
-        cycles = sum(
-            step.cycles + step.supersteps * self.target["superstep.cycles"] for step in steps
-        )
+        superstep = self.target["superstep.cycles"]
+        cycles = sum(step.cycles + step.supersteps * superstep for step in steps)
         return cycles / self.target["clock"]
 
     def _estimate_memory(
         self,
-        mine: Sequence[pipeline.Stage],
+        mine: Sequence[Stage],
         parameters: int,
         steps: Sequence[OperatorCost],
         target: Target,
@@ -407,7 +396,8 @@ class _Step:
         """
         setup = self.setup
         held = parameters * target["element.bytes"] * (1 + (setup.accumulation > 1))
-        held += 0.0 if setup.offchip else parameters * MOMENT_BYTES / max(1, setup.replicas)
+        if not setup.offchip:
+            held += parameters * MOMENT_BYTES / setup.replicas
         activations = pipeline.count_activations(self.program, mine, self.stages, setup.recompute)
         even = (held + activations * target["element.bytes"]) / target.tiles
         code = target["memory.superstep"] * sum(step.supersteps for step in steps)
@@ -422,39 +412,37 @@ def count_operator_parameters(program: Program) -> list[int]:
     gather.
     """
     counts = [_count_parameters(operator) for operator in program.operators]
-    rest = max(0, program.parameters - sum(counts))
-    gathers = (at for at, each in enumerate(program.operators) if isinstance(each, Rearrangement))
+    gathers = [isinstance(operator, Rearrangement) for operator in program.operators]
     if counts:
-        counts[next(gathers, 0)] += rest
+        first = gathers.index(True) if True in gathers else 0
+        counts[first] += max(0, program.parameters - sum(counts))
     return counts
 
 
 def _count_parameters(operator: Operator) -> int:
     match operator:
         case Convolution():
-            bias = operator.groups * operator.out_channels_per_group if operator.bias else 0
-            return operator.weights + bias
+            bias = operator.groups * operator.out_channels_per_group
         case Gemm():
-            return operator.weights + (operator.n if operator.bias else 0)
-    return 0
+            bias = operator.n
+        case _:
+            return 0
+    return operator.weights + (bias if operator.bias else 0)
 
 
-def _count_crossing(
-    program: Program, stage: pipeline.Stage, stages: Sequence[pipeline.Stage]
-) -> int:
+def _count_crossing(program: Program, stage: Stage, stages: Sequence[Stage]) -> int:
     """Count the elements that a stage receives from other chips, for itself and for later stages.
 
     Results reach the stages after the next one through each stage between, as PopART's
     ContiguateIpuCopies does.
     """
     near = [other for other in stages if other.chip == stage.chip]
-    # the head on the first chip: what that chip has not is sent to it
-    if not stage.start or near[0] is not stage:
-        far = (
-            at
-            for at in pipeline.list_inputs(program, stage)
-            if not any(each.start <= at < each.stop for each in near)
-        )
-        return sum(program.operators[at].elements for at in far)
-    later = pipeline.Stage(stage.start, len(program.operators), stage.chip)
-    return sum(program.operators[at].elements for at in pipeline.list_inputs(program, later))
+    if stage.start and near[0] is stage:
+        later = Stage(stage.start, len(program.operators), stage.chip)
+        received = pipeline.list_inputs(program, later)
+    else:
+        # the head on the first chip: what that chip has not is sent to it
+        received = pipeline.list_inputs(program, stage)
+        for other in near:
+            received.difference_update(range(other.start, other.stop))
+    return sum(program.operators[at].elements for at in received)

@@ -5,81 +5,28 @@ file of a machine.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from ipu_results.emulator.settings import SWITCHES, Protocol, read_file, refuse
+from ipu_results.emulator.settings import SWITCHES, Key, Protocol, read_file, refuse
 from ipu_results.emulator.target import Target
 from ipu_results.emulator.training import TrainingSetup
 
-LARGEST_COUNT = 1_000_000
-
-
-@dataclass(frozen=True, slots=True)
-class Key:
-    """What the values of a key may be: numbers of a `kind` and range, or `words`, or any text."""
-
-    kind: type[int] | type[float] | type[str] = int
-    low: float = 1
-    high: float = LARGEST_COUNT
-    words: tuple[str, ...] = ()
-    several: bool = False
-    """Texts with commas between them, and lists in a file, have several values."""
-
-    def read(self, name: str, value: Any, document: str | None = None) -> Any:
-        """Return a value, or a tuple where there may be several.
-
-        Raises UnrecognisedModelError, naming the key.
-        """
-        if isinstance(value, list):
-            texts = [str(each) for each in value]
-        elif self.several:
-            texts = [text.strip() for text in str(value).split(",")]
-        else:
-            texts = [str(value)]
-        if not texts or (len(texts) > 1 and not self.several):
-            raise refuse(name, f"must be {self._describe()}, not {value}", document)
-        values = tuple(self._read_text(text) for text in texts)
-        if None in values:
-            raise refuse(name, f"must be {self._describe()}, not {value}", document)
-        return values if self.several else values[0]
-
-    def _read_text(self, text: str) -> Any:
-        """Return one value, None for a text that is none."""
-        if self.words:
-            return text.lower() if text.lower() in self.words else None
-        if self.kind is str:
-            return text or None
-        try:
-            number = int(text) if self.kind is int else float(text)
-        except ValueError:
-            return None
-        return number if self.low <= number <= self.high else None
-
-    def _describe(self) -> str:
-        if self.words:
-            return f"one of {', '.join(self.words)}"
-        if self.kind is str:
-            return "names of operators"
-        noun = "whole number" if self.kind is int else "number"
-        article = f"{noun}s" if self.several else f"a {noun}"
-        return f"{article} from {self.low:g} to {self.high:g}"
-
-
+COUNT = Key(high=1_000_000)
 KEYS: Mapping[str, Key] = {
-    "micro_batch": Key(),
-    "replicas": Key(),
-    "accumulation": Key(),
-    "stages": Key(),
+    "micro_batch": COUNT,
+    "replicas": COUNT,
+    "accumulation": COUNT,
+    "stages": COUNT,
     "layers_per_ipu": Key(low=0, high=1000, several=True),
-    "head": Key(words=("first", "last")),
-    "cut_after": Key(kind=str, several=True),
-    "recompute": Key(words=("layer", "stage")),
-    "available_memory": Key(kind=float, low=0, high=1, several=True),
-    "offchip": Key(words=tuple(SWITCHES)),
-    "instances": Key(),
-    "sequence": Key(),
+    "head": Key(words={"first": "first", "last": "last"}),
+    "cut_after": Key(names=True, several=True),
+    "recompute": Key(words={"layer": "layer", "stage": "stage"}),
+    "available_memory": Key(low=0, high=1, whole=False, several=True),
+    "offchip": Key(words=SWITCHES),
+    "instances": COUNT,
+    "sequence": COUNT,
 }
 
 
@@ -109,7 +56,7 @@ def build_setup(values: Mapping[str, Any], machine: Target, path: Protocol) -> T
         accumulation=values.get("accumulation", 1),
         recompute=values.get("recompute"),
         proportions=values.get("available_memory", ()),
-        offchip=SWITCHES[values.get("offchip", "off")],
+        offchip=values.get("offchip", False),
         instances=values.get("instances"),
         input_bits=path.input_bits,
         io_tiles=path.io_tiles if path.overlapped else 0,

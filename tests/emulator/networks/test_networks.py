@@ -11,7 +11,7 @@ import onnxruntime
 import pytest
 from ipu_results.emulator.frontend import read_program
 from ipu_results.emulator.networks import NAMES, build
-from ipu_results.emulator.operators import Convolution, Elementwise, Gemm, Reduction, SlidingWindow
+from ipu_results.emulator.operators import Convolution
 from ipu_results.emulator.target import DEFAULT_NETWORK
 from ipu_results.errors import UnrecognisedModelError
 from onnx import TensorProto, numpy_helper
@@ -79,50 +79,6 @@ def test_counts_are_the_published_ones(
     assert round(program.macs / 1e6) == megamacs
 
 
-@pytest.mark.parametrize(
-    ("name", "layers", "hidden"), [("bert-base", 12, 768), ("bert-large", 24, 1024)]
-)
-def test_bert_products_by_hand(name: str, layers: int, hidden: int) -> None:
-    sequence = 384
-    program = read_program(build(name, sequence=sequence), 3)
-    dense = 3 * sequence * layers * 12 * hidden**2 + 3 * sequence * hidden * 2
-    assert program.macs == dense + 3 * layers * 2 * sequence**2 * hidden
-    assert [tensor.bytes for tensor in program.inputs] == [
-        3 * sequence * 8,
-        3 * sequence * 8,
-        3 * sequence * 4,
-    ]
-
-
-def test_first_and_last_layers_of_resnext() -> None:
-    operators = read_program(build(DEFAULT_NETWORK), 4).operators
-    one_by_one = {"in_height": 56, "in_width": 56, "kernel_height": 1, "kernel_width": 1}
-    pads = {"pad_top": 1, "pad_left": 1, "pad_bottom": 1, "pad_right": 1}
-    stem_pads = dict.fromkeys(pads, 3)
-    pixels = 4 * 56 * 56
-    assert list(operators[:15]) == [
-        Convolution("stem", 4, 1, 3, 64, 224, 224, 7, 7, 2, 2, **stem_pads),
-        Elementwise("stem.norm", "batchnorm", 4 * 64 * 112 * 112),
-        Elementwise("stem.relu", "relu", 4 * 64 * 112 * 112),
-        SlidingWindow("stem.pool", "max pool", 64 * pixels, 9),
-        Convolution("stage1.0.reduce", 4, 1, 64, 128, **one_by_one),
-        Elementwise("stage1.0.reduce.norm", "batchnorm", 128 * pixels),
-        Elementwise("stage1.0.reduce.relu", "relu", 128 * pixels),
-        Convolution("stage1.0.conv", 4, 32, 4, 4, 56, 56, 3, 3, **pads),
-        Elementwise("stage1.0.conv.norm", "batchnorm", 128 * pixels),
-        Elementwise("stage1.0.conv.relu", "relu", 128 * pixels),
-        Convolution("stage1.0.expand", 4, 1, 128, 256, **one_by_one),
-        Elementwise("stage1.0.expand.norm", "batchnorm", 256 * pixels),
-        Convolution("stage1.0.project", 4, 1, 64, 256, **one_by_one),
-        Elementwise("stage1.0.project.norm", "batchnorm", 256 * pixels),
-        Elementwise("stage1.0.add", "add", 256 * pixels),
-    ]
-    assert list(operators[-2:]) == [
-        Reduction("pool", "global pool", 4 * 2048 * 49, 4 * 2048),
-        Gemm("classes", 1, 4, 2048, 1000, constant=True, bias=True),
-    ]
-
-
 @pytest.mark.parametrize("name", NAMES)
 def test_graph_by_shapes_alone_is_valid_and_small_with_unique_names(name: str) -> None:
     model = build(name)
@@ -185,25 +141,6 @@ def test_network_runs_in_fp32_with_fp16_weights_and_folded(name: str) -> None:
     assert full.std() > 0.1
     assert np.abs(full - rounded).max() < 0.1 * full.std()
     np.testing.assert_allclose(full, merged, rtol=2e-3, atol=2e-3)
-
-
-def test_folding_leaves_no_batch_norm_and_gives_every_convolution_a_bias() -> None:
-    operators = read_program(build("resnet50", folded=True), 1).operators
-    assert "batchnorm" not in {
-        operator.kind for operator in operators if isinstance(operator, Elementwise)
-    }
-    assert all(operator.bias for operator in operators if isinstance(operator, Convolution))
-
-
-@pytest.mark.slow
-def test_bert_runs() -> None:
-    words = np.random.default_rng(7).integers(0, 30522, (2, 16))
-    mask = np.zeros((2, 1, 1, 16), dtype=np.float32)
-    model = build("bert-base", weights=True, sequence=16)
-    (outputs,) = run(model, tokens=words, types=np.zeros_like(words), mask=mask)
-    assert outputs.shape == (2, 16, 2)
-    assert np.isfinite(outputs).all()
-    assert outputs.std() > 0.1
 
 
 @pytest.mark.parametrize("batch", [None, 3])

@@ -20,7 +20,7 @@ from ipu_results.kit.text import escape_unprintable
 
 if TYPE_CHECKING:
     from ipu_results.emulator.network import Network
-    from ipu_results.emulator.prediction import EmulatedFigures, OperatorProfile, Prediction
+    from ipu_results.emulator.prediction import EmulatedFigures
     from ipu_results.emulator.settings import Protocol
     from ipu_results.emulator.target import Target
     from ipu_results.emulator.training import TrainingPrediction
@@ -181,7 +181,7 @@ def predict(
     """
     from ipu_results.emulator.frontend import parse_shapes
     from ipu_results.emulator.network import load_shaped_network
-    from ipu_results.emulator.prediction import format_predictions
+    from ipu_results.emulator.prediction import format_predictions, list_layers
     from ipu_results.emulator.prediction import predict as predict_batches
     from ipu_results.emulator.settings import apply_settings
 
@@ -211,8 +211,11 @@ def predict(
         return
     needed = sizes[:1] if layers else sizes
     predictions = predict_batches(network, machine, needed, path)
-    profiles = _profile(predictions[0], network, machine, path) if layers else None
-    _write(format_predictions(predictions, network.name, output, profiles), out)
+    operators = None
+    if layers:
+        program = network(predictions[0].micro_batch_size)
+        operators = list_layers(predictions[0], network.name, program, machine, path)
+    _write(format_predictions(predictions, network.name, output, operators), out)
     _report_memory(predictions, strict)
 
 
@@ -233,12 +236,12 @@ def _load_machine(target: str, protocol: str | None) -> tuple[Target, Protocol]:
 
 def _parse_host_pairs(pairs: tuple[str, ...]) -> dict[str, str]:
     """Read what --set changes of a machine and its host path; refuse what is for training alone."""
-    from ipu_results.emulator.settings import COUNTS, parse_pairs, refuse
+    from ipu_results.emulator.settings import HOST_KEYS, parse_pairs, refuse
     from ipu_results.emulator.training_keys import KEYS
 
     settings = parse_pairs(pairs)
     for key in settings:
-        if key in KEYS and key not in COUNTS:
+        if key in KEYS and key not in HOST_KEYS:
             raise refuse(key, "describes a training step: add --training")
     return settings
 
@@ -298,19 +301,6 @@ def _select_batch_sizes(
             f"--shape begins with {shaped}, but --batch-sizes decides the batch: write N there."
         )
     return (shaped,)
-
-
-def _profile(
-    prediction: Prediction, network: Network, machine: Target, path: Protocol
-) -> list[OperatorProfile]:
-    from ipu_results.emulator.prediction import profile_operators
-    from ipu_results.emulator.target import load_calibration
-
-    program = network(prediction.micro_batch_size)
-    io_tiles = path.io_tiles if path.overlapped else 0
-    return profile_operators(
-        prediction, program, machine, load_calibration().fit.superstep, io_tiles
-    )
 
 
 def _run_sweep(

@@ -19,15 +19,18 @@ __all__ = [
 ]
 
 ALL_NAMES = (*IMAGES, *TEXTS)
-# For predictions of training alone: no rule and no inference row is about them.
-TRAINING_NAMES = (
-    "efficientnet-b4-g16",
-    "vit-base",
-    "unet",
-    *(name for name in TEXTS if name.startswith("gpt2")),
+# What a measured run may be of. The others are for predictions alone.
+NAMES = (
+    "resnext101-32x4d",
+    "resnext101-32x8d",
+    "resnet50",
+    "resnet50-folded",
+    "efficientnet-b0",
+    "efficientnet-b4",
+    "efficientnet-b7",
+    "bert-base",
+    "bert-large",
 )
-TRAINING_NAMES += tuple(name for name in TEXTS if "pretraining" in name or name.endswith("-split"))
-NAMES = tuple(name for name in ALL_NAMES if name not in TRAINING_NAMES)
 # ends the names of networks whose batch-norms are in the convolutions, as inference runs them
 FOLDED = "-folded"
 # tokens; the public configurations of BERT at inference and in the first phase of its training
@@ -49,7 +52,9 @@ def build(
     puts batch-norms into the convolutions. `sequence` is BERT's, up to 512, or GPT-2's, up to 1024.
     The same arguments give the same bytes. Raises `UnrecognisedModelError`.
     """
-    generator = None if weights is False else WeightGenerator(0 if weights is True else weights)
+    generator = None
+    if weights is not False:
+        generator = WeightGenerator(0 if weights is True else weights)
     graph = GraphBuilder(generator, batch=batch, folded=folded or name.endswith(FOLDED))
     if name in IMAGES:
         return IMAGES[name].build(graph, name)

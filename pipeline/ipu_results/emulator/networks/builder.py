@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -17,11 +17,15 @@ from onnx import TensorProto, helper, numpy_helper
 Array = npt.NDArray[np.float32]
 Dimension = int | str
 
-OPSET, IR = 11, 6  # the latest that PopART accepts
+# the latest that PopART accepts
+OPSET = 11
+IR = 6
 BATCH = "batch"
 DATA_INPUTS = "ipu-results.data-inputs"
 # gain on the weights' variance that makes up for the activation before
-LINEAR, RELU, SWISH = 1.0, 2.0, 2.81
+LINEAR = 1.0
+RELU = 2.0
+SWISH = 2.81
 SPREAD = 0.1  # standard deviation of batch-norm shifts and means
 PER_DRAW = 4  # 16-bit values in a 64-bit draw
 SIGMA = (2**16 - 1) / math.sqrt(12)  # standard deviation of a uniform 16-bit integer
@@ -97,26 +101,20 @@ class GraphBuilder:
 
     def add_slice(self, name: str, x: str, **bounds: Sequence[int]) -> str:
         """Add a part of a tensor; each bound is an input of that name."""
-        return self.add_node(
-            "Slice",
-            name,
-            x,
-            *(self.add_integers(f"{name}.{end}", *at) for end, at in bounds.items()),
-        )
+        ends = [self.add_integers(f"{name}.{end}", *at) for end, at in bounds.items()]
+        return self.add_node("Slice", name, x, *ends)
 
     def add_integers(self, name: str, *values: int) -> str:
-        self._tensors.append(numpy_helper.from_array(np.array(values, dtype=np.int64), name))
-        return name
+        return self._add_tensor(name, np.array(values, dtype=np.int64))
 
     def add_scalar(self, name: str, value: float) -> str:
-        self._tensors.append(numpy_helper.from_array(np.array(value, dtype=np.float32), name))
-        return name
+        return self._add_tensor(name, np.array(value, dtype=np.float32))
 
     def add_drawn(self, name: str, shape: tuple[int, ...], sigma: float) -> str:
-        return self._add_parameter(name, shape, self._draw(shape, sigma))
+        return self._add_parameter(name, self._draw(shape, sigma))
 
     def add_filled(self, name: str, shape: tuple[int, ...], value: float) -> str:
-        return self._add_parameter(name, shape, self._fill(shape, value))
+        return self._add_parameter(name, np.full(shape, value, dtype=np.float32))
 
     def add_convolution(
         self,
@@ -133,31 +131,50 @@ class GraphBuilder:
         """Add a square convolution padded by half its kernel, with a batch-norm after it or else
         its own bias.
         """
-        shape = (channels[1], channels[0] // groups, kernel, kernel)
+        ins, outs = channels
+        shape = (outs, ins // groups, kernel, kernel)
         weights = self._draw(shape, math.sqrt(gain / math.prod(shape[1:])))
-        bias = self._fill(shape[:1], 0.0)
-        shift, mean = (None if norm is None else self._draw(shape[:1], SPREAD) for _ in range(2))
-        if norm is not None and self._folded:
+        bias = np.zeros(outs, dtype=np.float32)
+        window: dict[str, Any] = {
+            "kernel_shape": [kernel] * 2,
+            "pads": [kernel // 2] * 4,
+            "strides": [stride] * 2,
+        }
+        window |= {"group": groups, "dilations": [1, 1]}
+        if norm is None:
+            return self._add_biased(name, x, weights, bias, window)
+        shift = self._draw((outs,), SPREAD)
+        mean = self._draw((outs,), SPREAD)
+        if self._folded:
             ratio = np.float32(norm.scale / math.sqrt(1 + norm.epsilon))
-            weights = None if weights is None else weights * ratio
-            bias = None if shift is None or mean is None else shift - mean * ratio
-        inputs = [x, self._add_parameter(f"{name}.weight", shape, weights)]
-        if norm is None or self._folded:
-            inputs.append(self._add_parameter(f"{name}.bias", shape[:1], bias))
-        window = {"kernel_shape": [kernel] * 2, "pads": [kernel // 2] * 4, "strides": [stride] * 2}
-        y = self.add_node("Conv", name, *inputs, group=groups, dilations=[1, 1], **window)
-        if norm is None or self._folded:
-            return y
-        return self._add_norm(f"{name}.norm", y, shape[:1], norm, shift, mean)
-
-    def add_dense(
-        self, name: str, x: str, channels: tuple[int, int], *, gain: float = LINEAR
-    ) -> str:
-        """Add a Gemm with bias, its weights as (out, in)."""
-        weights = self.add_drawn(f"{name}.weight", channels[::-1], math.sqrt(gain / channels[0]))
+            return self._add_biased(name, x, weights * ratio, shift - mean * ratio, window)
+        weight = self._add_parameter(f"{name}.weight", weights)
+        y = self.add_node("Conv", name, x, weight, **window)
         return self.add_node(
-            "Gemm", name, x, weights, self.add_filled(f"{name}.bias", channels[1:], 0.0), transB=1
+            "BatchNormalization",
+            f"{name}.norm",
+            y,
+            self.add_filled(f"{name}.norm.scale", (outs,), norm.scale),
+            self._add_parameter(f"{name}.norm.shift", shift),
+            self._add_parameter(f"{name}.norm.mean", mean),
+            self.add_filled(f"{name}.norm.variance", (outs,), 1.0),
+            epsilon=norm.epsilon,
         )
+
+    def _add_biased(
+        self, name: str, x: str, weights: Array, bias: Array, window: dict[str, Any]
+    ) -> str:
+        weight = self._add_parameter(f"{name}.weight", weights)
+        return self.add_node(
+            "Conv", name, x, weight, self._add_parameter(f"{name}.bias", bias), **window
+        )
+
+    def add_dense(self, name: str, x: str, channels: tuple[int, int]) -> str:
+        """Add a Gemm with bias, its weights as (out, in)."""
+        ins, outs = channels
+        weights = self.add_drawn(f"{name}.weight", (outs, ins), math.sqrt(LINEAR / ins))
+        bias = self.add_filled(f"{name}.bias", (outs,), 0.0)
+        return self.add_node("Gemm", name, x, weights, bias, transB=1)
 
     def build_model(
         self, name: str, output: str, shape: Sequence[Dimension], opset: int = OPSET, ir: int = IR
@@ -167,48 +184,62 @@ class GraphBuilder:
         Its metadata name the data inputs: the other inputs are parameters.
         """
         result = helper.make_tensor_value_info(output, TensorProto.FLOAT, [self.batch, *shape])
-        graph = helper.make_graph(self._nodes, name, [*self._data, *self._shapes], [result])
-        for tensor in self._tensors:
-            graph.initializer.append(tensor)
+        graph = helper.make_graph(
+            self._nodes, name, self._data + self._shapes, [result], self._tensors
+        )
+        opsets = [helper.make_opsetid("", opset)]
         model = helper.make_model(
-            graph,
-            producer_name="ipu-results",
-            ir_version=ir,
-            opset_imports=[helper.make_opsetid("", opset)],
+            graph, producer_name="ipu-results", ir_version=ir, opset_imports=opsets
         )
-        model.metadata_props.add(
-            key=DATA_INPUTS, value=" ".join(value.name for value in self._data)
-        )
+        names = " ".join(value.name for value in self._data)
+        model.metadata_props.add(key=DATA_INPUTS, value=names)
         return model
 
-    def _add_norm(
-        self,
-        name: str,
-        x: str,
-        shape: tuple[int, ...],
-        norm: BatchNorm,
-        shift: Array | None,
-        mean: Array | None,
-    ) -> str:
-        scale = self.add_filled(f"{name}.scale", shape, norm.scale)
-        drawn = [
-            self._add_parameter(f"{name}.{role}", shape, own)
-            for role, own in (("shift", shift), ("mean", mean))
-        ]
-        variance = self.add_filled(f"{name}.variance", shape, 1.0)
-        return self.add_node(
-            "BatchNormalization", name, x, scale, *drawn, variance, epsilon=norm.epsilon
-        )
+    def _draw(self, shape: tuple[int, ...], sigma: float) -> Array:
+        """Draw values, or return zeros that take no memory where the graph has none."""
+        if self._weights is None:
+            return np.broadcast_to(np.float32(0.0), shape)
+        return self._weights.draw(shape, sigma)
 
-    def _draw(self, shape: tuple[int, ...], sigma: float) -> Array | None:
-        return None if self._weights is None else self._weights.draw(shape, sigma)
-
-    def _fill(self, shape: tuple[int, ...], value: float) -> Array | None:
-        return None if self._weights is None else np.full(shape, value, dtype=np.float32)
-
-    def _add_parameter(self, name: str, shape: tuple[int, ...], values: Array | None) -> str:
-        if values is None:
-            self._shapes.append(helper.make_tensor_value_info(name, TensorProto.FLOAT, list(shape)))
-        else:
-            self._tensors.append(numpy_helper.from_array(values, name))
+    def _add_parameter(self, name: str, values: Array) -> str:
+        if self._weights is not None:
+            return self._add_tensor(name, values)
+        value = helper.make_tensor_value_info(name, TensorProto.FLOAT, list(values.shape))
+        self._shapes.append(value)
         return name
+
+    def _add_tensor(self, name: str, values: npt.NDArray[Any]) -> str:
+        self._tensors.append(numpy_helper.from_array(values, name))
+        return name
+
+
+@dataclass(slots=True)
+class Flow:
+    """A way through a graph: each node reads the tensor `x` that the one before made.
+
+    Names of nodes begin with `prefix`. `channels` are those of `x`.
+    """
+
+    graph: GraphBuilder
+    x: str
+    channels: int
+    prefix: str = ""
+
+    def branch(self, prefix: str = "") -> Flow:
+        """Return a way that begins here."""
+        return replace(self, prefix=self.prefix + prefix)
+
+    def add(self, kind: str, name: str, *others: str, **attributes: Any) -> Flow:
+        self.x = self.graph.add_node(kind, self.prefix + name, self.x, *others, **attributes)
+        return self
+
+    def convolve(self, name: str, channels: int, kernel: int = 1, **options: Any) -> Flow:
+        """Add a convolution, see `GraphBuilder.add_convolution`."""
+        sizes = (self.channels, channels)
+        self.x = self.graph.add_convolution(self.prefix + name, self.x, sizes, kernel, **options)
+        self.channels = channels
+        return self
+
+    def swish(self, name: str) -> Flow:
+        gate = self.branch().add("Sigmoid", f"{name}.sigmoid")
+        return self.add("Mul", name, gate.x)

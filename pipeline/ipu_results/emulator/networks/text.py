@@ -14,14 +14,21 @@ from dataclasses import dataclass, replace
 import onnx
 from onnx import TensorProto
 
-from ipu_results.emulator.networks.builder import GraphBuilder
+from ipu_results.emulator.networks.builder import Flow, GraphBuilder
 
-OPSET, IR = 17, 8  # the first with LayerNormalization
+# the first with LayerNormalization
+OPSET = 17
+IR = 8
 HEAD = 64  # channels of an attention head, in all of these networks
 SIGMA = 0.02  # standard deviation of the initial weights, in both papers
-BERT_EPSILON, PRE_NORM_EPSILON = 1e-12, 1e-6  # of layer norms: BERT's, and those of GPT-2 and ViT
-BERT_WORDS, BERT_POSITIONS, BERT_TYPES = 30522, 512, 2
-GPT2_WORDS, GPT2_POSITIONS = 50257, 1024
+# of layer norms: BERT's, and those of GPT-2 and ViT
+BERT_EPSILON = 1e-12
+PRE_NORM_EPSILON = 1e-6
+BERT_WORDS = 30522
+BERT_POSITIONS = 512
+BERT_TABLES = {"words": BERT_WORDS, "positions": BERT_POSITIONS, "types": 2}
+GPT2_WORDS = 50257
+GPT2_POSITIONS = 1024
 SPAN = 2  # outputs of question answering: the scores of a first and of a last token
 # 20 of 128 tokens, and 56 to 58 of 384 or 76 of 512, in the public configurations
 MASKED = 20 / 128
@@ -42,67 +49,41 @@ class Bert:
     longest: int = BERT_POSITIONS
 
     def build(self, graph: GraphBuilder, name: str, sequence: int) -> onnx.ModelProto:
-        x = self._add_embedding(graph, sequence)
+        flow = self._add_embedding(graph, sequence)
         mask = graph.add_input("mask", (1, 1, sequence))
-        _add_constants(graph, self.hidden)
+        _add_constants(flow)
         for layer in range(self.layers):
-            x = self._add_layer(graph, f"layer{layer}", x, mask)
-        if self.masked:
-            return self._add_pretraining(graph, name, x, round(self.masked * sequence))
-        return graph.build_model(
-            name, add_linear(graph, "span", x, (self.hidden, SPAN)), (sequence, SPAN), OPSET, IR
-        )
+            flow.prefix = f"layer{layer}."
+            start = flow.x
+            _add_attention(flow, mask, separate=self.separate)
+            normalise(flow.add("Add", "add", start), "norm", BERT_EPSILON)
+            start = flow.x
+            normalise(_add_feed(flow).add("Add", "feed.add", start), "feed.norm", BERT_EPSILON)
+        flow.prefix = ""
+        if not self.masked:
+            add_linear(flow, "span", SPAN)
+            return graph.build_model(name, flow.x, (sequence, SPAN), OPSET, IR)
+        # The public implementations put the masked tokens first.
+        masked = round(self.masked * sequence)
+        flow.x = graph.add_slice("head.masked", flow.x, start=(0,), end=(masked,), axis=(1,))
+        _add_gelu(add_linear(flow, "head.dense", self.hidden), "head.gelu")
+        normalise(flow, "head.norm", BERT_EPSILON)
+        _add_words(flow, "head.words", "embedding.words.table")
+        return graph.build_model(name, flow.x, (masked, BERT_WORDS), OPSET, IR)
 
-    def _add_embedding(self, graph: GraphBuilder, sequence: int) -> str:
-        tokens, types = (
-            graph.add_input(name, (sequence,), TensorProto.INT64) for name in ("tokens", "types")
+    def _add_embedding(self, graph: GraphBuilder, sequence: int) -> Flow:
+        tokens = graph.add_input("tokens", (sequence,), TensorProto.INT64)
+        types = graph.add_input("types", (sequence,), TensorProto.INT64)
+        words, positions, kinds = (
+            graph.add_drawn(f"embedding.{role}.table", (rows, self.hidden), SIGMA)
+            for role, rows in BERT_TABLES.items()
         )
-        tables = {
-            role: graph.add_drawn(f"embedding.{role}.table", (rows, self.hidden), SIGMA)
-            for role, rows in (
-                ("words", BERT_WORDS),
-                ("positions", BERT_POSITIONS),
-                ("types", BERT_TYPES),
-            )
-        }
-        words = graph.add_node("Gather", "embedding.words", tables["words"], tokens)
-        kinds = graph.add_node("Gather", "embedding.types", tables["types"], types)
-        positions = graph.add_slice(
-            "embedding.positions", tables["positions"], start=(0,), end=(sequence,)
-        )
-        x = graph.add_node(
-            "Add",
-            "embedding.add",
-            graph.add_node("Add", "embedding.typed", words, kinds),
-            positions,
-        )
-        return self._add_norm(graph, "embedding.norm", x)
-
-    def _add_pretraining(
-        self, graph: GraphBuilder, name: str, x: str, masked: int
-    ) -> onnx.ModelProto:
-        """Predict the masked tokens, which the public implementations put first, by the table of
-        words.
-        """
-        x = graph.add_slice("head.masked", x, start=(0,), end=(masked,), axis=(1,))
-        x = _add_gelu(
-            graph, "head.gelu", add_linear(graph, "head.dense", x, (self.hidden, self.hidden))
-        )
-        words = _add_words(
-            graph, "head.words", self._add_norm(graph, "head.norm", x), "embedding.words.table"
-        )
-        return graph.build_model(name, words, (masked, BERT_WORDS), OPSET, IR)
-
-    def _add_layer(self, graph: GraphBuilder, name: str, x: str, mask: str) -> str:
-        y = _add_attention(graph, name, x, self.hidden, mask, separate=self.separate)
-        x = self._add_norm(graph, f"{name}.norm", graph.add_node("Add", f"{name}.add", y, x))
-        y = _add_feed(graph, name, x, self.hidden)
-        return self._add_norm(
-            graph, f"{name}.feed.norm", graph.add_node("Add", f"{name}.feed.add", y, x)
-        )
-
-    def _add_norm(self, graph: GraphBuilder, name: str, x: str) -> str:
-        return add_layer_norm(graph, name, x, self.hidden, BERT_EPSILON)
+        flow = Flow(graph, words, self.hidden).add("Gather", "embedding.words", tokens)
+        kinds = graph.add_node("Gather", "embedding.types", kinds, types)
+        ends = {"start": (0,), "end": (sequence,)}
+        positions = graph.add_slice("embedding.positions", positions, **ends)
+        flow.add("Add", "embedding.typed", kinds).add("Add", "embedding.add", positions)
+        return normalise(flow, "embedding.norm", BERT_EPSILON)
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,119 +97,107 @@ class Gpt2:
         tokens = graph.add_input("tokens", (sequence,), TensorProto.INT64)
         table = graph.add_drawn("embedding.words.table", (GPT2_WORDS, self.hidden), SIGMA)
         positions = graph.add_drawn("embedding.positions.table", (sequence, self.hidden), SIGMA)
-        words = graph.add_node("Gather", "embedding.words", table, tokens)
-        x = graph.add_node("Add", "embedding.add", words, positions)
+        flow = Flow(graph, table, self.hidden).add("Gather", "embedding.words", tokens)
+        flow.add("Add", "embedding.add", positions)
         # additive; its values do not matter here
         mask = graph.add_drawn("mask", (sequence, sequence), SIGMA)
-        x = add_pre_norm_layers(graph, x, self.layers, self.hidden, mask, separate=self.separate)
-        x = add_layer_norm(graph, "head.norm", x, self.hidden, PRE_NORM_EPSILON)
-        return graph.build_model(
-            name, _add_words(graph, "head.logits", x, table), (sequence, GPT2_WORDS), OPSET, IR
-        )
+        add_pre_norm_layers(flow, self.layers, mask, separate=self.separate)
+        normalise(flow, "head.norm", PRE_NORM_EPSILON)
+        _add_words(flow, "head.logits", table)
+        return graph.build_model(name, flow.x, (sequence, GPT2_WORDS), OPSET, IR)
 
 
 def add_pre_norm_layers(
-    graph: GraphBuilder,
-    x: str,
-    layers: int,
-    hidden: int,
-    mask: str | None = None,
-    *,
-    separate: bool = True,
-) -> str:
+    flow: Flow, layers: int, mask: str | None = None, *, separate: bool = True
+) -> None:
     """Add layers that normalise before each of their halves."""
-    _add_constants(graph, hidden)
+    _add_constants(flow)
     for layer in range(layers):
-        name = f"layer{layer}"
-        y = add_layer_norm(graph, f"{name}.norm", x, hidden, PRE_NORM_EPSILON)
-        x = graph.add_node(
-            "Add", f"{name}.add", _add_attention(graph, name, y, hidden, mask, separate=separate), x
-        )
-        y = add_layer_norm(graph, f"{name}.feed.norm", x, hidden, PRE_NORM_EPSILON)
-        x = graph.add_node("Add", f"{name}.feed.add", _add_feed(graph, name, y, hidden), x)
-    return x
+        flow.prefix = f"layer{layer}."
+        start = flow.x
+        normalise(flow, "norm", PRE_NORM_EPSILON)
+        _add_attention(flow, mask, separate=separate).add("Add", "add", start)
+        start = flow.x
+        normalise(flow, "feed.norm", PRE_NORM_EPSILON)
+        _add_feed(flow).add("Add", "feed.add", start)
+    flow.prefix = ""
 
 
-def _add_constants(graph: GraphBuilder, hidden: int) -> None:
+def _add_constants(flow: Flow) -> None:
     """Add what all layers share: the shapes of the heads, and the numbers of attention and GELU."""
-    graph.add_integers("heads", 0, 0, hidden // HEAD, HEAD)
-    graph.add_integers("joined", 0, 0, hidden)
+    graph = flow.graph
+    graph.add_integers("heads", 0, 0, flow.channels // HEAD, HEAD)
+    graph.add_integers("joined", 0, 0, flow.channels)
     graph.add_scalar("attention.scale", 1 / math.sqrt(HEAD))
-    for name, value in (("root", math.sqrt(2)), ("one", 1.0), ("half", 0.5)):
-        graph.add_scalar(f"gelu.{name}", value)
+    graph.add_scalar("gelu.root", math.sqrt(2))
+    graph.add_scalar("gelu.one", 1.0)
+    graph.add_scalar("gelu.half", 0.5)
 
 
-def _add_attention(
-    graph: GraphBuilder, name: str, x: str, hidden: int, mask: str | None, *, separate: bool
-) -> str:
+def _add_attention(flow: Flow, mask: str | None, *, separate: bool) -> Flow:
     """Add self-attention and the product of its output.
 
     One product for query, key and value is the default of the public BERT (`split_qkv` False in its
     bert_model.py); its pre-training configurations for PopART set it, and Hugging Face's ViT has
     three.
     """
+    graph = flow.graph
     roles = ("query", "key", "value")
     if separate:
-        parts = [add_linear(graph, f"{name}.{role}", x, (hidden, hidden)) for role in roles]
+        parts = [add_linear(flow.branch(), role, flow.channels).x for role in roles]
     else:
-        parts = graph.add_split(
-            f"{name}.qkv", add_linear(graph, f"{name}.qkv", x, (hidden, 3 * hidden)), roles
-        )
-    query, key, value = (_add_heads(graph, part) for part in parts)
-    turned = graph.add_node("Transpose", f"{name}.key.turned", key, perm=[0, 1, 3, 2])
-    scores = graph.add_node("MatMul", f"{name}.scores", query, turned)
-    scores = graph.add_node("Mul", f"{name}.scaled", scores, "attention.scale")
+        joined = add_linear(flow.branch(), "qkv", 3 * flow.channels).x
+        parts = graph.add_split(joined, joined, roles)
+    heads = []
+    for part in parts:
+        y = graph.add_node("Reshape", f"{part}.heads", part, "heads")
+        heads.append(graph.add_node("Transpose", f"{part}.transposed", y, perm=[0, 2, 1, 3]))
+    query, key, value = heads
+    flow.x = key
+    turned = flow.add("Transpose", "key.turned", perm=[0, 1, 3, 2]).x
+    flow.x = query
+    flow.add("MatMul", "scores", turned).add("Mul", "scaled", "attention.scale")
     if mask is not None:
-        scores = graph.add_node("Add", f"{name}.masked", scores, mask)
-    scores = graph.add_node("Softmax", f"{name}.softmax", scores, axis=-1)
-    y = graph.add_node("MatMul", f"{name}.context", scores, value)
-    y = graph.add_node("Transpose", f"{name}.context.turned", y, perm=[0, 2, 1, 3])
-    y = graph.add_node("Reshape", f"{name}.context.joined", y, "joined")
-    return add_linear(graph, f"{name}.output", y, (hidden, hidden))
+        flow.add("Add", "masked", mask)
+    flow.add("Softmax", "softmax", axis=-1).add("MatMul", "context", value)
+    flow.add("Transpose", "context.turned", perm=[0, 2, 1, 3])
+    flow.add("Reshape", "context.joined", "joined")
+    return add_linear(flow, "output", flow.channels)
 
 
-def _add_heads(graph: GraphBuilder, x: str) -> str:
-    y = graph.add_node("Reshape", f"{x}.heads", x, "heads")
-    return graph.add_node("Transpose", f"{x}.transposed", y, perm=[0, 2, 1, 3])
+def _add_feed(flow: Flow) -> Flow:
+    hidden = flow.channels
+    _add_gelu(add_linear(flow, "widen", 4 * hidden), "gelu")
+    return add_linear(flow, "narrow", hidden)
 
 
-def _add_feed(graph: GraphBuilder, name: str, x: str, hidden: int) -> str:
-    y = _add_gelu(
-        graph, f"{name}.gelu", add_linear(graph, f"{name}.widen", x, (hidden, 4 * hidden))
-    )
-    return add_linear(graph, f"{name}.narrow", y, (4 * hidden, hidden))
-
-
-def _add_words(graph: GraphBuilder, name: str, x: str, table: str) -> str:
+def _add_words(flow: Flow, name: str, table: str) -> None:
     """Add the probabilities of all words, by the table that embeds them."""
-    table = graph.add_node("Transpose", "head.table", table, perm=[1, 0])
-    return graph.add_node(
-        "Softmax", "head.softmax", graph.add_node("MatMul", name, x, table), axis=-1
-    )
+    table = flow.graph.add_node("Transpose", "head.table", table, perm=[1, 0])
+    flow.add("MatMul", name, table).add("Softmax", "head.softmax", axis=-1)
 
 
-def add_linear(graph: GraphBuilder, name: str, x: str, channels: tuple[int, int]) -> str:
-    weights = graph.add_drawn(f"{name}.weight", channels, SIGMA)
-    product = graph.add_node("MatMul", f"{name}.product", x, weights)
-    return graph.add_node("Add", name, product, graph.add_filled(f"{name}.bias", channels[1:], 0.0))
+def add_linear(flow: Flow, name: str, channels: int) -> Flow:
+    place = flow.prefix + name
+    weights = flow.graph.add_drawn(f"{place}.weight", (flow.channels, channels), SIGMA)
+    flow.add("MatMul", f"{name}.product", weights)
+    flow.channels = channels
+    return flow.add("Add", name, flow.graph.add_filled(f"{place}.bias", (channels,), 0.0))
 
 
-def add_layer_norm(graph: GraphBuilder, name: str, x: str, hidden: int, epsilon: float) -> str:
-    scale, shift = (
-        graph.add_filled(f"{name}.{role}", (hidden,), at)
-        for role, at in (("scale", 1.0), ("shift", 0.0))
-    )
-    return graph.add_node("LayerNormalization", name, x, scale, shift, axis=-1, epsilon=epsilon)
+def normalise(flow: Flow, name: str, epsilon: float) -> Flow:
+    place = flow.prefix + name
+    scale = flow.graph.add_filled(f"{place}.scale", (flow.channels,), 1.0)
+    shift = flow.graph.add_filled(f"{place}.shift", (flow.channels,), 0.0)
+    return flow.add("LayerNormalization", name, scale, shift, axis=-1, epsilon=epsilon)
 
 
-def _add_gelu(graph: GraphBuilder, name: str, x: str) -> str:
-    y = graph.add_node(
-        "Erf", f"{name}.erf", graph.add_node("Div", f"{name}.divided", x, "gelu.root")
-    )
-    y = graph.add_node(
-        "Mul", f"{name}.gated", x, graph.add_node("Add", f"{name}.raised", y, "gelu.one")
-    )
-    return graph.add_node("Mul", name, y, "gelu.half")
+def _add_gelu(flow: Flow, name: str) -> None:
+    source = flow.x
+    flow.add("Div", f"{name}.divided", "gelu.root").add("Erf", f"{name}.erf")
+    raised = flow.add("Add", f"{name}.raised", "gelu.one").x
+    flow.x = source
+    flow.add("Mul", f"{name}.gated", raised).add("Mul", name, "gelu.half")
 
 
 MERGED: Mapping[str, Bert | Gpt2] = {
@@ -240,7 +209,6 @@ MERGED: Mapping[str, Bert | Gpt2] = {
     "gpt2-medium": Gpt2(24, 1024),
     "gpt2-large": Gpt2(36, 1280),
 }
-TEXTS = {
-    **MERGED,
-    **{f"{name}-split": replace(network, separate=True) for name, network in MERGED.items()},
-}
+TEXTS = dict(MERGED)
+for _name, _network in MERGED.items():
+    TEXTS[f"{_name}-split"] = replace(_network, separate=True)
