@@ -4,6 +4,7 @@ import { WithData } from "./data";
 import type { Dataset } from "./dataset";
 import { formatFigure, formatUnit } from "./format";
 import type { StartData } from "./load";
+import { join } from "./parts";
 
 interface Props {
   data: Dataset;
@@ -18,7 +19,7 @@ export function Actions(props: Props) {
   return (
     <>
       <p class="actions">
-        <button type="button" aria-expanded={citing} onClick={() => setCiting(!citing)}>
+        <button aria-expanded={citing} onClick={() => setCiting(!citing)}>
           Cite
         </button>
         <a href={formatReport(props)} rel="noreferrer noopener" target="_blank">
@@ -63,14 +64,14 @@ function ToCopy({ label, text }: { label: string; text: string }) {
 function describe({ data, row, name }: Props): string {
   const unit = formatUnit(name, data.getText(row, "item"));
   const columns = ["model", "variant", "task", "platform", "framework", "sdk_version"];
-  const details = columns.map((column) => data.getText(row, column));
+  const details = columns.map(data.readRow(row));
   const figure = `${data.isEmulated(row, name) ? "emulated: " : ""}${formatFigure(data.getValue(row, name))} ${unit}`;
-  return `${figure.trim()} (${name}); ${details.filter(Boolean).join(", ")}`;
+  return `${figure.trim()} (${name}); ${join(details)}`;
 }
 
 function formatReport(props: Props): string {
   const { data, row, id, name, start } = props;
-  const [document, table, number] = ["document_id", "table_name", "row_number"].map((column) => data.getText(row, column));
+  const [document, table, number] = ["document_id", "table_name", "row_number"].map(data.readRow(row));
   const body = [
     `Result ${id}, column ${name}: ${describe(props)}`,
     `Document ${document}, table ${table}, row ${number}`,

@@ -43,7 +43,7 @@ export function App({ start }: { start: StartData }) {
   }, [view]);
   return (
     <>
-      <button type="button" class="skip" onClick={skip}>
+      <button class="skip" onClick={skip}>
         {view === "results" ? "Skip to the rows" : "Skip to the content"}
       </button>
       <header class="top">

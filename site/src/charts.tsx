@@ -74,8 +74,8 @@ function Answer({ data, chart }: { data: Dataset; chart: ChartData }) {
       <Chart
         specification={chart.specification}
         label={`Chart: ${chart.finding} The numbers are in the table below.`}
-        onPoint={(datum) => showSource(data, datum["result_id"])}
-        describe={(datum) => describeSource(data, datum["result_id"])}
+        onPoint={(datum) => showSource(data, datum.result_id)}
+        describe={(datum) => describeSource(data, datum.result_id)}
       />
       <p class="key">
         {key.map((line) => (

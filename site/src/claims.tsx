@@ -3,8 +3,8 @@ import { WithData } from "./data";
 import { formatCount, formatFigure } from "./format";
 import { getRows, getText, groupBy, type Row } from "./frame";
 import type { Data, Use } from "./load";
-import { Explained, GAP_MEANINGS, MEANINGS, Verdict } from "./marks";
-import { Field } from "./parts";
+import { Explained, GAP_MEANINGS, Verdict, VERDICTS } from "./marks";
+import { Fields, join } from "./parts";
 import { formatHash, setParameter } from "./route";
 
 const MAX_RESULTS = 12; // links to results of one claim
@@ -25,32 +25,33 @@ export function Claims({ query, detail }: { query: URLSearchParams; detail: stri
 }
 
 function ClaimList({ data, query, name }: { data: Data["claims"]; query: URLSearchParams; name: string }) {
+  const claims = getRows(data.claims);
+  const isLinked = (claim: Row) => claim.claim_id === name;
   useEffect(() => {
     const linked = name ? document.getElementById(`claim-${name}`) : null;
     linked?.scrollIntoView({ block: "start" });
     linked?.focus({ preventScroll: true });
-    const claim = name && getText(getRows(data.claims).find((claim) => claim["claim_id"] === name) ?? {}, "claim");
-    document.title = `${claim || name || "Claims"} · ipu-results`;
+    document.title = `${claims.find(isLinked)?.claim || name || "Claims"} · ipu-results`;
   }, [name]);
-  const claims = getRows(data.claims);
   const recomputations = groupBy(getRows(data.recomputations), "claim_id");
   const verdict = query.get("verdict") ?? "";
   const source = query.get("document") ?? "";
   const kind = query.get("kind") ?? "";
   const words = fold(query.get("q") ?? "").split(/\s+/).filter(Boolean);
+  const picked = { verdict, document_id: source, kind };
   const matches = claims.filter((claim) => {
     const content = fold(Object.values(claim).join(" "));
-    return (
-      (!verdict || claim["verdict"] === verdict) &&
-      (!source || claim["document_id"] === source) &&
-      (!kind || claim["kind"] === kind) &&
-      words.every((word) => content.includes(word))
-    );
+    const isPicked = Object.entries(picked).every(([name, value]) => !value || claim[name] === value);
+    return isPicked && words.every((word) => content.includes(word));
   });
   const order = query.get("order") ?? "";
+  const documents = [...groupBy(claims, "document_id")].map(([id, rows]): Option => [id, `${id} (${rows.length})`]);
+  const kinds = [...groupBy(claims, "kind")].map(([each, rows]): Option => {
+    const confirmed = rows.filter((claim) => claim.verdict === "confirmed").length;
+    return [each, `${each} (${rows.length}, ${confirmed} confirmed)`];
+  });
   if (order === "gap") claims.sort((left, right) => rankGap(right) - rankGap(left));
   if (order === "") claims.sort((left, right) => rankHeadline(right) - rankHeadline(left));
-  const isLinked = (claim: Row) => claim["claim_id"] === name;
   const shown = claims.filter((claim) => matches.includes(claim) || isLinked(claim)); // the linked one in its place
   const [parts, setParts] = useState(1);
   const position = shown.findIndex(isLinked);
@@ -71,34 +72,16 @@ function ClaimList({ data, query, name }: { data: Data["claims"]; query: URLSear
           value={query.get("q") ?? ""}
           onInput={(event) => setParameter("q", event.currentTarget.value || null, true)}
         />
-        <select aria-label="Document" value={source} onChange={(event) => setParameter("document", event.currentTarget.value || null)}>
-          <option value="">All documents</option>
-          {[...groupBy(claims, "document_id")].map(([id, rows]) => (
-            <option key={id} value={id}>
-              {id} ({rows.length})
-            </option>
-          ))}
-        </select>
-        <select aria-label="Kind" value={kind} onChange={(event) => setParameter("kind", event.currentTarget.value || null)}>
-          <option value="">All kinds</option>
-          {[...groupBy(claims, "kind")].map(([each, rows]) => (
-            <option key={each} value={each}>
-              {each} ({rows.length}, {rows.filter((claim) => claim["verdict"] === "confirmed").length} confirmed)
-            </option>
-          ))}
-        </select>
-        <select aria-label="Order" value={query.get("order") ?? ""} onChange={(event) => setParameter("order", event.currentTarget.value || null)}>
-          <option value="">Headline claims first</option>
-          <option value="gap">Widest gap first</option>
-          <option value="document">In the order of the documents</option>
-        </select>
+        <Select label="Document" value={source} options={[["", "All documents"], ...documents]} />
+        <Select label="Kind" value={kind} options={[["", "All kinds"], ...kinds]} />
+        <Select label="Order" value={order} options={ORDERS} />
         <p role="status" class="count">
           <strong>{formatCount(matches.length, "claim")}</strong> of {claims.length}
         </p>
       </div>
       <div class="verdicts" role="group" aria-label="Verdict">
         {verdicts.map(([each, rows]) => (
-          <button key={each} type="button" aria-pressed={each === verdict} onClick={() => setParameter("verdict", each === verdict ? null : each)}>
+          <button key={each} aria-pressed={each === verdict} onClick={() => setParameter("verdict", each === verdict ? null : each)}>
             <Verdict verdict={each} /> {rows.length}
           </button>
         ))}
@@ -124,10 +107,10 @@ function ClaimList({ data, query, name }: { data: Data["claims"]; query: URLSear
       </ol>
       {visible.length < shown.length && (
         <p>
-          <button type="button" onClick={() => setParts(Math.ceil(visible.length / PART) + 1)}>
+          <button onClick={() => setParts(Math.ceil(visible.length / PART) + 1)}>
             Show {Math.min(PART, shown.length - visible.length)} more of {shown.length - visible.length}
           </button>{" "}
-          <button type="button" class="quiet" onClick={() => setParts(Math.ceil(shown.length / PART))}>
+          <button class="quiet" onClick={() => setParts(Math.ceil(shown.length / PART))}>
             Show all
           </button>
         </p>
@@ -139,13 +122,33 @@ function ClaimList({ data, query, name }: { data: Data["claims"]; query: URLSear
       <p class="intro">Claims that differ from each other, or only seem to. The claims named may each be confirmed by themselves.</p>
       <details open={false} id="pairs">
         <summary>Show {formatCount(data.contradictions.rows, "pair")}</summary>
-      <ul class="claims">
-        {getRows(data.contradictions).map((contradiction) => (
-          <Contradiction key={getText(contradiction, "contradiction_id")} row={contradiction} />
-        ))}
-      </ul>
+        <ul class="claims">
+          {getRows(data.contradictions).map((contradiction, index) => (
+            <Contradiction key={index} row={contradiction} />
+          ))}
+        </ul>
       </details>
     </div>
+  );
+}
+
+type Option = [value: string, title: string];
+const ORDERS: Option[] = [
+  ["", "Headline claims first"],
+  ["gap", "Widest gap first"],
+  ["document", "In the order of the documents"],
+];
+
+/** A choice that is a parameter of the address, by the name of its label. */
+function Select({ label, value, options }: { label: string; value: string; options: Option[] }) {
+  return (
+    <select aria-label={label} value={value} onChange={(event) => setParameter(label.toLowerCase(), event.currentTarget.value || null)}>
+      {options.map(([each, title]) => (
+        <option key={each} value={each}>
+          {title}
+        </option>
+      ))}
+    </select>
   );
 }
 
@@ -160,72 +163,80 @@ function jumpToContradictions(event: Event): void {
 }
 
 // By the words of the column `outcome`.
-const OUTCOMES: Record<string, { sign: string; holds: boolean }> = {
-  agrees: { sign: "✓", holds: true },
-  "last-digit": { sign: "~", holds: true },
-  "within-spread": { sign: "≈", holds: true },
-  "within-sdk-spread": { sign: "±", holds: true },
-  reaches: { sign: "≥", holds: true },
-  "nearly-reaches": { sign: "∓", holds: false },
-  exceeds: { sign: "↑", holds: false },
-  differs: { sign: "✗", holds: false },
-  "falls-short": { sign: "↓", holds: false },
+const OUTCOMES: Record<string, string> = {
+  agrees: "✓",
+  "last-digit": "~",
+  "within-spread": "≈",
+  "within-sdk-spread": "±",
+  reaches: "≥",
+  "nearly-reaches": "∓",
+  exceeds: "↑",
+  differs: "✗",
+  "falls-short": "↓",
 };
+const HOLDS = ["agrees", "last-digit", "within-spread", "within-sdk-spread", "reaches"];
 
 // By the words of the column `gap_kind`, the mildest first.
 const GAPS = ["none", "last-digit", "within-run-to-run-spread", "beyond"];
 
 function rankGap(claim: Row): number {
-  const percent = claim["gap_percent"];
+  const percent = claim.gap_percent;
   const size = typeof percent === "number" ? Math.abs(percent) : 0;
   return GAPS.indexOf(getText(claim, "gap_kind")) + size / (1 + size); // within a kind by size
 }
 
 /** A rank of how loudly a claim was made: recomputed claims of a factor first, the largest first. */
 function rankHeadline(claim: Row): number {
-  return claim["unit"] === "x" && claim["verdict"] !== "not-recomputable" ? Number(claim["value"]) : 0;
+  return claim.unit === "x" && claim.verdict !== "not-recomputable" ? Number(claim.value) : 0;
 }
 
 function formatGap(claim: Row): string {
-  const percent = claim["gap_percent"];
+  const percent = claim.gap_percent;
   const size = typeof percent === "number" ? `${percent > 0 ? "+" : ""}${Number(percent.toPrecision(2))} %, ` : "";
-  return getText(claim, "gap_kind") && `${size}${getText(claim, "gap_kind").replaceAll("-", " ")}`;
+  const kind = getText(claim, "gap_kind");
+  return kind && `${size}${kind.replaceAll("-", " ")}`;
 }
 
 function Claim({ claim, values, uses, open }: { claim: Row; values: Row[]; uses: Use[]; open: boolean }) {
   const id = getText(claim, "claim_id");
+  const verdict = getText(claim, "verdict");
+  const gap = formatGap(claim);
   const names = ["model_printed", "task", "sdk_version", "precision_printed", "batch", "framework", "dataset_printed"];
-  const conditions = names.map((name) => getText(claim, name)).filter(Boolean).join(", ");
+  const results = uses.slice(0, MAX_RESULTS).map(({ result_id }) => (
+    <a key={result_id} class="result" href={formatHash("results", "", { q: result_id })}>
+      {result_id}
+    </a>
+  ));
   return (
     <li id={`claim-${id}`} tabIndex={-1} class={open ? "open" : ""}>
       <p class="head">
-        <strong class="claimed">{getText(claim, "figure")}</strong>{" "}
-        <Explained text={MEANINGS[getText(claim, "verdict")] ?? ""}>
-          <Verdict verdict={getText(claim, "verdict")} />
+        <strong class="claimed">{claim.figure}</strong>{" "}
+        <Explained text={VERDICTS[verdict]?.[1] ?? ""}>
+          <Verdict verdict={verdict} />
         </Explained>
-        {formatGap(claim) && (
+        {gap && (
           <Explained class="gap" text={GAP_MEANINGS[getText(claim, "gap_kind")] ?? ""}>
-            gap {formatGap(claim)}
+            gap {gap}
           </Explained>
         )}
         <a class="self" href={formatHash("claims", id)} aria-label={`Link to ${id}`}>
           {id}
         </a>
       </p>
-      <p>{getText(claim, "claim")}.</p>
-      <p>Reason: {getText(claim, "reason")}.</p>
+      <p>{claim.claim}.</p>
+      <p>Reason: {claim.reason}.</p>
       {values.length > 0 && (
         <ul class="arithmetic">
           {values.map((value, index) => {
             const outcome = getText(value, "outcome");
             return (
               <li key={index}>
-                <span class={OUTCOMES[outcome]?.holds ? "holds" : "fails"}>
-                  {OUTCOMES[outcome]?.sign}
+                <span class={HOLDS.includes(outcome) ? "holds" : "fails"}>
+                  {OUTCOMES[outcome]}
                   <span class="unseen">{outcome}</span>
                 </span>{" "}
-                <code>{getText(value, "arithmetic")}</code> <small>{getText(value, "baseline")}</small>
-                {getText(value, "not_counted") && <small> · does not count: {getText(value, "not_counted")}</small>}
+                <code>{value.arithmetic}</code> <small>{value.baseline}</small>
+                {value.not_counted && <small> · does not count: {value.not_counted}</small>}
               </li>
             );
           })}
@@ -233,26 +244,17 @@ function Claim({ claim, values, uses, open }: { claim: Row; values: Row[]; uses:
       )}
       <details>
         <summary>Conditions, interpretation and source</summary>
-        <dl>
-          <Field name="Conditions" value={conditions} />
-          <Field name="Interpretation" value={getText(claim, "interpretation")} />
-          <Field name="Basis" value={getText(claim, "basis")} />
-          <Field name="Document" value={`${getText(claim, "document_id")}: ${getText(claim, "place")}`} />
-          <Field name="Transcribed at" value={getText(claim, "locator")} />
-          {uses.length > 0 && (
-            <>
-              <dt>Results</dt>
-              <dd>
-                {uses.slice(0, MAX_RESULTS).map(({ result_id }) => (
-                  <a key={result_id} class="result" href={formatHash("results", "", { q: result_id })}>
-                    {result_id}
-                  </a>
-                ))}
-              </dd>
-            </>
-          )}
-        </dl>
-        {getText(claim, "recomputation_sql") && <pre tabIndex={0}>{getText(claim, "recomputation_sql")}</pre>}
+        <Fields
+          of={{
+            Conditions: join(names.map((name) => claim[name])),
+            Interpretation: claim.interpretation,
+            Basis: claim.basis,
+            Document: `${getText(claim, "document_id")}: ${getText(claim, "place")}`,
+            "Transcribed at": claim.locator,
+            Results: uses.length > 0 && results,
+          }}
+        />
+        {claim.recomputation_sql && <pre tabIndex={0}>{claim.recomputation_sql}</pre>}
       </details>
     </li>
   );
@@ -269,11 +271,11 @@ function Contradiction({ row }: { row: Row }) {
   return (
     <li>
       <p class="head">
-        <strong>{KINDS[getText(row, "kind")] ?? getText(row, "kind")}</strong> <span class="self">{getText(row, "contradiction_id")}</span>
+        <strong>{KINDS[getText(row, "kind")] ?? getText(row, "kind")}</strong> <span class="self">{row.contradiction_id}</span>
       </p>
-      <p>{getText(row, "what")}.</p>
+      <p>{row.what}.</p>
       <p>
-        <em>{getText(row, "resolution")}.</em>
+        <em>{row.resolution}.</em>
       </p>
       {recomputations.length > 0 && (
         <ul class="arithmetic">
@@ -285,14 +287,11 @@ function Contradiction({ row }: { row: Row }) {
         </ul>
       )}
       <p>
-        {getText(row, "claim_ids")
-          .split(" ")
-          .filter((id) => id !== "")
-          .map((id) => (
-            <a key={id} class="result" href={formatHash("claims", id)}>
-              {id}
-            </a>
-          ))}
+        {(getText(row, "claim_ids").match(/\S+/g) ?? []).map((id) => (
+          <a key={id} class="result" href={formatHash("claims", id)}>
+            {id}
+          </a>
+        ))}
       </p>
     </li>
   );

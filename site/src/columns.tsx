@@ -1,7 +1,8 @@
 // The columns of the table of results.
 import type { ComponentChildren } from "preact";
-import { type Dataset, PER_PRICE } from "./dataset";
+import { type Dataset, type Flag, PER_PRICE } from "./dataset";
 import { FlagMark, Origin } from "./marks";
+import { join } from "./parts";
 
 interface TextColumn {
   name: string; // what it is sorted by
@@ -84,11 +85,12 @@ function Lines({ first, second, title = typeof first === "string" ? first : unde
 }
 
 function renderModel(data: Dataset, row: number) {
-  const origin = data.getText(row, "origin");
-  const variant = data.getText(row, "variant");
+  const text = data.readRow(row);
+  const origin = text("origin");
+  const variant = text("variant");
   return (
     <>
-      <Origin origin={origin} brief={origin !== "emulated"} /> <strong>{data.getText(row, "model")}</strong> {variant && <small>{variant}</small>}
+      <Origin origin={origin} brief={origin !== "emulated"} /> <strong>{text("model")}</strong> {variant && <small>{variant}</small>}
       {data.isSparse(row) && (
         <span class="flag flag-info" title="Weights that are zero are left out: do not compare it with a dense network">
           sparse
@@ -100,12 +102,14 @@ function renderModel(data: Dataset, row: number) {
 
 /** Who measured, seen from the maker of the chip, and the month: the panel has the day. */
 function describeWhen(data: Dataset, row: number): string {
-  return [data.getText(row, "relationship"), data.getText(row, "published_on").slice(0, 7)].filter(Boolean).join(", ");
+  const text = data.readRow(row);
+  return join([text("relationship"), text("published_on").slice(0, 7)]);
 }
 
 function describeTest(data: Dataset, row: number): string {
-  const mlperf = data.getText(row, "benchmark").startsWith("mlperf") && `MLPerf ${data.getText(row, "mlperf_round")} ${data.getText(row, "division")}`;
-  return [data.getText(row, "task"), mlperf && mlperf.trim()].filter(Boolean).join(" · ");
+  const text = data.readRow(row);
+  const mlperf = text("benchmark").startsWith("mlperf") && join(["MLPerf", text("mlperf_round"), text("division")], " ");
+  return join([text("task"), mlperf], " · ");
 }
 
 function describeMachine(data: Dataset, row: number): string {
@@ -114,15 +118,16 @@ function describeMachine(data: Dataset, row: number): string {
 }
 
 function renderCard(data: Dataset, row: number) {
-  const batch = data.getText(row, "batch_size");
-  const details = [data.getText(row, "platform"), describeMachine(data, row), data.getText(row, "relationship")];
-  const more = [describeTest(data, row), data.getText(row, "framework"), data.getText(row, "sdk_version"), batch && `batch ${batch}`];
+  const text = data.readRow(row);
+  const batch = text("batch_size");
+  const details = [text("platform"), describeMachine(data, row), text("relationship")];
+  const more = [describeTest(data, row), text("framework"), text("sdk_version"), batch && `batch ${batch}`];
   return (
     <span class="card">
       <span>{renderModel(data, row)}</span>
-      <small>{details.filter(Boolean).join(" · ")}</small>
+      <small>{join(details, " · ")}</small>
       <small>
-        {more.filter(Boolean).join(" · ")} {renderFlags(data, row, "warn")}
+        {join(more, " · ")} {renderFlags(data, row, "warn")}
       </small>
     </span>
   );
@@ -130,11 +135,12 @@ function renderCard(data: Dataset, row: number) {
 
 const MAX_FLAGS = 4; // in a cell, the most severe first
 const SEVERITIES = ["error", "warn", "info"];
+const rank = ({ severity }: Flag) => SEVERITIES.indexOf(severity);
 
 /** Marks of the flags of a row, at least of a severity. */
 function renderFlags(data: Dataset, row: number, least: string) {
   const byRule = new Map(data.flags.get(row)?.map((flag) => [flag.rule, flag])); // one of each rule
-  const flags = [...byRule.values()].filter(({ severity }) => SEVERITIES.indexOf(severity) <= SEVERITIES.indexOf(least)).sort((left, right) => SEVERITIES.indexOf(left.severity) - SEVERITIES.indexOf(right.severity));
+  const flags = [...byRule.values()].filter((flag) => rank(flag) <= SEVERITIES.indexOf(least)).sort((left, right) => rank(left) - rank(right));
   const shown = flags.length > MAX_FLAGS ? MAX_FLAGS - 1 : MAX_FLAGS;
   const more = flags.slice(shown);
   return (

@@ -4,8 +4,8 @@ import { useAnswer } from "./comparison";
 import type { Dataset } from "./dataset";
 import { formatCount, formatUnit } from "./format";
 import { FlagMark, Origin } from "./marks";
-import { Choice, LeftOut, PlainTable } from "./parts";
-import { formatHash, setParameters, openPanel } from "./route";
+import { Choice, join, LeftOut, PlainTable, SourceButton } from "./parts";
+import { formatHash, setParameters } from "./route";
 
 const ASKED = { a: "Bow-2000", b: "1x A100-40GB", model: "BERT-Large" }; // the comparison that most ask for
 const USUAL = 20; // names that are offered before all others
@@ -62,15 +62,16 @@ export function Compare({ data, query }: { data: Dataset; query: URLSearchParams
   const model = query.get("model") ?? asked.model;
   const { answer, latest, note } = useAnswer<SideBySide>("side_by_side", { compared: by, a: asked.a, b: asked.b, model: model || null });
   const [left, right] = [asked.a ?? answer?.a ?? "", asked.b ?? answer?.b ?? ""];
+  const question = { by, left, right, model };
   const say = (name: string) => (noun === "SDK" ? `SDK ${name}` : name);
   const title = left && right ? `${say(left)} against ${say(right)}${model && ` on ${model}`}` : `Compare two ${noun}s`;
   document.title = `${title} · ipu-results`;
   return (
     <div class="compare">
       <h2>{title}</h2>
-      {latest && <Choices by={by} left={left} right={right} model={model} answer={latest} />}
+      {latest && <Choices {...question} answer={latest} />}
       {note}
-      {answer && <Answer data={data} by={by} left={left} right={right} model={model} answer={answer} />}
+      {answer && <Answer {...question} data={data} answer={answer} />}
       <details>
         <summary>What is compared, and what is not</summary>
         <ul>
@@ -87,16 +88,15 @@ export function Compare({ data, query }: { data: Dataset; query: URLSearchParams
   );
 }
 
-interface ChoicesProps {
+/** What is compared: a side, two names of it, and one model or all. */
+interface Question {
   by: string;
   left: string;
   right: string;
   model: string;
-  answer: SideBySide;
 }
 
-/** What is compared: the side, the two names, and the model. */
-function Choices({ by, left, right, model, answer }: ChoicesProps) {
+function Choices({ by, left, right, model, answer }: Question & { answer: SideBySide }) {
   const { noun } = SIDES[by]!;
   const { names, partners } = answer;
   const sides = Object.entries(SIDES).map(([name, { title }]): [string, string] => [name, title]);
@@ -107,30 +107,26 @@ function Choices({ by, left, right, model, answer }: ChoicesProps) {
       <Picker label={`First ${noun}`} value={left} usual={names.map((name) => ({ name }))} all={names} onChange={(a) => setParameters({ a, b: right, model: null })} />
       <Picker label={`Second ${noun}, by tests shared`} value={right} usual={partners} all={names} onChange={(b) => setParameters({ a: left, b, model: null })} />
       <Choice label="Model" value={model} options={[[ALL, "all that both ran"], ...models]} onChange={(name) => setParameters({ a: left, b: right, model: name })} />
-      <button type="button" class="swap" onClick={() => setParameters({ a: right, b: left, model })}>
+      <button class="swap" onClick={() => setParameters({ a: right, b: left, model })}>
         Swap
       </button>
     </div>
   );
 }
 
-interface AnswerProps extends ChoicesProps {
-  data: Dataset;
-}
-
-function Answer({ data, by, left, right, model, answer }: AnswerProps) {
+function Answer({ data, answer, ...question }: Question & { data: Dataset; answer: SideBySide }) {
   const pairs = (answer.pairs ?? []).map((pair): ShownPair => ({ ...pair, left: data.findRow(pair.left), right: data.findRow(pair.right) }));
   const titles = [...new Set(pairs.map(({ title }) => title))];
   const hasMinutes = pairs.some(({ measure }) => measure === "minutes");
   return (
     <>
-      {pairs.length > 0 && <Summary data={data} left={left} right={right} pairs={pairs} />}
-      {pairs.length > 0 && !hasMinutes && answer.official && <Official model={model} times={answer.official} />}
+      {pairs.length > 0 && <Summary {...question} data={data} pairs={pairs} />}
+      {pairs.length > 0 && !hasMinutes && answer.official && <Official model={question.model} times={answer.official} />}
       {titles.map((title) => (
-        <Pairs key={title} data={data} title={title} left={left} right={right} pairs={pairs.filter((pair) => pair.title === title)} by={by} ordered={model !== ALL} />
+        <Pairs key={title} {...question} data={data} title={title} pairs={pairs.filter((pair) => pair.title === title)} />
       ))}
       <LeftOut count={answer.unusable} />
-      {pairs.length === 0 && <Gaps left={left} right={right} model={model} gaps={answer.gaps ?? []} siblings={answer.siblings ?? []} />}
+      {pairs.length === 0 && <Gaps {...question} gaps={answer.gaps ?? []} siblings={answer.siblings ?? []} />}
     </>
   );
 }
@@ -144,7 +140,7 @@ const WHO: Record<string, string> = {
 };
 
 /** Who is faster in a sentence, and what speaks against it. */
-function Summary({ data, left, right, pairs }: { data: Dataset; left: string; right: string; pairs: ShownPair[] }) {
+function Summary({ data, left, right, pairs }: Question & { data: Dataset; pairs: ShownPair[] }) {
   const ratios = pairs.map(({ ratio }) => ratio).sort((one, other) => one - other);
   const faster = ratios.filter((ratio) => ratio > 1).length;
   const slower = ratios.filter((ratio) => ratio < 1).length;
@@ -217,10 +213,7 @@ function Picker({ label, value, usual, all, onChange }: PickerProps) {
   return <Choice label={label} value={value} options={[...options, [SEARCH, `Search all ${all.length} …`]]} onChange={(name) => (name === SEARCH ? setSearching(true) : onChange(name))} />;
 }
 
-interface GapsProps {
-  left: string;
-  right: string;
-  model: string;
+interface GapsProps extends Question {
   gaps: { model: string; reason: string }[];
   siblings: string[];
 }
@@ -258,21 +251,17 @@ function Gaps({ left, right, model, gaps, siblings }: GapsProps) {
   );
 }
 
-interface PairsProps {
+interface PairsProps extends Question {
   data: Dataset;
   title: string;
-  left: string;
-  right: string;
   pairs: ShownPair[];
-  by: string;
-  ordered: boolean; // by test, not by ratio
 }
 
-function Pairs({ data, title, left, right, pairs, by, ordered }: PairsProps) {
+function Pairs({ data, title, left, right, pairs, by, model }: PairsProps) {
   const { higher_is_better, measure } = pairs[0]!;
   const number = (pair: ShownPair, column: string) => Number(data.getValue(pair.left, column) ?? 0);
   const byTest = (first: ShownPair, second: ShownPair) => number(first, "sequence_length") - number(second, "sequence_length") || number(first, "batch_size") - number(second, "batch_size");
-  const sorted = [...pairs].sort((first, second) => (ordered && byTest(first, second)) || second.ratio - first.ratio);
+  const sorted = [...pairs].sort((first, second) => (model !== ALL && byTest(first, second)) || second.ratio - first.ratio);
   const perChip = sorted.some((pair) => pair.ratio_per_chip !== null && differs(pair, "chip_count"));
   const headings = ["Test", "Batch", left, right, "Times as fast", ...(perChip ? ["Per chip"] : []), "What differs"];
   return (
@@ -318,7 +307,7 @@ function describeBatch(data: Dataset, { left, right }: ShownPair): string {
 }
 
 function describeTest(data: Dataset, { left, measure }: ShownPair, by: string) {
-  const text = (name: string) => data.getText(left, name);
+  const text = data.readRow(left);
   const details = [text("task"), text("phase"), text("sequence_length") && `${text("sequence_length")} tokens`];
   if (measure === "latency_ms") details.push(text("latency_basis").replace("-", " "));
   if (measure === "minutes") details.push(text("division"));
@@ -327,7 +316,7 @@ function describeTest(data: Dataset, { left, measure }: ShownPair, by: string) {
     <>
       <strong>{text("model")}</strong>{" "}
       <br />
-      <small>{details.filter(Boolean).join(", ")}</small>
+      <small>{join(details)}</small>
     </>
   );
 }
@@ -356,9 +345,9 @@ function describeDifferences(data: Dataset, { differences, left, right, measure 
 function Figure({ data, row, name }: { data: Dataset; row: number; name: string }) {
   return (
     <>
-      <button type="button" class="figure" aria-haspopup="dialog" onClick={() => openPanel(`${data.getText(row, "result_id")}.${name}`)}>
+      <SourceButton of={`${data.getText(row, "result_id")}.${name}`}>
         {data.formatOnScreen(row, name)} <small>{formatUnit(name, data.getText(row, "item"))}</small>
-      </button>
+      </SourceButton>
       <br />
       <Origin origin={data.getText(row, "origin")} />
     </>

@@ -3,10 +3,7 @@ import { equalIgnoringCase, formatFigure, ROUNDED, ROUNDED_DIGITS, SOURCES } fro
 import { type Column, getColumn, getRows, getText, getValue, type TextColumn, type Value } from "./frame";
 import type { ResultsData, Severity } from "./load";
 
-export const FACETS = ["origin", "interest", "relationship", "task", "item", "model", "chip", "platform", "sdk_version", "framework", "precision", "flag"] as const;
-export type FacetName = (typeof FACETS)[number];
-
-export const FACET_TITLES: Record<FacetName, string> = {
+export const FACET_TITLES = {
   origin: "Origin",
   interest: "Who measured",
   relationship: "Publisher",
@@ -20,6 +17,8 @@ export const FACET_TITLES: Record<FacetName, string> = {
   precision: "Precision",
   flag: "Flag",
 };
+export type FacetName = keyof typeof FACET_TITLES;
+export const FACETS = Object.keys(FACET_TITLES) as FacetName[];
 
 /** The values of a facet, and for each row the codes of those it has; a value for blank can be selected as well. */
 export interface Facet {
@@ -66,7 +65,7 @@ export class Dataset {
     this.addComputed("minutes", (row) => divide(this.getValue(row, "time_to_train_s"), 60));
     this.addComputed(PER_PRICE, (row) => divide(this.getValue(row, "throughput"), (data.prices[this.getText(row, "platform")] ?? 0) / 1000));
     for (const flag of getRows(data.flags)) {
-      const row = Number(flag["row"]);
+      const row = Number(flag.row);
       const own = { rule: getText(flag, "rule"), severity: getText(flag, "severity") as Severity, column: getText(flag, "column_name") };
       this.flags.set(row, [...(this.flags.get(row) ?? []), own]);
     }
@@ -92,6 +91,11 @@ export class Dataset {
 
   getText(row: number, name: string): string {
     return String(this.getValue(row, name) ?? "");
+  }
+
+  /** The texts of a row, by column. */
+  readRow(row: number): (name: string) => string {
+    return (name) => this.getText(row, name);
   }
 
   /** Formats a figure: with some `digits` where the emulator calculated it, else with every digit. */
@@ -176,9 +180,9 @@ export class Dataset {
   private addFigures(): void {
     const columns = new Map<string, (number | null)[]>();
     for (const figure of getRows(this.data.figures)) {
-      const [row, metric] = [Number(figure["row"]), getText(figure, "metric")];
+      const [row, metric] = [Number(figure.row), getText(figure, "metric")];
       if (!columns.has(metric)) columns.set(metric, new Array(this.rows).fill(null));
-      columns.get(metric)![row] = Number(figure["value"]);
+      columns.get(metric)![row] = Number(figure.value);
       this.figures.set(row, [...(this.figures.get(row) ?? []), { metric, scope: getText(figure, "scope") }]);
     }
     for (const [name, values] of columns) this.columns.set(name, { name, kind: "number", values });

@@ -18,7 +18,7 @@ export function Dialog({ onClose, children }: { onClose: () => void; children: C
   return (
     <dialog ref={dialog} class="panel" aria-labelledby="panel-title" onCancel={close} onClick={closeOutside}>
       <div class="panel-inside">
-        <button type="button" class="quiet close" onClick={() => close()} aria-label="Close">
+        <button class="quiet close" onClick={() => close()} aria-label="Close">
           ×
         </button>
         {children}

@@ -2,7 +2,7 @@ import { WithData } from "./data";
 import { formatFigure } from "./format";
 import type { Prediction } from "./load";
 import { Origin } from "./marks";
-import { Choice, Field } from "./parts";
+import { Choice, Fields, inCode } from "./parts";
 import { formatHash, setParameter } from "./route";
 
 export function Emulator({ query }: { query: URLSearchParams }) {
@@ -62,6 +62,12 @@ function Form({ predictions, query }: { predictions: Prediction[]; query: URLSea
 function Predicted({ prediction }: { prediction: Prediction }) {
   const { memory_verdict: verdict, power_w: power } = prediction;
   const milliseconds = (value: number) => `${formatFigure(value, 3)} ms`;
+  const memory = (
+    <>
+      <strong class={`memory memory-${verdict.toLowerCase()}`}>{verdict}</strong>
+      {verdict !== "FITS" && " (the time is shown all the same)"}
+    </>
+  );
   return (
     <div class="predicted" aria-live="polite">
       <p class="big">
@@ -73,22 +79,17 @@ function Predicted({ prediction }: { prediction: Prediction }) {
           ≈ {formatFigure(prediction.throughput, 4)} <small>images/s</small>
         </span>
       </p>
-      <dl>
-        <Field name="Band of the latency" value={`${formatFigure(prediction.latency_ms_low, 3)} to ${milliseconds(prediction.latency_ms_high)}`} />
-        <dt>Memory</dt>
-        <dd>
-          <strong class={`memory memory-${verdict.toLowerCase()}`}>{verdict}</strong>
-          {verdict !== "FITS" && " (the time is shown all the same)"}
-        </dd>
-        <Field
-          name="On the device"
-          value={`${milliseconds(prediction.device_ms)}, of it ${formatPercent(prediction.compute_share)} compute, ${formatPercent(prediction.exchange_share)} exchange, ${formatPercent(prediction.superstep_share)} supersteps`}
-        />
-        <Field name="Host path" value={`${milliseconds(prediction.protocol_ms)}, protocol ${prediction.protocol}`} />
-        <Field name="Batch of a chip" value={String(prediction.micro_batch_size)} />
-        <Field name="Power" value={power === null ? "" : `≈ ${formatFigure(power, 3)} W, ± 10 % and not validated`} />
-        <Field name="Calibration" value={prediction.calibration_id} code />
-      </dl>
+      <Fields
+        of={{
+          "Band of the latency": `${formatFigure(prediction.latency_ms_low, 3)} to ${milliseconds(prediction.latency_ms_high)}`,
+          Memory: memory,
+          "On the device": `${milliseconds(prediction.device_ms)}, of it ${formatPercent(prediction.compute_share)} compute, ${formatPercent(prediction.exchange_share)} exchange, ${formatPercent(prediction.superstep_share)} supersteps`,
+          "Host path": `${milliseconds(prediction.protocol_ms)}, protocol ${prediction.protocol}`,
+          "Batch of a chip": prediction.micro_batch_size,
+          Power: power !== null && `≈ ${formatFigure(power, 3)} W, ± 10 % and not validated`,
+          Calibration: inCode(prediction.calibration_id),
+        }}
+      />
     </div>
   );
 }

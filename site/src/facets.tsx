@@ -44,7 +44,7 @@ function FacetValues({ data, facet, counts, picked }: { data: Dataset; facet: Fa
         </label>
       ))}
       {values.length > COLLAPSED && (
-        <button type="button" class="quiet more" aria-expanded={expanded} onClick={() => setExpanded(!expanded)}>
+        <button class="quiet more" aria-expanded={expanded} onClick={() => setExpanded(!expanded)}>
           {expanded ? "Fewer" : `${values.length - shown.length} more`}
         </button>
       )}

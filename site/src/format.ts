@@ -45,11 +45,6 @@ export const INTERESTS: Record<string, string> = {
   submitted: "a contributor to this project",
 };
 
-/** Says who measured: with what interest, and in the words of the source. */
-export function describeMeasurer(interest: string, source: string): string {
-  return [INTERESTS[interest], source].filter(Boolean).join("; ");
-}
-
 const ENDINGS: Record<string, string> = { ms: "ms", s: "s", w: "W", j: "J" };
 const UNITS: Record<string, string> = {
   throughput: "items/s",

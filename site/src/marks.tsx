@@ -44,7 +44,7 @@ export function Explained({ text, class: name = "", children }: { text: string; 
     addEventListener("scroll", hide, true);
   };
   return (
-    <button type="button" class={`explained ${name}`} title={text} onClick={show}>
+    <button class={`explained ${name}`} title={text} onClick={show}>
       {children}
     </button>
   );
@@ -104,25 +104,25 @@ export function FlagList({ flags }: { flags: RowFlag[] }) {
   );
 }
 
-/** What a verdict means. */
-export const MEANINGS: Record<string, string> = {
-  confirmed: "The figures give what was claimed, to the digits that it has.",
-  "confirmed-internally": "Only figures of the same document, or another claim, give what was claimed.",
-  "last-digit-differs": "The figures give another last digit.",
-  "reached-by-later-sdk": "Not by the SDK that was named, but by a later one: at or above the figure.",
-  "nearly-reached-by-later-sdk": "A later SDK falls short, by no more than two SDKs have differed.",
-  "exceeded-by-later-sdk": "A later SDK exceeds it by more than two SDKs have differed.",
-  circular: "Arithmetic over what documents state gives it: no measurement.",
-  "within-run-to-run-spread": "The difference is within the spread of the runs.",
-  "depends-on-division": "One division of MLPerf gives it, the other does not, and it names none.",
-  "depends-on-system": "Some of the machines that may have been meant give it, others do not.",
-  "depends-on-source": "One file or party gives it, another does not.",
-  "depends-on-reading": "Its words can be read in several ways, and not all of them give it.",
-  "depends-on-baseline": "Some rows of the baseline that it names give it, others do not.",
-  "swapped-baseline": "Compared with something else than was claimed, which is not at hand or not named.",
-  "not-supported": "No figure here gives as much as was claimed.",
-  contradicted: "The figures give something else.",
-  "not-recomputable": "The figures that it needs are not in this dataset.",
+/** The sign of a verdict, and what it means. */
+export const VERDICTS: Record<string, [sign: string, meaning: string]> = {
+  confirmed: ["✓", "The figures give what was claimed, to the digits that it has."],
+  "confirmed-internally": ["✓", "Only figures of the same document, or another claim, give what was claimed."],
+  "last-digit-differs": ["~", "The figures give another last digit."],
+  "reached-by-later-sdk": ["≥", "Not by the SDK that was named, but by a later one: at or above the figure."],
+  "nearly-reached-by-later-sdk": ["∓", "A later SDK falls short, by no more than two SDKs have differed."],
+  "exceeded-by-later-sdk": ["↑", "A later SDK exceeds it by more than two SDKs have differed."],
+  circular: ["↻", "Arithmetic over what documents state gives it: no measurement."],
+  "within-run-to-run-spread": ["≈", "The difference is within the spread of the runs."],
+  "depends-on-division": ["≷", "One division of MLPerf gives it, the other does not, and it names none."],
+  "depends-on-system": ["≷", "Some of the machines that may have been meant give it, others do not."],
+  "depends-on-source": ["≷", "One file or party gives it, another does not."],
+  "depends-on-reading": ["≷", "Its words can be read in several ways, and not all of them give it."],
+  "depends-on-baseline": ["≷", "Some rows of the baseline that it names give it, others do not."],
+  "swapped-baseline": ["⇄", "Compared with something else than was claimed, which is not at hand or not named."],
+  "not-supported": ["↓", "No figure here gives as much as was claimed."],
+  contradicted: ["✗", "The figures give something else."],
+  "not-recomputable": ["?", "The figures that it needs are not in this dataset."],
 };
 
 /** What the kind of a gap means. */
@@ -133,30 +133,11 @@ export const GAP_MEANINGS: Record<string, string> = {
   beyond: "The recomputed figure differs by more than rounding and the spread of runs explain.",
 };
 
-const VERDICTS: Record<string, string> = {
-  confirmed: "✓",
-  "confirmed-internally": "✓",
-  circular: "↻",
-  "last-digit-differs": "~",
-  "reached-by-later-sdk": "≥",
-  "within-run-to-run-spread": "≈",
-  "nearly-reached-by-later-sdk": "∓",
-  "depends-on-division": "≷",
-  "depends-on-system": "≷",
-  "depends-on-source": "≷",
-  "depends-on-reading": "≷",
-  "depends-on-baseline": "≷",
-  "swapped-baseline": "⇄",
-  "exceeded-by-later-sdk": "↑",
-  "not-supported": "↓",
-  contradicted: "✗",
-  "not-recomputable": "?",
-};
-
 export function Verdict({ verdict }: { verdict: string }) {
+  const [sign = "", meaning] = VERDICTS[verdict] ?? [];
   return (
-    <span class={`verdict verdict-${verdict}`} title={MEANINGS[verdict]}>
-      <span aria-hidden="true">{VERDICTS[verdict] ?? ""} </span>
+    <span class={`verdict verdict-${verdict}`} title={meaning}>
+      <span aria-hidden="true">{sign} </span>
       {verdict.replaceAll("-", " ")}
     </span>
   );

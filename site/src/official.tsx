@@ -3,7 +3,7 @@ import { WithData } from "./data";
 import type { Dataset } from "./dataset";
 import { formatFigure } from "./format";
 import { filterRows, getText, type Row } from "./frame";
-import { Field, PlainTable, Section, WebLink } from "./parts";
+import { Fields, join, PlainTable, Section, WebLink } from "./parts";
 
 const HEADINGS = ["Log", "Minutes", "Status", "Counts"];
 
@@ -18,7 +18,7 @@ export function Official({ data, row, id }: { data: Dataset; row: number; id: st
         if (matches.length === 0) return <p>There is no official entry with the id {mlperfId || "of this row"}.</p>;
         return matches.map((entry) => {
           const path = getText(entry, "path");
-          const files = filterRows(logs, "path", path).filter((log) => log["round"] === entry["round"]);
+          const files = filterRows(logs, "path", path).filter((log) => log.round === entry.round);
           return <Entry key={path} entry={entry} logs={files} title={published ? "The official entry of this id" : "The official entry"} />;
         });
       }}
@@ -31,29 +31,28 @@ function Entry({ entry, logs, title }: { entry: Row; logs: Row[]; title: string 
   const repository = `https://github.com/mlcommons/training_results_v${text("round")}`;
   return (
     <Section title={title}>
-      <dl>
-        <Field name="MLPerf id" value={[text("mlperf_id"), text("mlperf_id_confidence")].filter(Boolean).join(", ")} />
-        <Field name="Round" value={`${text("round")}, ${text("division")} division, ${text("benchmark")}`} />
-        <Field name="Submitter" value={`${text("submitter")}, ${text("platform_printed") || text("platform")}`} />
-        <Field name="Score" value={text("minutes") && `${formatFigure(entry["minutes"]!)} min`} />
-        <Field name="Runs" value={`${text("n_success")} of ${text("n_runs")} count; mean without the fastest and slowest`} />
-        <dt>Folder</dt>
-        <dd class="address">
-          <WebLink to={`${repository}/tree/HEAD/${text("path")}`}>{text("path")}</WebLink>
-        </dd>
-        <Field name="Cite as" value={text("attribution")} />
-      </dl>
+      <Fields
+        of={{
+          "MLPerf id": join([entry.mlperf_id, entry.mlperf_id_confidence]),
+          Round: `${text("round")}, ${text("division")} division, ${text("benchmark")}`,
+          Submitter: `${text("submitter")}, ${text("platform_printed") || text("platform")}`,
+          Score: entry.minutes && `${formatFigure(entry.minutes)} min`,
+          Runs: `${text("n_success")} of ${text("n_runs")} count; mean without the fastest and slowest`,
+          Folder: <WebLink to={`${repository}/tree/HEAD/${text("path")}`}>{entry.path}</WebLink>,
+          "Cite as": entry.attribution,
+        }}
+      />
       <details>
         <summary>{logs.length} log files</summary>
         <PlainTable label="Log files" headings={HEADINGS} right={["Minutes"]}>
           {logs.map((log) => (
             <tr key={getText(log, "file")}>
               <td>
-                <WebLink to={`${repository}/blob/HEAD/${text("path")}/${getText(log, "file")}`}>{getText(log, "file")}</WebLink>
+                <WebLink to={`${repository}/blob/HEAD/${text("path")}/${getText(log, "file")}`}>{log.file}</WebLink>
               </td>
-              <td class="right">{formatFigure(log["minutes"] ?? null)}</td>
-              <td>{getText(log, "status")}</td>
-              <td>{log["counted"] === "true" ? "yes" : `no: ${getText(log, "reason")}`}</td>
+              <td class="right">{formatFigure(log.minutes ?? null)}</td>
+              <td>{log.status}</td>
+              <td>{log.counted === "true" ? "yes" : `no: ${getText(log, "reason")}`}</td>
             </tr>
           ))}
         </PlainTable>

@@ -1,7 +1,8 @@
 // Small elements that several views share.
-import type { ComponentChildren } from "preact";
+import { type ComponentChildren, Fragment } from "preact";
 import { formatCount } from "./format";
-import { getText, type Row } from "./frame";
+import type { Value } from "./frame";
+import { openPanel } from "./route";
 
 export function Section({ title, children }: { title: string; children: ComponentChildren }) {
   return (
@@ -12,14 +13,54 @@ export function Section({ title, children }: { title: string; children: Componen
   );
 }
 
-/** A line of a definition list; nothing where there is no value. */
-export function Field({ name, value, code = false }: { name: string; value: string; code?: boolean }) {
-  if (!value) return null;
+/** A definition list: a value by name, without those that are missing. */
+export function Fields({ of, children }: { of: Record<string, ComponentChildren>; children?: ComponentChildren }) {
+  const stated = Object.entries(of).filter(([, value]) => value);
   return (
-    <>
-      <dt>{name}</dt>
-      <dd>{code ? <code>{value}</code> : value}</dd>
-    </>
+    <dl>
+      {stated.map(([name, value]) => (
+        <Fragment key={name}>
+          <dt>{name}</dt>
+          <dd>{value}</dd>
+        </Fragment>
+      ))}
+      {children}
+    </dl>
+  );
+}
+
+export const inCode = (text: Value | undefined) => text && <code>{text}</code>;
+
+/** Words with a sign between them, without those that are missing. */
+export const join = (words: ComponentChildren[], sign = ", ") => words.filter(Boolean).join(sign);
+
+interface SourceProps {
+  of: string; // result_id, or that and a column behind a point
+  look?: string;
+  label?: string;
+  children: ComponentChildren;
+}
+
+/** A figure that opens the panel of its source. */
+export function SourceButton({ of, look = "figure", label, children }: SourceProps) {
+  return (
+    <button class={look} aria-haspopup="dialog" aria-label={label} onClick={() => openPanel(of)}>
+      {children}
+    </button>
+  );
+}
+
+export type Link = [text: string, address: string];
+
+export function Links({ to }: { to: Link[] }) {
+  return (
+    <ul>
+      {to.map(([text, address]) => (
+        <li key={address}>
+          <a href={address}>{text}</a>
+        </li>
+      ))}
+    </ul>
   );
 }
 
@@ -30,30 +71,6 @@ export function WebLink({ to, children }: { to: string; children?: ComponentChil
     <a href={to} rel="noreferrer noopener" target="_blank">
       {children ?? to}
     </a>
-  );
-}
-
-/** The lines of a definition list that describe a document. */
-export function DocumentFields({ document, url, file }: { document: Row; url: string; file: string }) {
-  return (
-    <>
-      <dt>Document</dt>
-      <dd>
-        <cite>{getText(document, "title")}</cite>
-      </dd>
-      <Field name="Publisher" value={getText(document, "publisher")} />
-      <Field name="Published" value={getText(document, "published_on")} />
-      {url && (
-        <>
-          <dt>Address</dt>
-          <dd class="address">
-            <WebLink to={url} />
-          </dd>
-        </>
-      )}
-      <Field name="Licence" value={getText(document, "licence")} />
-      <Field name="Our file" value={file} />
-    </>
   );
 }
 
@@ -95,7 +112,7 @@ export function LeftOut({ count, shown = false, onChange }: LeftOutProps) {
     <p class="note">
       {shown ? "Shown, though not usable" : "Left out as not usable"}: {formatCount(count, "row")} (an error, suspect, repeated, emulated or submitted).{" "}
       {onChange && (
-        <button type="button" class="chip" onClick={onChange}>
+        <button class="chip" onClick={onChange}>
           {shown ? "Leave them out" : "Show them"}
         </button>
       )}

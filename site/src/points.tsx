@@ -3,7 +3,7 @@ import { useState } from "preact/hooks";
 import type { Dataset } from "./dataset";
 import { formatCount, formatFigure } from "./format";
 import type { NumberTable } from "./load";
-import { PlainTable } from "./parts";
+import { PlainTable, SourceButton } from "./parts";
 import { openPanel } from "./route";
 
 /** Shows where the figure of a point was printed. */
@@ -33,9 +33,9 @@ export function Numbers({ data, tables }: { data: Dataset; tables: NumberTable[]
               ))}
               <td>
                 {table.ids[index] && data.findRow(table.ids[index]!) >= 0 && (
-                  <button type="button" class="link" aria-haspopup="dialog" onClick={() => showSource(data, table.ids[index])}>
+                  <SourceButton of={table.ids[index]!} look="link">
                     source
-                  </button>
+                  </SourceButton>
                 )}
               </td>
             </tr>

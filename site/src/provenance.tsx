@@ -5,13 +5,13 @@ import { WithData } from "./data";
 import type { Dataset } from "./dataset";
 import { Dialog } from "./dialog";
 import { Actions } from "./actions";
-import { describeMeasurer, formatFigure, formatUnit, SOURCES, TITLES } from "./format";
+import { formatFigure, formatUnit, INTERESTS, SOURCES, TITLES } from "./format";
 import { getRows, getText, type Row } from "./frame";
 import type { StartData } from "./load";
 import { Origin, Verdict } from "./marks";
 import { Official } from "./official";
 import { Others } from "./others";
-import { Field, Section } from "./parts";
+import { Fields, inCode, join, Section } from "./parts";
 import { closePanel, formatHash, setParameter } from "./route";
 import { DIGITS, Sources } from "./sources";
 
@@ -60,7 +60,7 @@ function Missing({ kind, name }: { kind: string; name: string }) {
 
 function Content(figure: Figure) {
   const { data, row, id, name } = figure;
-  const text = (column: string) => data.getText(row, column);
+  const text = data.readRow(row);
   const unit = formatUnit(name, text("item"));
   const base = SOURCES[name] ?? name;
   const derivation = describeDerivation(data, row, name);
@@ -75,7 +75,7 @@ function Content(figure: Figure) {
         {data.formatFigure(row, name, DIGITS) || "blank"} <small>{data.getValue(row, name) === null ? "" : unit}</small>
       </h2>
       <p class="what">
-        {["model", "variant", "task", "platform", "framework"].map(text).filter(Boolean).join(" · ")}
+        {join(["model", "variant", "task", "platform", "framework"].map(text), " · ")}
         {text("sdk_version") && ` · SDK ${text("sdk_version")}`}
         {text("precision") && ` · ${text("precision")}`}
         {text("batch_size") && ` · batch ${text("batch_size")}`}
@@ -90,20 +90,23 @@ function Content(figure: Figure) {
       <Official data={data} row={row} id={id} />
       <Claims id={id} model={text("model_printed")} />
       <Section title="This result">
-        <dl>
-          <Field name="Result id" value={id} code />
-          <Field name="Table" value={text("table_name")} />
-          <Field name="Row of that table" value={text("row_number")} />
-          <Field name="Who measured" value={describeMeasurer(text("interest"), text("interest_source"))} />
-          <Field name="Power or energy of" value={text("power_scope")} />
-          <Field name="Conditions" value={text("conditions")} />
-          <Field name="Latency counts" value={text("latency_basis")} />
-          <Field name="Printed model" value={printed("model")} />
-          <Field name="Dataset" value={text("dataset")} />
-          <Field name="Printed dataset" value={printed("dataset")} />
-          <Field name="Printed precision" value={printed("precision")} />
+        <Fields
+          of={{
+            "Result id": inCode(id),
+            Table: text("table_name"),
+            "Row of that table": text("row_number"),
+            "Who measured": join([INTERESTS[text("interest")], text("interest_source")], "; "),
+            "Power or energy of": text("power_scope"),
+            Conditions: text("conditions"),
+            "Latency counts": text("latency_basis"),
+            "Printed model": printed("model"),
+            Dataset: text("dataset"),
+            "Printed dataset": printed("dataset"),
+            "Printed precision": printed("precision"),
+          }}
+        >
           <FewFigures {...figure} />
-        </dl>
+        </Fields>
       </Section>
     </>
   );
@@ -120,7 +123,7 @@ function FewFigures({ data, row, id }: Figure) {
             {scope && `, ${scope}`}
           </dt>
           <dd>
-            <button type="button" class="link" onClick={() => setParameter("show", `${id}.${metric}`, true)}>
+            <button class="link" onClick={() => setParameter("show", `${id}.${metric}`, true)}>
               {data.formatFigure(row, metric, DIGITS)} {formatUnit(metric, data.getText(row, "item"))}
             </button>
           </dd>
@@ -147,7 +150,7 @@ function Claims({ id, model }: { id: string; model: string }) {
         const uses = new Set(data.uses.filter((use) => use.result_id === id).map((use) => use.claim_id));
         const claims = getRows(data.claims);
         const using = claims.filter((claim) => uses.has(getText(claim, "claim_id")));
-        const related = claims.filter((claim) => getText(claim, "model_printed") === model && !using.includes(claim));
+        const related = claims.filter((claim) => claim.model_printed === model && !using.includes(claim));
         return (
           <Section title="Claims that use it">
             {using.length === 0 && <p>No recomputation of a claim uses this row.</p>}
@@ -174,7 +177,7 @@ function ClaimLinks({ claims }: { claims: Row[] }) {
         const id = getText(claim, "claim_id");
         return (
           <li key={id}>
-            <Verdict verdict={getText(claim, "verdict")} /> <a href={formatHash("claims", id)}>{getText(claim, "claim")}</a>
+            <Verdict verdict={getText(claim, "verdict")} /> <a href={formatHash("claims", id)}>{claim.claim}</a>
           </li>
         );
       })}

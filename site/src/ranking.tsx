@@ -4,8 +4,7 @@ import { WithData } from "./data";
 import type { Dataset } from "./dataset";
 import { formatFigure } from "./format";
 import { type Frame, getRows, getText, type Row } from "./frame";
-import { Choice, LeftOut, PlainTable } from "./parts";
-import { showSource } from "./points";
+import { Choice, join, LeftOut, PlainTable, SourceButton } from "./parts";
 import { setParameter } from "./route";
 
 export const RANKING = "mlperf_ranking";
@@ -32,10 +31,10 @@ function Benchmark({ data, rankings, query }: { data: Dataset; rankings: Frame; 
   const list = (of: Row[], name: string) => [...new Set(of.map((row) => getText(row, name)))];
   const rounds = list(rows, "round").sort((left, right) => Number(right) - Number(left));
   const round = pick(rounds, query.get("round"), "2.0");
-  const inRound = rows.filter((row) => getText(row, "round") === round);
+  const inRound = rows.filter((row) => row.round === round);
   const benchmark = pick(list(inRound, "benchmark"), query.get("benchmark"), "resnet");
-  const all = inRound.filter((row) => getText(row, "benchmark") === benchmark);
-  const entries = all.filter((row) => getText(row, "usable") === "true");
+  const all = inRound.filter((row) => row.benchmark === benchmark);
+  const entries = all.filter((row) => row.usable === "true");
   const unscored = Number(entries[0]?.["unscored"] ?? 0);
   const published = Number(entries[0]?.["published"] ?? 0);
   const tied = entries.filter((row) => describeOutcome(row).startsWith("no,")).length;
@@ -75,25 +74,23 @@ const describeOutcome = (row: Row) => OUTCOMES[getText(row, "outcome")] ?? FIRST
 function Entry({ data, row }: { data: Dataset; row: Row }) {
   const id = getText(row, "result_id");
   const figure = (name: string) => formatFigure(row[name] ?? null, DIGITS);
-  const interval = [figure("minutes_low"), figure("minutes_high")].filter(Boolean).join(" to ");
+  const interval = join([figure("minutes_low"), figure("minutes_high")], " to ");
   return (
     <tr>
-      <td class="right">{getText(row, "rank")}</td>
-      <td>{getText(row, "submitter")}</td>
-      <td>{getText(row, "platform")}</td>
-      <td class="right">{getText(row, "chip_count")}</td>
+      <td class="right">{row.rank}</td>
+      <td>{row.submitter}</td>
+      <td>{row.platform}</td>
+      <td class="right">{row.chip_count}</td>
       <td class="right">
         {data.findRow(id) < 0 ? (
           figure("minutes")
         ) : (
-          <button type="button" class="figure" aria-haspopup="dialog" onClick={() => showSource(data, id)}>
-            {figure("minutes")}
-          </button>
+          <SourceButton of={id}>{figure("minutes")}</SourceButton>
         )}
       </td>
       <td class="right">{interval}</td>
       <td>{describeOutcome(row)}</td>
-      <td>{getText(row, "tied_ranks")}</td>
+      <td>{row.tied_ranks}</td>
     </tr>
   );
 }

@@ -5,7 +5,7 @@ import { type Dataset, FACETS, FACET_TITLES } from "./dataset";
 import { FacetList } from "./facets";
 import { formatCount } from "./format";
 import { formatHash, navigate, setParameter, setParameters, toggleValue } from "./route";
-import { LeftOut, saveFile } from "./parts";
+import { join, LeftOut, saveFile } from "./parts";
 import { type Filters, type Group, selectRows } from "./select";
 import { Table } from "./table";
 
@@ -82,11 +82,7 @@ export function Results({ data, query }: { data: Dataset; query: URLSearchParams
               ))}
             </select>
           </label>
-          <button
-            type="button"
-            aria-label="Download these results as CSV"
-            onClick={() => saveFile("ipu-results.csv", "text/csv", formatCsv(data, selection.rows))}
-          >
+          <button aria-label="Download these results as CSV" onClick={() => saveFile("ipu-results.csv", "text/csv", formatCsv(data, selection.rows))}>
             CSV ↓
           </button>
         </div>
@@ -107,7 +103,7 @@ export function Results({ data, query }: { data: Dataset; query: URLSearchParams
 /** The filters in words, for the title of the window. */
 function describeFilters({ search, picked, maxLatency, analysis }: Filters): string {
   const limit = maxLatency === null ? "" : `within ${maxLatency} ms`;
-  return [search, analysis ?? "", ...Object.values(picked).flat(), limit].filter(Boolean).join(", ");
+  return join([search, analysis, ...Object.values(picked).flat(), limit]);
 }
 
 /** Shows throughput per something else, and keeps the order by throughput. */
@@ -130,7 +126,7 @@ function Choices({ groups, sort }: { groups: Group[]; sort: string }) {
       Sorted within each task and unit: an image is not a sequence, training is not inference and a sparse network is not a dense one, so one ranking of all would mean
       nothing. Show one:{" "}
       {named.slice(0, MAX_CHOICES).map(({ label, task, item, size }) => (
-        <button key={label} type="button" class="chip" onClick={() => setParameters({ task, item: item || "(blank)" })}>
+        <button key={label} class="chip" onClick={() => setParameters({ task, item: item || "(blank)" })}>
           {label} <small>{size}</small>
         </button>
       ))}
@@ -154,13 +150,13 @@ function Chips({ data, filters }: { data: Dataset; filters: Filters }) {
     <ul class="chips" aria-label="Filters in use">
       {chips.map(({ label, remove }) => (
         <li key={label}>
-          <button type="button" class="chip" onClick={remove} aria-label={`Remove the filter ${label}`}>
+          <button class="chip" onClick={remove} aria-label={`Remove the filter ${label}`}>
             {label} <span aria-hidden="true">×</span>
           </button>
         </li>
       ))}
       <li>
-        <button type="button" class="quiet" onClick={() => navigate("#/results")}>
+        <button class="quiet" onClick={() => navigate("#/results")}>
           Clear all
         </button>
       </li>

@@ -7,8 +7,8 @@ import { formatFigure, TITLES } from "./format";
 import { normaliseName, type TextColumn } from "./frame";
 import type { Known } from "./load";
 import { Origin } from "./marks";
-import { PlainTable } from "./parts";
-import { formatHash, navigate, openPanel } from "./route";
+import { join, PlainTable, SourceButton } from "./parts";
+import { formatHash, navigate } from "./route";
 
 const TASKS = ["inference", "training"];
 const BASES = ["per-batch", "per-item", "several-in-flight"];
@@ -252,13 +252,13 @@ function Line({ data, match, ratio }: LineProps) {
   const row = data.findRow(id);
   const origin = data.getText(row, "origin");
   const isFirst = match.ratios[0] === ratio;
-  const details = ["publisher", "platform", "published_on"].map((name) => data.getText(row, name)).filter(Boolean);
+  const details = ["publisher", "platform", "published_on"].map(data.readRow(row));
   return (
     <tr>
       <td>
         <Origin origin={origin} brief={origin !== "emulated"} /> {match.group_name}
         <br />
-        <small>{details.join(", ")}</small>
+        <small>{join(details)}</small>
       </td>
       <td class="right">
         <strong>{formatRatio(ratio.ratio)}×</strong>
@@ -273,10 +273,10 @@ function Line({ data, match, ratio }: LineProps) {
         {TITLES[ratio.figure]}: {formatFigure(ratio.ours)} <small>{ratio.unit}</small>
       </td>
       <td class="right">
-        <button type="button" class="figure link" aria-haspopup="dialog" onClick={() => openPanel(`${id}.${ratio.figure}`)}>
+        <SourceButton look="figure link" of={`${id}.${ratio.figure}`}>
           {origin === "emulated" && "≈ "}
           {formatFigure(ratio.theirs, origin === "published" ? undefined : 5)} <small>{ratio.unit}</small>
-        </button>
+        </SourceButton>
       </td>
       <td>{describeDifferences(match) || "nothing that is known"}</td>
     </tr>

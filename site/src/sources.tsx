@@ -4,7 +4,7 @@ import { formatFigure } from "./format";
 import { filterRows, getRows, getText, type Row } from "./frame";
 import type { Data, RowFlag } from "./load";
 import { FlagList } from "./marks";
-import { DocumentFields, Field, PlainTable, Section, WebLink } from "./parts";
+import { Fields, inCode, PlainTable, Section, WebLink } from "./parts";
 
 export const DIGITS = 7; // of a figure that the emulator calculated
 
@@ -19,7 +19,7 @@ interface Props {
 export function Sources({ data, row, id, name, tables }: Props) {
   const cells = filterRows(tables.cells, "result_id", id);
   const documents = new Map(getRows(tables.documents).map((document) => [getText(document, "document_id"), document]));
-  const own = cells.filter((cell) => cell["column_name"] === name);
+  const own = cells.filter((cell) => cell.column_name === name);
   return (
     <>
       <Section title="Source">
@@ -36,13 +36,15 @@ export function Sources({ data, row, id, name, tables }: Props) {
       <FlagList flags={sortFlags(filterRows(tables.flags, "result_id", id), getRows(tables.rules), data.data.rules, name)} />
       {filterRows(tables.runs, "run_id", data.getText(row, "run_id")).map((run) => (
         <Section key={getText(run, "run_id")} title="The run of this project that produced it">
-          <dl>
-            <Field name="Run" value={getText(run, "run_id")} code />
-            <Field name="Backend" value={getText(run, "backend")} />
-            <Field name="Device" value={getText(run, "device")} />
-            <Field name="Started" value={getText(run, "started_at")} />
-            <Field name="Calibration" value={getText(run, "calibration_id")} code />
-          </dl>
+          <Fields
+            of={{
+              Run: inCode(run.run_id),
+              Backend: run.backend,
+              Device: run.device,
+              Started: run.started_at,
+              Calibration: inCode(run.calibration_id),
+            }}
+          />
         </Section>
       ))}
       {filterRows(tables.configurations, "result_id", id).map((configuration, index) => (
@@ -52,11 +54,11 @@ export function Sources({ data, row, id, name, tables }: Props) {
         <summary>All {cells.length} cells of this row as printed</summary>
         <PlainTable label="Cells of this row" headings={["Header", "As printed", "Column", "Place"]}>
           {cells.map((cell, index) => (
-            <tr key={index} class={cell["column_name"] === name ? "own" : ""}>
-              <td>{getText(cell, "header")}</td>
-              <td>{getText(cell, "raw_text")}</td>
-              <td>{getText(cell, "column_name")}</td>
-              <td>{getText(cell, "locator")}</td>
+            <tr key={index} class={cell.column_name === name ? "own" : ""}>
+              <td>{cell.header}</td>
+              <td>{cell.raw_text}</td>
+              <td>{cell.column_name}</td>
+              <td>{cell.locator}</td>
             </tr>
           ))}
         </PlainTable>
@@ -75,19 +77,21 @@ function Cell({ cell, result, document }: { cell: Row; result: string; document:
   return (
     <>
       <blockquote class="printed">
-        {getText(cell, "raw_text")}
+        {cell.raw_text}
         <small>
           {" "}
           {document?.["kind"] === "transcription" ? "as printed" : "as in the file"}
         </small>
       </blockquote>
-      <dl>
-        <Field name="Column" value={getText(cell, "header")} />
-        <Field name={PLACES[getText(cell, "locator_in")] ?? "Place"} value={getText(cell, "locator")} />
-        {getText(cell, "locator_in") !== "source" && <Field name="Place in the source" value={getText(cell, "source_locator")} />}
-        <Field name="Unit as printed" value={getText(cell, "unit")} />
-        <Field name="Conversion" value={describeConversion(cell, result)} />
-      </dl>
+      <Fields
+        of={{
+          Column: cell.header,
+          [PLACES[getText(cell, "locator_in")] ?? "Place"]: cell.locator,
+          ...(cell.locator_in !== "source" && { "Place in the source": cell.source_locator }),
+          "Unit as printed": cell.unit,
+          Conversion: describeConversion(cell, result),
+        }}
+      />
       <Document document={document} address={getText(cell, "source_url")} />
     </>
   );
@@ -102,41 +106,50 @@ function Document({ document, address = "" }: { document: Row | undefined; addre
   if (!document) return null;
   const url = address || getText(document, "url");
   return (
-    <dl>
-      <DocumentFields document={document} url={url} file={`${getText(document, "kind")}: raw/${getText(document, "file")}`} />
-    </dl>
+    <Fields
+      of={{
+        Document: <cite>{document.title}</cite>,
+        Publisher: document.publisher,
+        Published: document.published_on,
+        Address: url && <WebLink to={url} />,
+        Licence: document.licence,
+        "Our file": `${getText(document, "kind")}: raw/${getText(document, "file")}`,
+      }}
+    />
   );
 }
 
 /** The flags of a row with their rules, those of the figure first. */
 function sortFlags(flags: Row[], rules: Row[], titles: Record<string, string>, name: string): RowFlag[] {
-  const isOwn = (flag: Row) => Number(flag["column_name"] === name);
+  const isOwn = (flag: Row) => Number(flag.column_name === name);
   const sorted = [...flags].sort((left, right) => isOwn(right) - isOwn(left));
   return sorted.map((flag) => {
-    const rule = rules.find((each) => each["rule"] === flag["rule"]);
+    const rule = rules.find((each) => each.rule === flag.rule);
     return { ...rule, ...flag, title: titles[getText(flag, "rule")] ?? "" } as unknown as RowFlag;
   });
 }
 
 function Configuration({ row }: { row: Row }) {
-  const text = (name: string) => getText(row, name);
+  const { repository, tag, path } = row;
+  const file = (
+    <WebLink to={`https://github.com/${repository}/blob/${tag || "HEAD"}/${path}`}>
+      {repository} {tag}, {path}
+    </WebLink>
+  );
   return (
-    <Section title={`Public configuration (${text("match_confidence")} match)`}>
-      <dl>
-        <dt>File</dt>
-        <dd class="address">
-          <WebLink to={`https://github.com/${text("repository")}/blob/${text("tag") || "HEAD"}/${text("path")}`}>
-            {text("repository")} {text("tag")}, {text("path")}
-          </WebLink>
-        </dd>
-        <Field name="Benchmark" value={text("benchmark")} />
-        <Field name="Micro-batch" value={text("micro_batch_size")} />
-        <Field name="Replicas" value={text("replicas")} />
-        <Field name="Batch from it" value={text("global_batch_from_config")} />
-        <Field name="Data fed" value={text("data_fed")} />
-        <Field name="Latency" value={text("latency_definition")} />
-        <Field name="Note" value={text("note")} />
-      </dl>
+    <Section title={`Public configuration (${getText(row, "match_confidence")} match)`}>
+      <Fields
+        of={{
+          File: file,
+          Benchmark: row.benchmark,
+          "Micro-batch": row.micro_batch_size,
+          Replicas: row.replicas,
+          "Batch from it": row.global_batch_from_config,
+          "Data fed": row.data_fed,
+          Latency: row.latency_definition,
+          Note: row.note,
+        }}
+      />
     </Section>
   );
 }

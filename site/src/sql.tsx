@@ -5,7 +5,7 @@ import type { Engine, QueryResult } from "./engine";
 import { formatCount, formatError } from "./format";
 import { getRows, groupBy } from "./frame";
 import { type Data, loadScript } from "./load";
-import { PlainTable, saveFile } from "./parts";
+import { join, PlainTable, saveFile } from "./parts";
 import { setParameter } from "./route";
 
 export function Sql({ query }: { query: URLSearchParams }) {
@@ -73,7 +73,7 @@ function QueryBox({ data, requested }: { data: Data["sql"]; requested: string })
         </label>
         <textarea id="query" spellcheck={false} rows={7} value={sql} onInput={(event) => setSql(event.currentTarget.value)} onKeyDown={runOnEnter} />
         <p class="actions">
-          <button type="button" class="main" disabled={FROM_DISK || busy !== ""} onClick={() => void run(sql)}>
+          <button class="main" disabled={FROM_DISK || busy !== ""} onClick={() => void run(sql)}>
             Run
           </button>
           <small>or Ctrl + Enter</small>
@@ -90,7 +90,7 @@ function QueryBox({ data, requested }: { data: Data["sql"]; requested: string })
         <ul class="examples">
           {data.examples.map((example) => (
             <li key={example.title}>
-              <button type="button" class="link" disabled={busy !== ""} onClick={() => runExample(example.sql)}>
+              <button class="link" disabled={busy !== ""} onClick={() => runExample(example.sql)}>
                 {example.title}
               </button>
             </li>
@@ -118,9 +118,9 @@ function Tables({ data }: { data: Data["sql"] }) {
             {columns.get(table_name)?.map((column) => (
               <>
                 <dt>
-                  <code>{column["column_name"]}</code> <small>{[column["type"], column["unit"]].filter(Boolean).join(", ")}</small>
+                  <code>{column.column_name}</code> <small>{join([column.type, column.unit])}</small>
                 </dt>
-                <dd>{column["description"]}</dd>
+                <dd>{column.description}</dd>
               </>
             ))}
           </dl>
@@ -162,10 +162,10 @@ function Downloads({ result }: { result: QueryResult }) {
   };
   return (
     <>
-      <button type="button" onClick={() => download("result.csv", "text/csv", result.toCsv)}>
+      <button onClick={() => download("result.csv", "text/csv", result.toCsv)}>
         CSV
       </button>
-      <button type="button" onClick={() => download("result.parquet", "application/vnd.apache.parquet", result.toParquet)}>
+      <button onClick={() => download("result.parquet", "application/vnd.apache.parquet", result.toParquet)}>
         Parquet
       </button>
       {problem && <span role="alert" class="problem">{problem}</span>}

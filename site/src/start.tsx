@@ -1,24 +1,27 @@
 // The start page: what this is, what was found, and where to go with a question.
 import type { Bars, Finding, StartData } from "./load";
-import { LeftOut } from "./parts";
+import { LeftOut, type Link, Links } from "./parts";
 import { formatHash, navigate } from "./route";
 
-const QUESTIONS: [string, string][] = [
+const QUESTIONS: Link[] = [
   ["Which machine is fastest on ResNet-50 within 2 ms?", "#/results?model=ResNet-50+v1.5&task=inference&ms=2&sort=-throughput"],
   ["And within 5 ms, per chip?", "#/results?model=ResNet-50+v1.5&task=inference&ms=5&per=chip&sort=-throughput_per_chip"],
   ["What is doubtful about Yolo v4?", "#/results?model=Yolo+v4&all=1&sort=-flags"],
   ["How does a Bow Pod16 compare with an IPU-POD16?", "#/compare?a=Bow+Pod16&b=IPU-POD16"],
   ["What do the NVIDIA A100 rows say?", "#/results?q=A100+NVIDIA"],
+  ["Is my own run plausible next to these?", "#/run"],
+  ["Which claims hold?", "#/claims"],
+  ["Ask anything else in SQL", "#/sql"],
 ];
 
 /** Pages of the documentation, which are read at the source code. */
-const DOCS: [string, string][] = [
+const DOCS: Link[] = [
   ["Methodology: how a figure gets here, and when to trust it", "explanation/methodology.md"],
   ["Glossary: the words on this page", "explanation/glossary.md"],
   ["Findings, with query and caveats", "explanation/findings.md"],
 ];
 
-const PAIRS: [string, string][] = [
+const PAIRS: Link[] = [
   ["Bow-2000 against A100, BERT-Large", "#/compare?a=Bow-2000&b=1x+A100-40GB&model=BERT-Large"],
   ["Bow Pod16 against eight A100", "#/compare?a=Bow+Pod16&b=8x+A100-40GB+%28DGX+A100%29"],
   ["Bow-2000 against IPU-M2000", "#/compare?a=Bow-2000&b=IPU-M2000"],
@@ -26,7 +29,7 @@ const PAIRS: [string, string][] = [
 ];
 
 /** Static pages on what others measured, each figure with its page and table. */
-const EVIDENCE: [string, string][] = [
+const EVIDENCE: Link[] = [
   ["How well do the vendor's figures replicate?", "replications.html"],
   ["Joules per image and per token, IPU next to GPU", "energy.html"],
   ["What share of its peak does each chip reach?", "peak.html"],
@@ -34,7 +37,13 @@ const EVIDENCE: [string, string][] = [
 ];
 
 export function Start({ data }: { data: StartData }) {
-  const { build, counts } = data;
+  const { build, counts, repository } = data;
+  const offers: Link[] = [
+    ["Download", "downloads.html"],
+    ["Cite", linkDocs(data, "how-to/cite.md")],
+    ["Source code and documents", repository],
+    ["Report a wrong figure", `${repository}/issues/new`],
+  ];
   return (
     <div class="start">
       <section class="hero">
@@ -63,18 +72,11 @@ export function Start({ data }: { data: StartData }) {
           <li>
             As of <time dateTime={build.as_of}>{build.as_of}</time>, {build.version ? `release ${build.version}` : "unreleased"}
           </li>
-          <li>
-            <a href="downloads.html">Download</a>
-          </li>
-          <li>
-            <a href={linkDocs(data, "how-to/cite.md")}>Cite</a>
-          </li>
-          <li>
-            <a href={data.repository}>Source code and documents</a>
-          </li>
-          <li>
-            <a href={`${data.repository}/issues/new`}>Report a wrong figure</a>
-          </li>
+          {offers.map(([title, address]) => (
+            <li key={address}>
+              <a href={address}>{title}</a>
+            </li>
+          ))}
         </ul>
       </section>
       <section aria-labelledby="found">
@@ -86,13 +88,7 @@ export function Start({ data }: { data: StartData }) {
           <article class="finding">
             <h3>Is a Bow-2000 faster than an A100?</h3>
             <p>Any two machines on the tests that both ran, with batch sizes, ratio and what differs, or the condition that is missing.</p>
-            <ul>
-              {PAIRS.map(([title, hash]) => (
-                <li key={hash}>
-                  <a href={hash}>{title}</a>
-                </li>
-              ))}
-            </ul>
+            <Links to={PAIRS} />
           </article>
         </div>
       </section>
@@ -100,37 +96,11 @@ export function Start({ data }: { data: StartData }) {
         <section>
           <h3>Ask</h3>
           <LeftOut count={counts.left_out} />
-          <ul>
-            {QUESTIONS.map(([question, hash]) => (
-              <li key={hash}>
-                <a href={hash}>{question}</a>
-              </li>
-            ))}
-            <li>
-              <a href="#/run">Is my own run plausible next to these?</a>
-            </li>
-            <li>
-              <a href="#/claims">Which claims hold?</a>
-            </li>
-            <li>
-              <a href="#/sql">Ask anything else in SQL</a>
-            </li>
-          </ul>
+          <Links to={QUESTIONS} />
         </section>
         <section>
           <h3>Read</h3>
-          <ul>
-            {EVIDENCE.map(([title, address]) => (
-              <li key={address}>
-                <a href={address}>{title}</a>
-              </li>
-            ))}
-            {DOCS.map(([title, path]) => (
-              <li key={path}>
-                <a href={linkDocs(data, path)}>{title}</a>
-              </li>
-            ))}
-          </ul>
+          <Links to={[...EVIDENCE, ...DOCS.map(([title, path]): Link => [title, linkDocs(data, path)])]} />
         </section>
       </div>
     </div>

@@ -4,7 +4,8 @@ import type { Column } from "./columns";
 import type { Dataset } from "./dataset";
 import { formatCount, formatUnit } from "./format";
 import { DoubtSign } from "./marks";
-import { setParameter, openPanel } from "./route";
+import { SourceButton } from "./parts";
+import { setParameter } from "./route";
 import type { Group } from "./select";
 
 const OVERSCAN = 8; // rows rendered beyond the view
@@ -144,7 +145,7 @@ function SortButton({ name, title, sort, largestFirst }: { name: string; title: 
   const steps = largestFirst ? [`-${name}`, name] : [name, `-${name}`];
   const next = sort === steps[0] ? steps[1]! : sort === steps[1] ? null : steps[0]!;
   return (
-    <button type="button" onClick={() => setParameter("sort", next)}>
+    <button onClick={() => setParameter("sort", next)}>
       {title} <span aria-hidden="true">{sort === name ? "▲" : sort === `-${name}` ? "▼" : ""}</span>
     </button>
   );
@@ -197,18 +198,12 @@ function Figure({ data, row, name, withUnit }: { data: Dataset; row: number; nam
   const what = `${name.replaceAll("_", " ")} of ${data.getText(row, "model")} on ${data.getText(row, "platform")}`;
   const label = [[text, unit].filter(Boolean).join(" "), what, data.getText(row, "origin"), ...doubts.map((flag) => `${flag.severity} ${flag.rule}`)].join(", ");
   return (
-    <button
-      type="button"
-      class="figure"
-      aria-haspopup="dialog"
-      aria-label={`${label}: show its source`}
-      onClick={() => openPanel(`${data.getText(row, "result_id")}.${name}`)}
-    >
+    <SourceButton of={`${data.getText(row, "result_id")}.${name}`} label={`${label}: show its source`}>
       {data.isEmulated(row, name) && <span title="emulated, not measured">≈ </span>}
       <DoubtSign flags={doubts} />
       <span class="digits">{text}</span>
       {unit && <> <small>{unit}</small></>}
-    </button>
+    </SourceButton>
   );
 }
 

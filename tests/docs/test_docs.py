@@ -36,14 +36,14 @@ NOT_PROSE = re.compile(
 )
 # The glossary itself, an appendix of emulator.md, and pages that a visitor does not read.
 FOR_MAINTAINERS = {
-    *(
-        "glossary.md",
-        "emulator-training.md",
-        "add-a-source.md",
-        "publish.md",
-        "remake-the-mlperf-rounds.md",
-    ),
-    *("architecture.md", "runner.md", "site.md"),
+    "glossary.md",
+    "emulator-training.md",
+    "add-a-source.md",
+    "publish.md",
+    "remake-the-mlperf-rounds.md",
+    "architecture.md",
+    "runner.md",
+    "site.md",
 }
 PAGE_OF_FINDINGS = DOCS / "explanation" / "findings.md"
 LINK = re.compile(r"\]\((?!https?:)([^)#]*)(?:#([^)]*))?\)")
@@ -87,13 +87,16 @@ def test_examples_print_what_the_docs_show(page: Path, monkeypatch: pytest.Monke
 
 def test_names_that_python_examples_import_exist() -> None:
     """Examples that take long or need other data are not run, but what they import must exist."""
-    blocks = [block for page in PAGES for block in PYTHON.findall(page.read_text(encoding="utf-8"))]
-    for node in (node for block in blocks for node in ast.walk(ast.parse(block))):
+    nodes: list[ast.AST] = []
+    for page in PAGES:
+        for block in PYTHON.findall(page.read_text(encoding="utf-8")):
+            nodes += ast.walk(ast.parse(block))
+    assert nodes
+    for node in nodes:
         if isinstance(node, ast.Import | ast.ImportFrom):
             exec(ast.unparse(node), {})
         elif isinstance(node, ast.Attribute) and ast.unparse(node.value) == "ipu_results":
             assert node.attr in ipu_results.__all__
-    assert blocks
 
 
 SENTENCES = {  # of the README and of the findings page, with the query that gives their figures
@@ -206,10 +209,11 @@ def test_figures_of_sentences_are_those_of_the_dataset(sentence: str, query: Que
 def test_table_of_findings_is_that_of_the_schema(
     page: Path, opened: duckdb.DuckDBPyConnection
 ) -> None:
-    filled = [
-        fill_finding(opened, finding) for finding in FINDINGS if finding.in_readme or page != README
-    ]
-    rows = [(each.statement, each.figure, each.objection) for each in filled]
+    rows = []
+    for finding in FINDINGS:
+        if finding.in_readme or page != README:
+            filled = fill_finding(opened, finding)
+            rows.append((filled.statement, filled.figure, filled.objection))
     table = format_markdown_table(("finding", "figure", "best objection"), rows)
     check_part(page, "findings", table)
 
@@ -236,17 +240,15 @@ def test_links_between_our_files_lead_somewhere() -> None:
 
 @pytest.mark.parametrize("folder", ["tutorials", "how-to", "explanation"])
 def test_words_of_the_glossary_link_to_it_where_they_come_first(folder: str) -> None:
-    pages = [
-        page for page in sorted((DOCS / folder).glob("*.md")) if page.name not in FOR_MAINTAINERS
-    ]
-    texts = [(page.name, NOT_PROSE.sub("", page.read_text(encoding="utf-8"))) for page in pages]
-    links = [
-        (name, word, link)
-        for name, text in texts
-        for word, link in dict(GLOSSARY.findall(text)[::-1]).items()
-    ]
-    assert links
-    assert [(name, word) for name, word, link in links if not link] == []
+    count = 0
+    for page in (DOCS / folder).glob("*.md"):
+        if page.name in FOR_MAINTAINERS:
+            continue
+        prose = NOT_PROSE.sub("", page.read_text(encoding="utf-8"))
+        first = dict(reversed(GLOSSARY.findall(prose)))  # the first place of a word wins
+        assert all(first.values()), (page.name, first)
+        count += len(first)
+    assert count
 
 
 def test_every_page_is_in_the_index() -> None:
@@ -260,11 +262,7 @@ def test_every_page_is_in_the_index() -> None:
 
 def test_lock_holds_pins_with_hashes_and_no_index() -> None:
     text = (ROOT / "requirements.lock").read_text(encoding="utf-8")
-    pins = [
-        line.removesuffix("\\").strip()
-        for line in text.splitlines()
-        if not line.startswith((" ", "#"))
-    ]
+    pins = re.findall(r"(?m)^[^ #\n].*?(?= *\\?$)", text)
     assert all("==" in pin for pin in pins)
     assert len(set(pins)) == len(pins)  # in one section only
     assert text.count("--hash=sha256:") >= len(pins) > 0
@@ -294,23 +292,22 @@ def test_lock_of_the_page_holds_versions_and_hashes_and_no_address() -> None:
     text = (ROOT / "site" / "package-lock.json").read_text(encoding="utf-8")
     entries = {name: entry for name, entry in json.loads(text)["packages"].items() if name}
     assert entries
-    assert all(
-        "version" in entry and entry["integrity"].startswith("sha512-")
-        for entry in entries.values()
-    )
+    for name, entry in entries.items():
+        assert "version" in entry, name
+        assert entry["integrity"].startswith("sha512-"), name
     assert "://" not in text
     assert "resolved" not in text
 
 
 def test_no_file_names_this_machine() -> None:
-    listed = subprocess.run(
-        ["git", "ls-files"], capture_output=True, text=True, cwd=ROOT, check=False
-    ).stdout.split()
-    paths = [ROOT / name for name in listed if Path(name).suffix not in {".parquet", ".pdf"}]
-    here = str(ROOT).encode()
-    assert [
-        path for path in paths if path.exists() and here in path.read_bytes() and len(here) > 3
-    ] == []
+    found = subprocess.run(
+        ["git", "grep", "-lF", str(ROOT), "--", ":!*.parquet", ":!*.pdf"],
+        capture_output=True,
+        text=True,
+        cwd=ROOT,
+        check=False,
+    )
+    assert found.stdout == ""
 
 
 @pytest.mark.slow

@@ -41,15 +41,9 @@ def main() -> int:
             if args.action == "dump":
                 dump(texts, args.out / name)
             failed |= bool(differences)
-            print(
-                "\n".join(
-                    [
-                        f"{name}: {len(texts)} items, {time.perf_counter() - start:.0f} s",
-                        *differences,
-                    ]
-                ),
-                flush=True,
-            )
+            print(f"{name}: {len(texts)} items, {time.perf_counter() - start:.0f} s", flush=True)
+            for difference in differences:
+                print(difference, flush=True)
     return int(failed)
 
 

@@ -48,11 +48,9 @@ PUBLIC = {
 def run_cli(*args: str) -> str:
     """Run the command in this process; return its exit status, stdout and stderr as one text."""
     done = CliRunner().invoke(main, list(args), prog_name="ipu-results")
-    parts = [
-        f"exit {done.exit_code}",
-        done.stdout,
-        *(["--- stderr", done.stderr] if done.stderr else []),
-    ]
+    parts = [f"exit {done.exit_code}", done.stdout]
+    if done.stderr:
+        parts += ["--- stderr", done.stderr]
     # with --debug, for a traceback
     if done.exception and not isinstance(done.exception, SystemExit):
         parts.append(f"{type(done.exception).__name__}: {done.exception}")

@@ -13,6 +13,7 @@ from typing import Any
 import pyarrow.parquet as pq
 
 SIGNIFICANT = 6
+MEASURED = 9  # digits of a figure that is not emulated are kept up to so many
 FLOAT = re.compile(r"(?<![\w.])-?\d+(?:\.\d+(?:[eE][+-]?\d+)?|[eE][+-]?\d+)(?![\w.])")
 HASH = re.compile(r"\b[0-9a-f]{64}\b")
 # Written for each machine: processor, cores, memory, system, versions of Python and packages
@@ -53,7 +54,7 @@ class Masks:
         # The id of a build follows from the code, so every commit has its own.
         text = re.sub(rf"{self.build_id}|\b{self.build_id[:12]}\b", "<build>", text)
         # Digests of files that were built, of code and of docs; those of sources are facts.
-        text = HASH.sub(lambda own: own[0] if own[0] in self.sources else "<sha256>", text)
+        text = HASH.sub(lambda digest: digest[0] if digest[0] in self.sources else "<sha256>", text)
         # A release raises the version. Only where a text calls it a version: data hold such
         # numbers, too.
         version = re.escape(self.version)
@@ -71,14 +72,16 @@ class Masks:
             text = SECONDS.sub("", text)
         text = PLACE.sub("<place>", DURATION.sub("<time>", text))
         # The last digits of a float depend on the processor and on the number of threads that sum.
-        text = FLOAT.sub(lambda own: _round(own[0], SIGNIFICANT if emulated else 9), text)
+        digits = SIGNIFICANT if emulated else MEASURED
+        text = FLOAT.sub(lambda number: _round(number[0], digits), text)
         # Only where a command writes the day: sources have the same form of dates.
         return _mask_today(text) if today else text
 
 
 def _mask_today(text: str) -> str:
     # midnight, time zones
-    for day in (datetime.now(UTC) + timedelta(days=own) for own in (0, -1, 1)):
+    for days in (0, -1, 1):
+        day = datetime.now(UTC) + timedelta(days)
         text = re.sub(rf"{day:%Y%m%d}-\d{{6}}-[\w-]+?-[0-9a-f]{{4}}\b", "<run>", text)
         text = re.sub(rf"{day:%Y-%m-%d}(T[\d:.]+Z?)?", "<today>", text)
     # of a bundle, by its day; not of a calibration
@@ -117,9 +120,11 @@ def read_rows(path: Path) -> str:
     # times in nanoseconds, of which only form and number are the same everywhere
     if path.name == "stamps.parquet":
         return f"{table.schema.names}\n{table.num_rows}"
-    kept = table.drop_columns([name for name in ("build_id",) if name in table.column_names])
-    lines = (repr(tuple(row.values())) for row in kept.to_pylist())
-    return "\n".join([*map(str, kept.schema.remove_metadata()), *lines])
+    if "build_id" in table.column_names:
+        table = table.drop_columns(["build_id"])
+    lines = list(map(str, table.schema.remove_metadata()))
+    lines += [repr(tuple(row.values())) for row in table.to_pylist()]
+    return "\n".join(lines)
 
 
 READERS: dict[str, Callable[[Path], str]] = {
@@ -138,8 +143,9 @@ def read_file(path: Path) -> str:
     """Return a text that is the same on every machine for the same content."""
     if path.name in CHANGING or path.suffix == ".duckdb":
         return "present"
-    reader = READERS.get(path.suffix)
-    return reader(path) if reader else path.read_bytes().decode(errors="replace")
+    if path.suffix in READERS:
+        return READERS[path.suffix](path)
+    return path.read_bytes().decode(errors="replace")
 
 
 def list_files(folder: Path, kept: Callable[[Path], Any] = bool) -> Iterable[tuple[str, str]]:

@@ -7,6 +7,7 @@ import re
 from collections.abc import Iterator, Mapping
 from hashlib import sha256
 from itertools import zip_longest
+from math import ceil
 from pathlib import Path
 from typing import Any
 
@@ -25,11 +26,9 @@ def digest(text: str, length: int = 64) -> str:
 def split(text: str) -> list[str]:
     """Return lines; one long line of JSON is cut after its brackets, to find a difference in it."""
     lines = text.splitlines()
-    return (
-        re.sub(r"(?<=[}\]]),", ",\n", text).splitlines()
-        if len(text) > MAX_TEXT * max(1, len(lines))
-        else lines
-    )
+    if len(text) > MAX_TEXT * max(1, len(lines)):
+        return re.sub(r"(?<=[}\]]),", ",\n", text).splitlines()
+    return lines
 
 
 def shorten(text: str, compact: bool = False) -> Any:
@@ -52,10 +51,9 @@ def shorten(text: str, compact: bool = False) -> Any:
 
 
 def cut(lines: list[str]) -> list[str]:
-    step = -(-len(lines) // BLOCKS)
-    return [
-        digest("\n".join(lines[start : start + step]), 8) for start in range(0, len(lines), step)
-    ]
+    step = ceil(len(lines) / BLOCKS)
+    blocks = [lines[start : start + step] for start in range(0, len(lines), step)]
+    return [digest("\n".join(block), 8) for block in blocks]
 
 
 def load(subject: str) -> dict[str, Any]:
@@ -73,41 +71,41 @@ def compare(subject: str, texts: Texts, compact: bool, partial: bool = False) ->
     """Return what differs from the golden, item by item; `partial` allows items that were not made."""
     golden = load(subject)
     names = sorted(texts if partial else {*golden, *texts})
-    lines = [
-        line
-        for name in names
-        for line in _compare(name, golden.get(name), texts.get(name), compact)
-    ]
-    more = len(lines) - MAX_SHOWN
-    return lines[:MAX_SHOWN] + ([f"and {more} more items"] if more > 0 else [])
+    lines = []
+    for name in names:
+        lines += _compare(name, golden.get(name), texts.get(name), compact)
+    if len(lines) > MAX_SHOWN:
+        return [*lines[:MAX_SHOWN], f"and {len(lines) - MAX_SHOWN} more items"]
+    return lines
 
 
 def _compare(name: str, expected: Any, text: str | None, compact: bool) -> Iterator[str]:
-    if text is None or expected is None:
-        yield f"{name}: {'is not made any longer' if text is None else 'is new'}"
+    if text is None:
+        yield f"{name}: is not made any longer"
+    elif expected is None:
+        yield f"{name}: is new"
     elif (actual := shorten(text, compact)) != expected:
         yield f"{name}:\n{_describe(expected, actual, split(text))}"
 
 
 def _describe(expected: Any, actual: Any, lines: list[str]) -> str:
     if isinstance(expected, str):
-        return (
-            f"  other digest; begins: {lines[0][:MAX_LINE] if lines else ''!r}; use `dump` in both"
-            " trees and `diff -r`"
-        )
+        start_of_text = lines[0][:MAX_LINE] if lines else ""
+        return f"  other digest; begins: {start_of_text!r}; use `dump` in both trees and `diff -r`"
     if isinstance(expected, dict) and isinstance(actual, dict):
         pairs = enumerate(zip_longest(expected["blocks"], actual["blocks"]))
         first = next((number for number, (old, new) in pairs if old != new), 0)
-        start = first * -(-len(lines) // BLOCKS)
+        start = first * ceil(len(lines) / BLOCKS)
         sizes = (
             f"{expected['size']} → {actual['size']} characters, {expected['lines']} →"
             f" {actual['lines']} lines"
         )
         shown = "\n".join(f"  + {line[:MAX_LINE]}" for line in lines[start : start + 3])
         return f"  {sizes}; differs from line {start + 1} on, which reads now:\n{shown}"
-    old, new = (own if isinstance(own, list) else own["head"] for own in (expected, actual))
-    pairs = (pair for pair in zip_longest(old, new) if pair[0] != pair[1])
-    return "\n".join(f"  - {was}\n  + {now}" for was, now in list(pairs)[:3])
+    old = expected if isinstance(expected, list) else expected["head"]
+    new = actual if isinstance(actual, list) else actual["head"]
+    pairs = [f"  - {was}\n  + {now}" for was, now in zip_longest(old, new) if was != now]
+    return "\n".join(pairs[:3])
 
 
 def dump(texts: Texts, folder: Path) -> None:

@@ -35,6 +35,7 @@ EVERY, FAST_EVERY = 1, 40
 # Of the terminal, of the language and of the time zone: error boxes and tables are as wide as the
 # terminal
 SETTINGS = {"COLUMNS": "120", "LINES": "40", "NO_COLOR": "1", "TERM": "dumb", "TZ": "UTC"}
+FEW = ("graphcore/performance-2023-07-04.html", "qwant/resnext101-c2-2020-02-28.pdf")
 PREDICTED = ("predict", "sweep")
 DATED = ("sweep", "submit", "add", "mlperf", "ingest")
 
@@ -46,26 +47,20 @@ def workspace(warehouse: Path) -> Iterator[Path]:
     """Enter a folder with the inputs, with links to the documents and the warehouse, and with
     settings of its own.
     """
-    here, outer = (
-        Path.cwd(),
-        {name: os.environ.get(name) for name in (*SETTINGS, "IPU_RESULTS_LOCKS")},
-    )
+    here = Path.cwd()
+    outer = dict(os.environ)
     with tempfile.TemporaryDirectory(prefix="golden-") as name:
         folder = Path(name)
-        with tarfile.open(
-            DATA / "inputs.tar.xz"
-        ) as archive:  # ours: links and a pipe are among the hostile bundles
+        # ours, so it is trusted: links and a pipe are among the hostile bundles
+        with tarfile.open(DATA / "inputs.tar.xz") as archive:
             archive.extractall(folder, filter="fully_trusted")
         (folder / "raw").symlink_to(ROOT / "raw")
         (folder / "corpus").symlink_to(ROOT / "tests/corpus")
         (folder / "warehouse").symlink_to(warehouse)
-        for source in (
-            "graphcore/performance-2023-07-04.html",
-            "qwant/resnext101-c2-2020-02-28.pdf",
-        ):
-            for own in (source, f"{source}.toml"):
-                (folder / "few" / own).parent.mkdir(parents=True, exist_ok=True)
-                shutil.copyfile(ROOT / "raw" / own, folder / "few" / own)
+        for document in FEW:
+            for file in (document, f"{document}.toml"):
+                (folder / "few" / file).parent.mkdir(parents=True, exist_ok=True)
+                shutil.copyfile(ROOT / "raw" / file, folder / "few" / file)
         # of concurrent sweeps
         os.environ.update(SETTINGS | {"IPU_RESULTS_LOCKS": str(folder / "locks")})
         os.chdir(folder)
@@ -73,9 +68,8 @@ def workspace(warehouse: Path) -> Iterator[Path]:
             yield folder
         finally:
             os.chdir(here)
-            os.environ.update({name: value for name, value in outer.items() if value is not None})
-            for unset in (name for name, value in outer.items() if value is None):
-                os.environ.pop(unset, None)
+            os.environ.clear()
+            os.environ.update(outer)
 
 
 def run_line(line: str, masks: Masks) -> Pairs:
@@ -104,16 +98,16 @@ def make_documents(_: Masks, fast: bool) -> Pairs:
 
 
 def make_cli(masks: Masks, fast: bool) -> Pairs:
-    lines = [
-        line
-        for line in COMMANDS.read_text(encoding="utf-8").splitlines()
-        if line and line[0] != "#"
-    ]
-    words = [line.removeprefix("~ ").split() for line in lines]
+    stated = COMMANDS.read_text(encoding="utf-8").splitlines()
+    lines = [line for line in stated if line and line[0] != "#"]
     unused = []
     for path, options in list_commands():
         yield f"{' '.join(path)} --help", run_cli(*path, "--help")
-        used = {word for own in words if own[0] in path for word in own} | {"-h", "--help"}
+        used = {"-h", "--help"}
+        for line in lines:
+            command, *words = line.removeprefix("~ ").split()
+            if command in path:
+                used.update(words)
         unused += [f"{path[-1]} {option}" for option in options if path and option not in used]
     yield "options that no line of commands.txt uses", "\n".join(unused)
     for line in lines:
@@ -127,10 +121,8 @@ def make_mcp(masks: Masks, _: bool) -> Pairs:
     )
     calls = [*questions["question"], *questions["trap"]]
     tools, answers = ask_all("warehouse", calls)
-    named = [
-        *((f"tool {own['name']}", own) for own in tools),
-        *zip((own["ask"] for own in calls), answers, strict=True),
-    ]
+    named = [(f"tool {tool['name']}", tool) for tool in tools]
+    named += [(call["ask"], answer) for call, answer in zip(calls, answers, strict=True)]
     for name, value in named:
         yield name, masks.apply(json.dumps(value, ensure_ascii=False, indent=1, sort_keys=True))
 

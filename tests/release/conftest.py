@@ -11,8 +11,8 @@ import pyarrow as pa
 import pytest
 from ipu_results.record.store import query
 from ipu_results.record.store.files import DATABASE, get_csv_name, get_parquet_name
-from ipu_results.release import publishing, texts, verify
-from ipu_results.release.files import CHECKSUMS
+from ipu_results.release import publishing, same_code, verify
+from ipu_results.release.files import CHECKSUMS, get_counts
 from ipu_results.schema import View
 
 from tests.conftest import install_aside
@@ -64,7 +64,7 @@ def _check_once() -> Iterator[None]:
         return (
             *lines,
             release["build_id"],
-            str(verify._get_counts(release)[name]),
+            str(get_counts(release)[name]),
             name in release["tables"],
         )
 
@@ -77,7 +77,7 @@ def _check_once() -> Iterator[None]:
             lambda: query.read_view(connection, view),
         )
 
-    define = texts._list_own_catalog
+    define = same_code._list_own_catalog
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(
             verify,
@@ -86,7 +86,7 @@ def _check_once() -> Iterator[None]:
         )
         patch.setattr(verify, "_check_rows", remember("_check_rows", list_inputs_of_rows))
         patch.setattr(verify, "read_view", read_view)
-        patch.setattr(texts, "_list_own_catalog", lambda: _get(query.sql_view, define))
+        patch.setattr(same_code, "_list_own_catalog", lambda: _get(query.sql_view, define))
         yield
 
 

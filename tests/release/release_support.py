@@ -6,7 +6,7 @@ import hashlib
 import json
 import os
 import shutil
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from datetime import date
 from pathlib import Path
 from typing import Any
@@ -27,20 +27,10 @@ FEW = (
     "(SELECT DISTINCT result_id FROM flags SEMI JOIN results USING (result_id) ORDER BY result_id"
     " LIMIT 12)"
 )
-FEWER_ROWS = {
-    **{
-        name: f"SELECT * FROM {name} WHERE result_id IN {FEW}"
-        for name in ("results", "figures", "cells", "flags", "source_rows")
-    },
-    **{
-        name: f"SELECT * FROM {name} LIMIT 0"
-        for name in ("configurations", "mlperf_runs", "mlperf_entries")
-    },
-    "run_points": "SELECT * FROM run_points LIMIT 0",
-}
+OF_FEW = ("results", "figures", "cells", "flags", "source_rows")
+EMPTY = ("configurations", "mlperf_runs", "mlperf_entries", "run_points")
 
 Row = dict[str, Any]
-Change = Callable[[list[Row]], list[Row]]
 
 
 def locate_table(folder: Path, name: str) -> Path:
@@ -58,20 +48,24 @@ def shrink_warehouse(warehouse: Path, target: Path) -> Path:
     with duckdb.connect() as connection:
         for name, rows in tables.items():
             connection.register(name, rows)
-        fewer = {
-            name: connection.sql(query).to_arrow_table().cast(tables[name].schema)
-            for name, query in FEWER_ROWS.items()
-        }
-    return store_warehouse({**tables, **fewer}, target)
+        for name in OF_FEW:
+            fewer = connection.sql(f"SELECT * FROM {name} WHERE result_id IN {FEW}")
+            tables[name] = fewer.to_arrow_table().cast(tables[name].schema)
+    for name in EMPTY:
+        tables[name] = tables[name].slice(0, 0)
+    return store_warehouse(tables, target)
 
 
-def alter_warehouse(warehouse: Path, target: Path, **changes: Change) -> Path:
-    """Store a warehouse in which a function replaced the rows of some tables."""
+def read_rows(warehouse: Path, name: str) -> list[Row]:
+    rows: list[Row] = pq.read_table(locate_table(warehouse, name)).to_pylist()
+    return rows
+
+
+def alter_warehouse(warehouse: Path, target: Path, **rows: list[Row]) -> Path:
+    """Store a warehouse in which some tables have other rows."""
     tables = read_tables(warehouse)
-    for name, change in changes.items():
-        tables[name] = pa.Table.from_pylist(
-            change(tables[name].to_pylist()), schema=tables[name].schema
-        )
+    for name, changed in rows.items():
+        tables[name] = pa.Table.from_pylist(changed, schema=tables[name].schema)
     return store_warehouse(tables, target)
 
 
@@ -112,23 +106,18 @@ def update_checksums(release: Path, *changed: str) -> None:
     """Write the digests of changed files to the descriptors and to SHA256SUMS, as a careful forger
     would.
     """
-    tables = {
-        name
-        for name in changed
-        if name.endswith((".csv", ".parquet")) and (release / name).exists()
-    }
+    tables = [name for name in changed if name.endswith((".csv", ".parquet"))]
     for name in ("datapackage.json", "croissant.json") if tables else ():
         record = read_record(release, name)
         for entry in [*record.get("resources", ()), *record.get("distribution", ())]:
             path = release / (entry.get("path") or entry["contentUrl"])
-            if path.relative_to(release).as_posix() in tables:
-                size = path.stat().st_size
-                stated = {"hash": f"sha256:{hash_file(path)}", "bytes": size}
-                entry.update(
-                    stated
-                    if "hash" in entry
-                    else {"sha256": hash_file(path), "contentSize": f"{size} B"}
-                )
+            if not path.exists() or path.relative_to(release).as_posix() not in tables:
+                continue
+            size = path.stat().st_size
+            if "hash" in entry:
+                entry |= {"hash": f"sha256:{hash_file(path)}", "bytes": size}
+            else:
+                entry |= {"sha256": hash_file(path), "contentSize": f"{size} B"}
         write_record(release, name, record)
     (release / CHECKSUMS).unlink()
     write_checksums(release)

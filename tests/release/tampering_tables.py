@@ -153,7 +153,7 @@ def cast_column(column: str, kind: pa.DataType, name: str = "flags") -> Tamper:
     return edit_field(column, lambda field: field.with_type(kind), name)
 
 
-def state(column: str, key: bytes, name: str = "flags") -> Tamper:
+def add_metadata(column: str, key: bytes, name: str = "flags") -> Tamper:
     return edit_field(
         column, lambda field: field.with_metadata({**field.metadata, key: b"s"}), name
     )
@@ -168,12 +168,14 @@ OF_THIS_CODE = "flags.parquet: columns or their descriptions are not those of th
 PARQUET_KINDS: list[Kind] = [
     (
         "last bit",
-        edit_values("throughput", lambda them: [them[0] * (1 + 2**-52), *them[1:]], "results"),
+        edit_values(
+            "throughput", lambda values: [values[0] * (1 + 2**-52), *values[1:]], "results"
+        ),
         "rows differ",
     ),
     (
         "null as empty text",
-        edit_values("suggested", lambda them: [it or "" for it in them]),
+        edit_values("suggested", lambda values: [value or "" for value in values]),
         "rows differ",
     ),
     ("row removed", edit_parquet("flags", lambda rows: rows.slice(1)), "rows differ"),
@@ -182,7 +184,7 @@ PARQUET_KINDS: list[Kind] = [
     ("large text", cast_column("message", pa.large_string()), OF_THIS_CODE),
     ("nullable", edit_field("message", lambda field: field.with_nullable(True)), OF_THIS_CODE),
     ("description", edit_field("rule", lambda field: field.with_metadata(DESCRIBED)), OF_THIS_CODE),
-    ("unit", state("rule", b"unit"), OF_THIS_CODE),
+    ("unit", add_metadata("rule", b"unit"), OF_THIS_CODE),
     ("description of the table", edit_metadata(description="x"), OF_THIS_CODE),
     ("build id", edit_metadata(build_id="0" * 64), "build id differs"),
     ("metadata of the table added", edit_metadata(note="x"), OF_THIS_CODE),
@@ -194,7 +196,9 @@ PARQUET_KINDS: list[Kind] = [
     ),
     (
         "another table",
-        lambda it: replace_file(it / "flags.parquet", (it / "models.parquet").read_bytes()),
+        lambda folder: replace_file(
+            folder / "flags.parquet", (folder / "models.parquet").read_bytes()
+        ),
         "flags",
     ),
 ]

@@ -20,11 +20,8 @@ from tests.release.tampering_tables import Kind, Record, Tamper
 
 def edit_csv(edit: Callable[[list[list[str]]], list[list[str]]], name: str = "models") -> Tamper:
     def change(folder: Path) -> None:
-        rows = list(
-            csv.reader(
-                io.StringIO((folder / f"{name}.csv").read_text(encoding="utf-8"), newline="")
-            )
-        )
+        text = (folder / f"{name}.csv").read_text(encoding="utf-8")
+        rows = list(csv.reader(io.StringIO(text, newline="")))
         out = io.StringIO()
         csv.writer(out, lineterminator="\n").writerows(edit(rows))
         replace_file(folder / f"{name}.csv", out.getvalue().encode())
@@ -67,7 +64,7 @@ CSV_KINDS: list[Kind] = [
     ("null as empty text", replace_bytes("flags.csv", b",\n", b',""\n'), "flags.csv"),
     (
         "decimal",
-        edit_bytes("results.csv", lambda it: re.sub(rb",(\d+)\.0,", rb",\1,", it, count=1)),
+        edit_bytes("results.csv", lambda data: re.sub(rb",(\d+)\.0,", rb",\1,", data, count=1)),
         AS_WRITTEN,
     ),
     (
@@ -103,36 +100,50 @@ def edit_record(name: str, edit: Callable[[Record], object]) -> Tamper:
     return change
 
 
-def edit_package(edit: Callable[[Record], object]) -> Tamper:
-    return edit_record("datapackage.json", edit)
+def state(name: str, **values: object) -> Tamper:
+    """Change values of a JSON file, or add them."""
+    return edit_record(name, lambda record: record.update(values))
 
 
-def edit_croissant(edit: Callable[[Record], object]) -> Tamper:
-    return edit_record("croissant.json", edit)
+def drop(name: str, key: str) -> Tamper:
+    return edit_record(name, lambda record: record.pop(key))
 
 
 def edit_release(edit: Callable[[Record], object]) -> Tamper:
-    return edit_record("release.json", edit)
+    return edit_record(RELEASE, edit)
 
 
+RELEASE = "release.json"
 PACKAGE = "datapackage.json"
 PACKAGE_KINDS: list[Kind] = [
-    ("version", edit_package(lambda it: it.update(version="9.9.9")), "has version 9.9.9"),
+    ("version", state(PACKAGE, version="9.9.9"), "has version 9.9.9"),
     (
         "created",
-        edit_package(lambda it: it.update(created="2020-01-01T00:00:00Z")),
+        state(PACKAGE, created="2020-01-01T00:00:00Z"),
         "has date 2020-01-01",
     ),
-    ("resource removed", edit_package(lambda it: it["resources"].pop(0)), f"{PACKAGE}: is not as"),
-    ("size", edit_package(lambda it: it["resources"][0].update(bytes=1)), f"{PACKAGE}: is not as"),
+    (
+        "resource removed",
+        edit_record(PACKAGE, lambda record: record["resources"].pop(0)),
+        f"{PACKAGE}: is not as",
+    ),
+    (
+        "size",
+        edit_record(PACKAGE, lambda record: record["resources"][0].update(bytes=1)),
+        f"{PACKAGE}: is not as",
+    ),
     ("not JSON", edit_bytes(PACKAGE, lambda _: b"{"), "is not a JSON object"),
     ("deep JSON", edit_bytes(PACKAGE, lambda _: b'{"a":' * 10_000), "is not a JSON object"),
 ]
 CROISSANT = "croissant.json"
 CROISSANT_KINDS: list[Kind] = [
-    ("version", edit_croissant(lambda it: it.update(version="9.9.9")), "has version 9.9.9"),
-    ("date", edit_croissant(lambda it: it.pop("datePublished")), "has date None"),
-    ("table removed", edit_croissant(lambda it: it["recordSet"].pop()), f"{CROISSANT}: is not as"),
+    ("version", state(CROISSANT, version="9.9.9"), "has version 9.9.9"),
+    ("date", drop(CROISSANT, "datePublished"), "has date None"),
+    (
+        "table removed",
+        edit_record(CROISSANT, lambda record: record["recordSet"].pop()),
+        f"{CROISSANT}: is not as",
+    ),
 ]
 
 
@@ -141,55 +152,62 @@ def forge_history(record: Record) -> None:
     record["changes"] = [{"level": "major", "what": "x"}]
 
 
-RELEASE = "release.json"
 RELEASE_KINDS: list[Kind] = [
-    ("version", edit_release(lambda it: it.update(version="9.9.9")), "has version"),
-    ("version that is none", edit_release(lambda it: it.update(version="x")), "is not a version"),
+    ("version", state(RELEASE, version="9.9.9"), "has version"),
+    ("version that is none", state(RELEASE, version="x"), "is not a version"),
     (
         "control characters",
-        edit_release(lambda it: it.update(version="1\n\x1b[31mOK")),
+        state(RELEASE, version="1\n\x1b[31mOK"),
         r"has 1\n\x1b",
     ),
     (
         "no tables",
-        edit_release(lambda it: it.pop("tables")),
+        drop(RELEASE, "tables"),
         f"{RELEASE}: cannot be checked: KeyError",
     ),
     (
         "tables that are none",
-        edit_release(lambda it: it.update(tables=1)),
+        state(RELEASE, tables=1),
         f"{RELEASE}: cannot be checked",
     ),
     (
         "table of another folder",
-        edit_release(lambda it: it["tables"].update({"../x": {}})),
+        edit_release(lambda record: record["tables"].update({"../x": {}})),
         "x.csv: is missing",
     ),
-    ("date", edit_release(lambda it: it.update(published_on="2020-01-01")), "has date"),
-    ("build id", edit_release(lambda it: it.update(build_id="0" * 64)), "build id differs"),
-    ("rows", edit_release(lambda it: it["tables"]["flags"].update(rows=1)), "rows differ"),
+    ("date", state(RELEASE, published_on="2020-01-01"), "has date"),
+    ("build id", state(RELEASE, build_id="0" * 64), "build id differs"),
+    ("rows", edit_release(lambda record: record["tables"]["flags"].update(rows=1)), "rows differ"),
     (
         "digest",
-        edit_release(lambda it: it["tables"]["flags"].update(rows_sha256="0" * 64)),
+        edit_release(lambda record: record["tables"]["flags"].update(rows_sha256="0" * 64)),
         "rows differ",
     ),
-    ("table removed", edit_release(lambda it: it["tables"].pop("flags")), "does not list"),
-    ("table added", edit_release(lambda it: it["tables"].update(x={"rows": 0})), "is missing"),
-    ("view", edit_release(lambda it: it["views"].update(latest="0" * 64)), "definition of latest"),
-    ("key added", edit_release(lambda it: it.update(note="x")), "other keys"),
-    ("key removed", edit_release(lambda it: it.pop("name")), "other keys"),
+    ("table removed", edit_release(lambda record: record["tables"].pop("flags")), "does not list"),
+    (
+        "table added",
+        edit_release(lambda record: record["tables"].update(x={"rows": 0})),
+        "is missing",
+    ),
+    (
+        "view",
+        edit_release(lambda record: record["views"].update(latest="0" * 64)),
+        "definition of latest",
+    ),
+    ("key added", state(RELEASE, note="x"), "other keys"),
+    ("key removed", drop(RELEASE, "name"), "other keys"),
     ("history", edit_release(forge_history), "does not follow 0.9.0"),
     (
         "change",
-        edit_release(lambda it: it["changes"].append({"level": "patch", "what": "x"})),
+        edit_release(lambda record: record["changes"].append({"level": "patch", "what": "x"})),
         "without a previous",
     ),
     (
         "correction",
-        edit_release(lambda it: it["corrections"].append({"table": "x"})),
+        edit_release(lambda record: record["corrections"].append({"table": "x"})),
         "without a previous",
     ),
-    ("format", edit_release(lambda it: it.update(format=2)), "only 1 is supported"),
+    ("format", state(RELEASE, format=2), "only 1 is supported"),
     (
         "blanks",
         edit_bytes(RELEASE, lambda data: json.dumps(json.loads(data)).encode()),

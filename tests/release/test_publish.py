@@ -12,6 +12,7 @@ import signal
 import subprocess
 import sys
 from concurrent.futures import ThreadPoolExecutor
+from itertools import cycle
 from pathlib import Path
 
 import pyarrow as pa
@@ -22,26 +23,44 @@ from ipu_results.errors import ReleaseError, UnreadableReleaseError
 from ipu_results.kit.text import escape_markdown, mark_formula
 from ipu_results.record.store.files import DATABASE, get_parquet_name
 from ipu_results.record.store.tables import read_csv, write_csv
-from ipu_results.release import Problem, diff_releases, files, publishing, verify_release
-from ipu_results.release.files import get_work_folder, list_files, list_table_files, replace_release
+from ipu_results.release import (
+    Problem,
+    ReleaseRequest,
+    diff_releases,
+    publishing,
+    replacing,
+    texts,
+    verify_release,
+)
+from ipu_results.release.decision import decide_release
+from ipu_results.release.files import list_files, list_table_files
+from ipu_results.release.replacing import get_work_folder, replace_release
 from ipu_results.schema import FILE_VIEWS, TABLES
 
 from tests.conftest import ROOT, Query, once, read_files, run_cli
 from tests.release.release_support import (
     PUBLISHED_ON,
-    Row,
     alter_warehouse,
     publish_release,
     read_record,
+    read_rows,
 )
 
 pytestmark = pytest.mark.slow  # whole releases are made
 
 NAMES = [table.sql_name for table in TABLES]
-TEXTS = (
-    *("README.md", "DICTIONARY.md", "CHANGELOG.md", "CITATION.cff", "LICENSE", "SHA256SUMS"),
-    *("release.json", "environment.json", "datapackage.json", "croissant.json"),
-)
+TEXTS = {
+    "README.md",
+    "DICTIONARY.md",
+    "CHANGELOG.md",
+    "CITATION.cff",
+    "LICENSE",
+    "SHA256SUMS",
+    "release.json",
+    "environment.json",
+    "datapackage.json",
+    "croissant.json",
+}
 
 # Contents
 
@@ -50,18 +69,21 @@ def test_release_holds_each_table_of_the_warehouse_and_the_texts(
     release: Path, warehouse: Path
 ) -> None:
     names = [*NAMES, *(view.sql_name for view in FILE_VIEWS)]
-    assert {*list_files(release)} == {*list_table_files(names), *TEXTS, DATABASE}
+    assert set(list_files(release)) == list_table_files(names) | TEXTS | {DATABASE}
     record = read_record(release)
     expected = ("1.0.0", PUBLISHED_ON.isoformat(), None)
     assert (record["version"], record["published_on"], record["previous"]) == expected
     for name in NAMES:
-        assert (release / get_parquet_name(name)).read_bytes() == (
-            warehouse / get_parquet_name(name)
-        ).read_bytes()
-        assert (
-            record["tables"][name]["rows"]
-            == pq.read_metadata(release / get_parquet_name(name)).num_rows
-        )
+        path = release / get_parquet_name(name)
+        assert path.read_bytes() == (warehouse / get_parquet_name(name)).read_bytes()
+        assert record["tables"][name]["rows"] == pq.read_metadata(path).num_rows
+
+
+def test_every_room_that_decides_what_a_release_holds_is_in_its_digest() -> None:
+    names = [name for name, _ in texts._list_code()]
+    for folder in texts.CODE:
+        assert any(name.startswith(f"{folder}/") for name in names), folder
+    assert any(name.endswith(".sql") for name in names)
 
 
 def test_release_verifies_and_sha256sum_agrees(release: Path) -> None:
@@ -104,20 +126,10 @@ def test_citation_and_environment(release: Path) -> None:
 
 
 def test_data_package_describes_each_column(release: Path) -> None:
-    resources = {
-        resource["name"]: resource
-        for resource in read_record(release, "datapackage.json")["resources"]
-    }
-    views = [view.sql_name for view in FILE_VIEWS]
-    assert resources.keys() == {
-        *NAMES,
-        *views,
-        *(f"{name}.parquet" for name in (*NAMES, *views)),
-        DATABASE,
-    }
-    assert [
-        name for name, resource in resources.items() if not {"bytes", "hash"} <= resource.keys()
-    ] == [DATABASE]
+    package = read_record(release, "datapackage.json")
+    resources = {resource["name"]: resource for resource in package["resources"]}
+    without_hash = [name for name, resource in resources.items() if "hash" not in resource]
+    assert without_hash == [DATABASE]
     for table in TABLES:
         schema = resources[table.sql_name]["schema"]
         assert [field["name"] for field in schema["fields"]] == list(table.names)
@@ -125,12 +137,9 @@ def test_data_package_describes_each_column(release: Path) -> None:
         for link in schema.get("foreignKeys", []):
             assert link["reference"]["resource"] in resources
     fields = {field["name"]: field for field in resources["results"]["schema"]["fields"]}
-    assert fields["latency_ms"]["unit"] == "ms"
-    assert fields["latency_ms"]["constraints"] == {
-        "minimum": 0,
-        "exclusiveMinimum": 0,
-        "maximum": 1e15,
-    }
+    latency = fields["latency_ms"]
+    assert latency["unit"] == "ms"
+    assert latency["constraints"] == {"minimum": 0, "exclusiveMinimum": 0, "maximum": 1e15}
     assert fields["origin"]["constraints"]["enum"][0] == "published"
 
 
@@ -139,7 +148,8 @@ def test_same_warehouse_makes_the_same_bytes(
     small: Path, small_release: Path, tmp_path: Path
 ) -> None:
     publish_release(small, tmp_path / "again")
-    again, first = read_files(tmp_path / "again"), read_files(small_release)
+    again = read_files(tmp_path / "again")
+    first = read_files(small_release)
     assert first.keys() == again.keys()
     assert {name for name in first if first[name] != again[name]} <= {DATABASE, "SHA256SUMS"}
     lines = set(first["SHA256SUMS"].splitlines()) ^ set(again["SHA256SUMS"].splitlines())
@@ -147,37 +157,30 @@ def test_same_warehouse_makes_the_same_bytes(
 
 
 STRANGE = (
-    *(
-        "<script>alert(1)</script>",
-        '=HYPERLINK("http://x","y")',
-        "+1",
-        "@SUM(A1)",
-        'a "quoted", text',
-        "\t=1",
-        "'",
-    ),
-    *(
-        "two\nlines\r\n",
-        "",
-        " ",
-        "Ünïcödé 计算机 🚀",
-        "| pipe | `code` *star* [link](x) \\ {brace}",
-        "NULL",
-        "NA",
-    ),
+    "<script>alert(1)</script>",
+    '=HYPERLINK("http://x","y")',
+    "+1",
+    "@SUM(A1)",
+    'a "quoted", text',
+    "\t=1",
+    "'",
+    "two\nlines\r\n",
+    "",
+    " ",
+    "Ünïcödé 计算机 🚀",
+    "| pipe | `code` *star* [link](x) \\ {brace}",
+    "NULL",
+    "NA",
 )
 
 
 @pytest.mark.slow
 def test_any_text_survives_every_format(small: Path, tmp_path: Path) -> None:
-    def rename(rows: list[Row]) -> list[Row]:
-        texts = (STRANGE[at % len(STRANGE)] for at in range(len(rows)))
-        return [
-            {**row, "title": text, "licence": text} for row, text in zip(rows, texts, strict=True)
-        ]
-
+    documents = read_rows(small, "documents")
+    for row, text in zip(documents, cycle(STRANGE), strict=False):
+        row.update(title=text, licence=text)
     out = tmp_path / "release"
-    publish_release(alter_warehouse(small, tmp_path / "warehouse", documents=rename), out)
+    publish_release(alter_warehouse(small, tmp_path / "warehouse", documents=documents), out)
     assert verify_release(out) == []
     with (out / "documents.csv").open(encoding="utf-8", newline="") as file:
         assert {row["title"] for row in csv.DictReader(file)} == set(map(mark_formula, STRANGE))
@@ -226,9 +229,8 @@ def test_folder_of_something_else_is_refused(
     ):
         with pytest.raises(ReleaseError, match=message):
             publish_release(small, tmp_path / out)
-    assert (
-        (tmp_path / "notes" / "mine.txt").read_text() == (mixed / "mine.txt").read_text() == "mine"
-    )
+    assert (tmp_path / "notes" / "mine.txt").read_text() == "mine"
+    assert (mixed / "mine.txt").read_text() == "mine"
 
 
 def test_incomplete_warehouse_leaves_the_release(
@@ -266,14 +268,6 @@ def test_release_that_fails_verification_is_discarded(
     assert read_version(out) == "1.0.0"
 
 
-def test_empty_folder_is_replaced(small_release: Path, tmp_path: Path) -> None:
-    out = tmp_path / "out"
-    out.mkdir()
-    put(small_release, out)
-    assert read_version(out) == "1.0.0"
-    assert list_work_files(out) == [".lock"]
-
-
 KILL_BEFORE_VERIFYING = """
 import os, signal, sys
 from datetime import date
@@ -285,7 +279,7 @@ publish(ReleaseRequest(Path(sys.argv[1]), Path(sys.argv[2]), date(2026, 11, 21),
 KILL_AT_RENAME = """
 import os, shutil, signal, sys
 from pathlib import Path
-from ipu_results.release.files import replace_release
+from ipu_results.release.replacing import replace_release
 release, out, kill_after, rename, renames = sys.argv[1], Path(sys.argv[2]), int(sys.argv[3]), os.replace, []
 def replace(source, target):
     if len(renames) == kill_after:
@@ -340,23 +334,22 @@ def test_kill_at_any_rename_leaves_a_whole_release(
     assert list_work_files(out) == [".lock"]
 
 
-@pytest.mark.parametrize("command", ["publish", "verify", "diff"])
-@pytest.mark.parametrize("there", ["nothing", "an empty folder"])
+@pytest.mark.parametrize("has_empty_folder", [False, True])
+@pytest.mark.parametrize("use", ["verify", "diff", "replace"])
 def test_release_between_the_renames_is_put_back(
-    command: str, there: str, small: Path, small_release: Path, tmp_path: Path
+    use: str, has_empty_folder: bool, small_release: Path, tmp_path: Path
 ) -> None:
     out = tmp_path / "out"
     get_work_folder(out).mkdir()
     shutil.copytree(small_release, get_work_folder(out) / "old")
-    if there == "an empty folder":
+    if has_empty_folder:
         out.mkdir()
-    if command == "verify":
+    if use == "verify":
         assert verify_release(out) == []
-    elif command == "diff":
+    elif use == "diff":
         assert diff_releases(out, small_release).is_empty
     else:
-        with pytest.raises(ReleaseError, match="is too low"):
-            publish_release(small, out, version="0.9.0")
+        put(small_release, out)
     assert read_version(out) == "1.0.0"
     assert list_work_files(out) == [".lock"]
 
@@ -365,14 +358,15 @@ def test_release_between_the_renames_is_put_back(
 def test_failure_between_the_renames_puts_the_old_release_back(
     end: BaseException, small_release: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    out, rename = Path(shutil.copytree(small_release, tmp_path / "out")), os.replace
+    out = Path(shutil.copytree(small_release, tmp_path / "out"))
+    rename = os.replace
 
     def replace(source: Path, target: Path) -> None:
         if Path(source).name == "new":
             raise end
         rename(source, target)
 
-    monkeypatch.setattr(files.os, "replace", replace)
+    monkeypatch.setattr(replacing.os, "replace", replace)
     with pytest.raises((ReleaseError, KeyboardInterrupt)):
         put(small_release, out)
     assert read_version(out) == "1.0.0"
@@ -385,7 +379,7 @@ def test_release_that_cannot_be_put_back_is_located(
     out = tmp_path / "out"
     get_work_folder(out).mkdir()
     old = Path(shutil.copytree(small_release, get_work_folder(out) / "old"))
-    monkeypatch.setattr(files.os, "replace", refuse)
+    monkeypatch.setattr(replacing.os, "replace", refuse)
     with pytest.raises(ReleaseError, match=f"the old release is in {old}"):
         verify_release(out)
     assert read_version(old) == "1.0.0"
@@ -440,23 +434,20 @@ def test_command_publishes_what_verify_and_diff_accept(
     assert f"no difference in {len(NAMES)} tables" in run_cli("diff", out, small_release).stdout
 
 
-@pytest.mark.parametrize("previous", [False, True])
+@pytest.mark.parametrize("is_named", [False, True])
 def test_date_before_the_previous_release_is_refused(
-    previous: bool, small: Path, small_release: Path, tmp_path: Path
+    is_named: bool, small: Path, small_release: Path, tmp_path: Path
 ) -> None:
-    old, out = (
-        Path(shutil.copytree(small_release, tmp_path / "old")),
-        tmp_path / ("new" if previous else "old"),
-    )
+    old = Path(shutil.copytree(small_release, tmp_path / "old"))
+    place = ("--out", tmp_path / "new", "--previous", old) if is_named else ("--out", old)
     before = read_files(old)
-    options = ["--warehouse", small, "--out", out, *(["--previous", old] if previous else [])]
-    done = run_cli("publish", *options, "--date", "2026-11-20")
+    done = run_cli("publish", "--warehouse", small, *place, "--date", "2026-11-20")
+    message = "date 2026-11-20 is before 2026-11-21, the date of the previous release 1.0.0; "
     assert done.returncode == 1
-    assert (
-        done.stderr
-        == "error: date 2026-11-20 is before 2026-11-21, the date of the previous release 1.0.0; "
-        "give that date or a later one with --date\n"
-    )
+    assert done.stderr == f"error: {message}give that date or a later one with --date\n"
     assert read_files(old) == before
-    version = ["--version", "1.0.1"] if previous else []
-    assert run_cli("publish", *options, "--date", "2026-11-21", *version).returncode == 0
+
+
+def test_date_of_the_previous_release_is_allowed(small: Path, small_release: Path) -> None:
+    request = ReleaseRequest(small, small_release, PUBLISHED_ON)
+    assert str(decide_release(small, request).version) == "1.0.0"

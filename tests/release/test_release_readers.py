@@ -16,7 +16,7 @@ import pandas as pd
 import pyarrow.parquet as pq
 import pytest
 from ipu_results.record.store.files import DATABASE, get_csv_name, get_parquet_name
-from ipu_results.release.files import DEFINITIONS, hash_sql
+from ipu_results.release.database import DEFINITIONS, hash_sql
 from ipu_results.schema import FILE_VIEWS, TABLES
 
 from tests.release.release_support import link_release, read_record, replace_file

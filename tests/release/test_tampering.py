@@ -6,7 +6,8 @@ from pathlib import Path
 
 import pytest
 from ipu_results.release import verify_release
-from ipu_results.release.files import check_files, list_files
+from ipu_results.release.files import list_files
+from ipu_results.release.problems import check_files
 
 from tests.release.release_support import link_release, update_checksums
 from tests.release.tampering_tables import DATABASE_KINDS, PARQUET_KINDS, VIEW_KINDS, edit_parquet

@@ -7,11 +7,12 @@ problems = verify_release(Path("release"))  # empty if the release is sound
 diff = diff_releases(Path("release-1.0.0"), Path("release"))
 """
 
+from ipu_results.release.decision import ReleaseDecision, ReleaseRequest
 from ipu_results.release.diff import ChangeCounts, ReleaseDiff, TableDiff, diff_releases
-from ipu_results.release.files import Problem
-from ipu_results.release.publishing import PublishedRelease, ReleaseRequest, publish
-from ipu_results.release.verify import list_limitations, verify_release
-from ipu_results.release.version import ReleaseDecision
+from ipu_results.release.problems import Problem
+from ipu_results.release.publishing import PublishedRelease, publish
+from ipu_results.release.same_code import list_limitations
+from ipu_results.release.verify import verify_release
 
 __all__ = [
     "ChangeCounts",

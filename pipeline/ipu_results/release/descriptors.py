@@ -9,13 +9,14 @@ their own. croissant.json has the records of the Parquet files in Croissant 1.1.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
 from ipu_results.kit.files import hash_file
 from ipu_results.kit.text import format_json
 from ipu_results.record.store.files import DATABASE, get_csv_name, get_parquet_name
+from ipu_results.release.files import ReleaseRecord
 from ipu_results.schema import FILE_VIEWS, TABLES, Column, Table, describe_column
 
 Record = dict[str, Any]
@@ -69,9 +70,7 @@ DATABASE_TEXT = "The same tables, and the views and macros. Its sha256 is in SHA
 FILE_TABLES = [*TABLES, *(view.file_table for view in FILE_VIEWS)]
 
 
-def format_package(
-    release: Mapping[str, Any], sources: Iterable[tuple[str, str]], folder: Path
-) -> str:
+def format_package(release: ReleaseRecord, sources: Iterable[tuple[str, str]], folder: Path) -> str:
     """Return datapackage.json for the files of a folder that hold data; `sources` are titles and
     addresses.
 
@@ -158,7 +157,7 @@ def _describe_column(column: Column) -> Record:
     return field | ({"constraints": stated} if stated else {})
 
 
-def format_croissant(release: Mapping[str, Any], folder: Path) -> str:
+def format_croissant(release: ReleaseRecord, folder: Path) -> str:
     """Return croissant.json for the tables in a folder."""
     names = [get_parquet_name(table.sql_name) for table in FILE_TABLES]
     names += [get_csv_name(table.sql_name) for table in FILE_TABLES]

@@ -17,16 +17,10 @@ import duckdb
 import pyarrow as pa
 
 from ipu_results.kit.text import escape_unprintable, format_count, format_json, to_json_value
-from ipu_results.release.diff import (
-    KNOWN_TABLES,
-    ChangeCounts,
-    ReleaseDiff,
-    Row,
-    Snapshot,
-    SnapshotTable,
-    TableDiff,
-)
-from ipu_results.release.files import BUILD_TABLE, quote_identifier
+from ipu_results.release.database import quote_identifier
+from ipu_results.release.diff import ChangeCounts, ReleaseDiff, Row, TableDiff
+from ipu_results.release.files import BUILD_TABLE
+from ipu_results.release.snapshot import KNOWN_TABLES, Snapshot, SnapshotTable
 from ipu_results.release.version import get_change_level, get_level, list_changes
 
 RESULTS, RESULT_ID = "results", "result_id"
@@ -65,18 +59,19 @@ def count_figures(table: TableDiff) -> int:
     return sum(sum(counts) for column, counts in table.cells.items() if is_figure(table, column))
 
 
+def count_all_figures(diff: ReleaseDiff) -> int:
+    return sum(map(count_figures, list_reported_tables(diff)))
+
+
 def list_figure_changes(diff: ReleaseDiff) -> list[FigureChange]:
     """Return the changed figures of all tables, results first, as far as the diff lists cells."""
     changes = []
     for table in list_reported_tables(diff):
         cells = [cell for cell in table.changed_cells if is_figure(table, cell.column)]
-        for cell, name in zip(
-            cells, name_rows(diff, table.new, [cell.key for cell in cells]), strict=True
-        ):
-            unit = table.new.columns[cell.column].unit
-            changes.append(
-                FigureChange(name, table.name, cell.key, cell.column, unit, cell.old, cell.new)
-            )
+        names = name_rows(diff, table.new, [cell.key for cell in cells])
+        for name, (key, column, old, new) in zip(names, cells, strict=True):
+            unit = table.new.columns[column].unit
+            changes.append(FigureChange(name, table.name, key, column, unit, old, new))
     return changes
 
 
@@ -86,28 +81,36 @@ def name_rows(diff: ReleaseDiff, table: SnapshotTable, keys: Sequence[Row]) -> l
     """
     if not keys:
         return []
-    known = KNOWN_TABLES.get(table.name)
-    label = tuple(name for name in (known.label if known else ()) if name in table.columns)
+    label = KNOWN_TABLES[table.name].label if table.name in KNOWN_TABLES else ()
+    columns = [name for name in label if name in table.columns]
+    if columns:
+        return _read_labels(table, keys, columns)
     results = diff.new.tables.get(RESULTS)
-    if not label and results and RESULT_ID in keys[0] and table.name != RESULTS:
-        names = name_rows(diff, results, [{RESULT_ID: key[RESULT_ID]} for key in keys])
-        rest = [{name: value for name, value in key.items() if name != RESULT_ID} for key in keys]
-        return [_join([name, *key.values()]) for name, key in zip(names, rest, strict=True)]
-    if not label:
+    if results is None or RESULT_ID not in keys[0] or table.name == RESULTS:
         return [_join(f"{name} {value}" for name, value in key.items()) for key in keys]
+    names = []
+    result_names = name_rows(diff, results, [{RESULT_ID: key[RESULT_ID]} for key in keys])
+    for result_name, key in zip(result_names, keys, strict=True):
+        others = [value for name, value in key.items() if name != RESULT_ID]
+        names.append(_join([result_name, *others]))
+    return names
+
+
+def _read_labels(table: SnapshotTable, keys: Sequence[Row], columns: Sequence[str]) -> list[str]:
+    """Return the values of these columns in the rows of these keys, else the keys."""
     listed = pa.Table.from_pylist([{**key, POSITION: at} for at, key in enumerate(keys)])
-    on = " AND ".join(
-        f"named.{quote_identifier(name)} IS NOT DISTINCT FROM listed.{quote_identifier(name)}"
-        for name in keys[0]
-    )
-    columns = ", ".join(f"named.{quote_identifier(name)}" for name in label)
+    names = [quote_identifier(name) for name in keys[0]]
+    on = " AND ".join(f"named.{name} IS NOT DISTINCT FROM listed.{name}" for name in names)
+    selected = ", ".join(f"named.{quote_identifier(name)}" for name in columns)
+    labels = [_join(key.values()) for key in keys]
     with duckdb.connect() as connection:
         connection.register("listed", listed)
         rows = connection.execute(
-            f"SELECT {POSITION}, {columns} FROM listed JOIN {table.sql} named ON {on}"
+            f"SELECT {POSITION}, {selected} FROM listed JOIN {table.sql} named ON {on}"
         ).fetchall()
-    labels = {at: _join(values) for at, *values in rows}
-    return [labels.get(at) or _join(key.values()) for at, key in enumerate(keys)]
+    for at, *values in rows:
+        labels[at] = _join(values) or labels[at]
+    return labels
 
 
 def _join(values: Iterable[Any]) -> str:
@@ -130,18 +133,22 @@ def _list_lines(diff: ReleaseDiff) -> Iterator[str]:
         yield f"no difference in {diff.same_tables} tables"
         return
     changes = list_figure_changes(diff)
-    count = sum(map(count_figures, list_reported_tables(diff)))
+    count = count_all_figures(diff)
     yield f"{format_count(count, 'figure')} changed{':' if changes else ''}"
-    yield from (f"  {_format_name(change)}: {_format_figure(change)}" for change in changes)
+    for change in changes:
+        yield f"  {_format_name(change)}: {_format_figure(change)}"
     if count > len(changes) > 0:
         yield f"  and {count - len(changes):,} more"
-    yield from (f"- table {table.name}, {table.rows:,} rows" for table in diff.removed)
-    yield from (f"+ table {table.name}, {table.rows:,} rows" for table in diff.added)
-    yield from (f"~ the definition of {name}" for name in diff.views)
+    for table in diff.removed:
+        yield f"- table {table.name}, {table.rows:,} rows"
+    for table in diff.added:
+        yield f"+ table {table.name}, {table.rows:,} rows"
+    for name in diff.views:
+        yield f"~ the definition of {name}"
     tables = list_reported_tables(diff)
-    for table in tables:
+    for changed in tables:
         yield ""
-        yield from _list_table_lines(table)
+        yield from _list_table_lines(changed)
     level = get_level(list_changes(diff))
     yield ""
     yield f"{len(tables)} tables differ, {diff.same_tables} do not; version change needed: {level}"
@@ -159,25 +166,27 @@ def _format_figure(change: FigureChange) -> str:
 def _list_table_lines(table: TableDiff) -> Iterator[str]:
     rows, cells, figures = _format_table_counts(table)
     yield f"{table.name}: rows {rows}; cells {cells}; figures {figures}"
-    yield from (f"  - column {name}" for name in table.columns_removed)
-    yield from (f"  + column {name}" for name in table.columns_added)
+    for name in table.columns_removed:
+        yield f"  - column {name}"
+    for name in table.columns_added:
+        yield f"  + column {name}"
     for name, what, old, new in table.columns_changed:
         yield f"  ~ column {name}: {what} {_format_value(old)} -> {_format_value(new)}"
-    yield from (
-        f"  ~ {name}: {_format_counts(counts)} cells" for name, counts in table.cells.items()
-    )
-    for mark, lines, count in (
-        ("-", [_format_row(row, table.old) for row in table.removed_rows], table.rows.removed),
-        ("+", [_format_row(row, table.new) for row in table.added_rows], table.rows.added),
-        (
-            "~",
-            [f"{key}: {name} {old} -> {new}" for key, name, old, new in _format_cells(table)],
-            _count_others(table),
-        ),
-    ):
-        yield from (f"  {mark} {line}" for line in lines)
-        if count > len(lines):
-            yield f"  {mark} and {count - len(lines):,} more"
+    for name, counts in table.cells.items():
+        yield f"  ~ {name}: {_format_counts(counts)} cells"
+    removed = [_format_row(row, table.old) for row in table.removed_rows]
+    added = [_format_row(row, table.new) for row in table.added_rows]
+    changed = [f"{key}: {name} {old} -> {new}" for key, name, old, new in _list_other_cells(table)]
+    yield from _list_examples("-", removed, table.rows.removed)
+    yield from _list_examples("+", added, table.rows.added)
+    yield from _list_examples("~", changed, _count_other_cells(table))
+
+
+def _list_examples(mark: str, lines: Sequence[str], count: int) -> Iterator[str]:
+    for line in lines:
+        yield f"  {mark} {line}"
+    if count > len(lines):
+        yield f"  {mark} and {count - len(lines):,} more"
 
 
 def _format_table_counts(table: TableDiff) -> list[str]:
@@ -197,16 +206,16 @@ def _format_key(key: Row) -> str:
     return ", ".join(f"{name} = {_format_value(value)}" for name, value in key.items())
 
 
-def _format_cells(table: TableDiff) -> list[tuple[str, str, str, str]]:
-    """Return the changed cells that are not listed among the figures."""
-    cells = [cell for cell in table.changed_cells if not is_figure(table, cell.column)]
+def _list_other_cells(table: TableDiff) -> list[tuple[str, ...]]:
+    """Return key, column, old and new value of the changed cells that are no figures."""
     return [
         (_format_key(key), name, _format_value(old), _format_value(new))
-        for key, name, old, new in cells
+        for key, name, old, new in table.changed_cells
+        if not is_figure(table, name)
     ]
 
 
-def _count_others(table: TableDiff) -> int:
+def _count_other_cells(table: TableDiff) -> int:
     return sum(table.all_cells) - count_figures(table)
 
 
@@ -229,11 +238,11 @@ def format_diff_json(diff: ReleaseDiff) -> str:
         "tables_added": [{"table": table.name, "rows": table.rows} for table in diff.added],
         "tables_removed": [{"table": table.name, "rows": table.rows} for table in diff.removed],
         "tables_same": diff.same_tables,
-        "figures_changed": [_to_json(change._asdict()) for change in list_figure_changes(diff)],
-        "definitions_changed": list(diff.views),
+        "figures_changed": [change._asdict() for change in list_figure_changes(diff)],
+        "definitions_changed": diff.views,
         "tables_changed": [_describe_table(table) for table in list_reported_tables(diff)],
     }
-    return format_json(record)
+    return format_json(_to_json(record))
 
 
 def _describe_snapshot(snapshot: Snapshot) -> dict[str, Any]:
@@ -249,15 +258,15 @@ def _describe_table(table: TableDiff) -> dict[str, Any]:
     return {
         "table": table.name,
         "rows": table.rows._asdict() | {"old": table.old.rows, "new": table.new.rows},
-        "columns_added": list(table.columns_added),
-        "columns_removed": list(table.columns_removed),
+        "columns_added": table.columns_added,
+        "columns_removed": table.columns_removed,
         "columns_changed": [change._asdict() for change in table.columns_changed],
         "cells": table.all_cells._asdict(),
         "figures": table.figures._asdict(),
         "cells_by_column": {name: counts._asdict() for name, counts in table.cells.items()},
-        "added_rows": _to_json(table.added_rows),
-        "removed_rows": _to_json(table.removed_rows),
-        "changed_cells": [_to_json(cell._asdict()) for cell in table.changed_cells],
+        "added_rows": table.added_rows,
+        "removed_rows": table.removed_rows,
+        "changed_cells": [cell._asdict() for cell in table.changed_cells],
     }
 
 
@@ -278,56 +287,55 @@ def format_diff_html(diff: ReleaseDiff) -> str:
     parts = [f"<p>{title}. Version change needed: {get_level(list_changes(diff))}.</p>"]
     if diff.is_empty:
         parts.append(f"<p>No difference in {diff.same_tables} tables.</p>")
-    figures = [
-        (_format_name(change), _format_figure(change)) for change in list_figure_changes(diff)
-    ]
-    count = sum(map(count_figures, list_reported_tables(diff)))
+    changes = list_figure_changes(diff)
+    count = count_all_figures(diff)
     parts.append(f"<p>{format_count(count, 'figure')} changed.</p>")
+    figures = [(_format_name(change), _format_figure(change)) for change in changes]
     parts.append(_format_html_table(("row", "figure"), figures))
-    parts.append(_format_remainder(count - len(figures), "figures"))
+    parts.append(_format_remainder(count - len(changes), "figures"))
     tables = [(table.name, "removed", f"{table.rows:,}") for table in diff.removed]
     tables += [(table.name, "added", f"{table.rows:,}") for table in diff.added]
     parts.append(_format_html_table(("table", "what", "rows"), tables))
-    parts.append(_format_html_table(("definition changed",), ((name,) for name in diff.views)))
+    parts.append(_format_html_table(("definition changed",), [(name,) for name in diff.views]))
     reported = list_reported_tables(diff)
-    counts = ((table.name, *_format_table_counts(table)) for table in reported)
+    counts = [(table.name, *_format_table_counts(table)) for table in reported]
     parts.append(_format_html_table(("table", "rows", "cells", "figures"), counts))
-    parts += ["\n".join(_list_html_parts(table)) for table in reported]
+    for table in reported:
+        parts.append("\n".join(_list_html_parts(table)))
     template = Template(TEMPLATE.read_text(encoding="utf-8"))
-    return template.substitute(title=title, body="\n".join(part for part in parts if part)).rstrip(
-        "\n"
-    )
+    page = template.substitute(title=title, body="\n".join(filter(None, parts)))
+    return page.rstrip("\n")
 
 
 def _list_html_parts(table: TableDiff) -> Iterator[str]:
     yield f"<h2>{escape(table.name)}</h2>"
     columns = [(name, "removed", "", "") for name in table.columns_removed]
     columns += [(name, "added", "", "") for name in table.columns_added]
-    columns += [
-        (name, what, _format_value(old), _format_value(new))
-        for name, what, old, new in table.columns_changed
-    ]
+    for name, what, old, new in table.columns_changed:
+        columns.append((name, what, _format_value(old), _format_value(new)))
     yield _format_html_table(("column", "what", "old", "new"), columns)
-    counts = ((name, _format_counts(cell_counts)) for name, cell_counts in table.cells.items())
-    yield _format_html_table(("column", "cells"), counts)
+    cells = [(name, _format_counts(counts)) for name, counts in table.cells.items()]
+    yield _format_html_table(("column", "cells"), cells)
     rows = [("removed", _format_row(row, table.old)) for row in table.removed_rows]
     rows += [("added", _format_row(row, table.new)) for row in table.added_rows]
     yield _format_html_table(("row", "key"), rows)
     yield _format_remainder(table.rows.added + table.rows.removed - len(rows), "rows")
-    cells = _format_cells(table)
-    yield _format_html_table(("key", "column", "old", "new"), cells)
-    yield _format_remainder(_count_others(table) - len(cells), "other cells")
+    others = _list_other_cells(table)
+    yield _format_html_table(("key", "column", "old", "new"), others)
+    yield _format_remainder(_count_other_cells(table) - len(others), "other cells")
 
 
-def _format_html_table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
+def _format_html_table(header: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
     """Return a table, or nothing if it has no rows."""
-    body = "\n".join(
-        f"<tr>{''.join(f'<td>{escape(cell)}</td>' for cell in row)}</tr>" for row in rows
-    )
-    names = "".join(f'<th scope="col">{escape(name)}</th>' for name in head)
-    return (
-        f"<table><thead><tr>{names}</tr></thead><tbody>\n{body}\n</tbody></table>" if body else ""
-    )
+    if not rows:
+        return ""
+    lines = []
+    for row in rows:
+        cells = [f"<td>{escape(cell)}</td>" for cell in row]
+        lines.append(f"<tr>{''.join(cells)}</tr>")
+    names = "".join(f'<th scope="col">{escape(name)}</th>' for name in header)
+    body = "\n".join(lines)
+    return f"<table><thead><tr>{names}</tr></thead><tbody>\n{body}\n</tbody></table>"
 
 
 def _format_remainder(count: int, what: str) -> str:

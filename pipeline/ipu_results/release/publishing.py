@@ -7,11 +7,10 @@ reads there.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import date
 from pathlib import Path
-from typing import Any
+from typing import Any, TypedDict
 
 import duckdb
 import pyarrow as pa
@@ -31,45 +30,30 @@ from ipu_results.record.store.query import (
 )
 from ipu_results.record.store.tables import write_csv, write_table_file
 from ipu_results.release import files
+from ipu_results.release.database import open_database, read_definitions
+from ipu_results.release.decision import (
+    ReleaseDecision,
+    ReleaseRequest,
+    decide_release,
+    get_old_release,
+    get_stated_version,
+)
 from ipu_results.release.diff import ReleaseDiff, diff_releases
-from ipu_results.release.diff_report import count_figures, list_figure_changes, list_reported_tables
-from ipu_results.release.files import open_database, read_definitions, replace_release
+from ipu_results.release.diff_report import (
+    count_all_figures,
+    list_figure_changes,
+    list_reported_tables,
+)
+from ipu_results.release.files import ReleaseRecord, RowCount
+from ipu_results.release.replacing import replace_release
 from ipu_results.release.texts import describe_generator, format_files
 from ipu_results.release.verify import list_build_differences, verify_release
-from ipu_results.release.version import (
-    REPOSITORY_VERSION,
-    ReleaseDecision,
-    decide_release,
-    get_level,
-    list_changes,
-    parse_version,
-)
+from ipu_results.release.version import get_level, list_changes
 from ipu_results.schema import FILE_VIEWS, TABLES
 from ipu_results.schema.frames import encode_texts
 
 MAX_NAMES = 8  # in a sentence
-COUNTED = ("results", "documents", "claims", "quarantine")
-
-
-@dataclass(frozen=True, slots=True)
-class ReleaseRequest:
-    """What to publish, and where to.
-
-    Without a `version` it is `default_version`, and without both the lowest that the change allows.
-    Without `previous` the release in `out` is the previous one. `corrections` is a TOML file;
-    `wait_s` is how long to wait for another process that publishes there. `record` is a folder for
-    `<version>.json`, which says what changed; none is written if the tables did not change.
-    """
-
-    warehouse: Path
-    out: Path
-    published_on: date
-    version: str | None = None
-    previous: Path | None = None
-    corrections: Path | None = None
-    wait_s: float = 60.0
-    record: Path | None = None
-    default_version: str | None = None
+COUNTED = ("results", "documents", "claims", "quarantine")  # of a first release
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,6 +70,20 @@ class PublishedRelease:
     checksum: str
 
 
+class ChangeRecord(TypedDict):
+    """What `<version>.json` says of a release; `rows` has counts by table that differs."""
+
+    version: str
+    published_on: str
+    build_id: str
+    previous: str | None
+    level: str | None
+    summary: list[str]
+    corrections: list[dict[str, Any]]
+    figures_changed: list[Any]
+    rows: dict[str, dict[str, int]]
+
+
 def publish(
     request: ReleaseRequest, progress: files.Progress = lambda *_: None
 ) -> PublishedRelease:
@@ -94,10 +92,7 @@ def publish(
     Raises ReleaseError if the version is too low, rows vanished without a correction, or `out`
     holds something else; WarehouseError if the warehouse is incomplete or mixes two builds.
     """
-    version = None if request.version is None else parse_version(request.version, "--version")
-    default = None
-    if request.default_version is not None:
-        default = parse_version(request.default_version, REPOSITORY_VERSION)
+    get_stated_version(request)  # a malformed one is refused before anything is read
     with replace_release(request.out, request.wait_s) as new:
         progress("copy", "tables")
         tables, build_id = read_one_build(
@@ -106,19 +101,12 @@ def publish(
         write_duckdb(new / DATABASE, tables)
         progress("evaluate", "views")
         views = _evaluate_views(new / DATABASE)
-        counts = _check_build(request.warehouse, tables, views, build_id)
+        table_counts = _count_rows(tables)
+        _check_build(request.warehouse, tables[files.BUILD_TABLE], table_counts, build_id)
         progress("compare", str(request.previous or request.out))
-        decision = decide_release(
-            new,
-            request.out,
-            request.previous,
-            version,
-            request.corrections,
-            request.published_on,
-            default,
-        )
+        decision = decide_release(new, request)
         progress("write", "files")
-        release = {
+        release: ReleaseRecord = {
             "format": files.FORMAT,
             "name": "ipu-results",
             "version": str(decision.version),
@@ -129,39 +117,23 @@ def publish(
             "least_version": decision.lowest,
             "changes": [change._asdict() for change in decision.changes],
             "corrections": decision.corrections,
-            "tables": {name: counts[name] for name in tables},
+            "tables": table_counts,
             "views": read_definitions(new / DATABASE),
-            "view_files": {name: counts[name] for name in views},
+            "view_files": _count_rows(views),
         }
         for name, rows in views.items():
             write_table_file(new / get_parquet_name(name), rows, build_id)
         _write_files(new, {**tables, **views}, release)
         if problems := verify_release(new, progress):
-            raise ReleaseError(
-                f"the new release fails verification: {problems[0].line}", place=str(request.out)
-            )
-        record = None if request.record is None else _describe_changes(request, new, release)
+            message = f"the new release fails verification: {problems[0].line}"
+            raise ReleaseError(message, place=str(request.out))
+        changes = _describe_changes(request, new, release) if request.record else None
         sizes = [path.stat().st_size for path in files.list_files(new).values()]
         checksum = hash_file(new / files.CHECKSUMS)
-    if request.record and record:
-        write_record(request.record, record)
-    rows = sum(counts[name]["rows"] for name in tables)
-    return PublishedRelease(decision, build_id, rows, len(sizes), sum(sizes), checksum)
-
-
-def _describe_changes(
-    request: ReleaseRequest, new: Path, release: Mapping[str, Any]
-) -> dict[str, Any] | None:
-    """Return what the new release changed since the previous one, None if it repeats that one."""
-    previous = request.previous or (request.out if (request.out / files.RELEASE).exists() else None)
-    if previous is None:
-        return describe_release(release, None)
-    diff = diff_releases(previous, new)
-    return (
-        None
-        if diff.old.metadata.get("version") == release["version"]
-        else describe_release(release, diff)
-    )
+    if request.record and changes:
+        _write_changes(request.record, changes)
+    row_count = sum(count["rows"] for count in table_counts.values())
+    return PublishedRelease(decision, build_id, row_count, len(sizes), sum(sizes), checksum)
 
 
 def _copy_tables(warehouse: Path, new: Path) -> tuple[dict[str, pa.Table], str]:
@@ -177,9 +149,8 @@ def _copy_tables(warehouse: Path, new: Path) -> tuple[dict[str, pa.Table], str]:
             with open_regular_file(path) as file:
                 data = file.read()
         except OSError as error:
-            raise ReleaseError(
-                f"cannot be read: {get_first_line(error)}", place=str(path)
-            ) from error
+            message = f"cannot be read: {get_first_line(error)}"
+            raise ReleaseError(message, place=str(path)) from error
         (new / name).write_bytes(data)
         tables[table.sql_name] = read_parquet(path, data=data)
     try:
@@ -204,29 +175,25 @@ def _evaluate_views(database: Path) -> dict[str, pa.Table]:
     return views
 
 
-def _check_build(
-    warehouse: Path, tables: Mapping[str, pa.Table], views: Mapping[str, pa.Table], build_id: str
-) -> dict[str, dict[str, Any]]:
-    """Return row count and digest by table and view.
-
-    Raises ReleaseError if the table `build` states other row counts.
-    """
-    relations = {**tables, **views}
-    counts = {
+def _count_rows(relations: Mapping[str, pa.Table]) -> dict[str, RowCount]:
+    return {
         name: {"rows": rows.num_rows, "rows_sha256": digest_rows(rows)}
         for name, rows in relations.items()
     }
-    counts_of_tables = {name: counts[name] for name in tables}
-    build = tables[files.BUILD_TABLE].to_pylist()
-    if different := list_build_differences(build, counts_of_tables, build_id):
+
+
+def _check_build(
+    warehouse: Path, build: pa.Table, counts: Mapping[str, RowCount], build_id: str
+) -> None:
+    """Raise ReleaseError if the table `build` states other row counts."""
+    for name in list_build_differences(build.to_pylist(), counts, build_id):
         message = (
             "rows differ from what its build recorded; build it again with: ipu-results ingest"
         )
-        raise ReleaseError(message, place=f"{warehouse}/{different[0]}")
-    return counts
+        raise ReleaseError(message, place=f"{warehouse}/{name}")
 
 
-def _write_files(new: Path, tables: Mapping[str, pa.Table], release: Mapping[str, Any]) -> None:
+def _write_files(new: Path, tables: Mapping[str, pa.Table], release: ReleaseRecord) -> None:
     """Write every file but the Parquet files and the DuckDB file; `release` is the content of
     release.json.
     """
@@ -239,73 +206,80 @@ def _write_files(new: Path, tables: Mapping[str, pa.Table], release: Mapping[str
     files.write_checksums(new)
 
 
-def describe_release(release: Mapping[str, Any], diff: ReleaseDiff | None) -> dict[str, Any]:
-    """Return version, date, a summary in sentences and the changed figures; `release` is what
-    release.json holds.
-    """
-    return {
+def _describe_changes(
+    request: ReleaseRequest, new: Path, release: ReleaseRecord
+) -> ChangeRecord | None:
+    """Return what the new release changed since the previous one, None if it repeats that one."""
+    record: ChangeRecord = {
         "version": release["version"],
         "published_on": release["published_on"],
         "build_id": release["build_id"],
-        "previous": None if diff is None else diff.old.name,
-        "level": None if diff is None else get_level(list_changes(diff)),
-        "summary": [_summarise_first(release)] if diff is None else list(_summarise(diff)),
+        "previous": None,
+        "level": None,
+        "summary": [_summarise_first(release)],
         "corrections": release["corrections"],
-        "figures_changed": (
-            []
-            if diff is None
-            else [to_json_value(it._asdict()) for it in list_figure_changes(diff)]
-        ),
-        "rows": (
-            {}
-            if diff is None
-            else {table.name: table.rows._asdict() for table in list_reported_tables(diff)}
-        ),
+        "figures_changed": [],
+        "rows": {},
     }
+    previous = get_old_release(request)
+    if previous is None:
+        return record
+    diff = diff_releases(previous, new)
+    if diff.old.metadata.get("version") == release["version"]:
+        return None
+    record["previous"] = diff.old.name
+    record["level"] = get_level(list_changes(diff))
+    record["summary"] = list(_summarise(diff))
+    for change in list_figure_changes(diff):
+        record["figures_changed"].append(to_json_value(change._asdict()))
+    for table in list_reported_tables(diff):
+        record["rows"][table.name] = table.rows._asdict()
+    return record
 
 
-def write_record(folder: Path, record: Mapping[str, Any]) -> None:
+def _write_changes(folder: Path, record: ChangeRecord) -> None:
     """Write `<version>.json` into a folder, as a whole or not at all."""
     folder.mkdir(parents=True, exist_ok=True)
     write_atomically(folder / f"{record['version']}.json", f"{format_json(record)}\n".encode())
 
 
-def _summarise_first(release: Mapping[str, Any]) -> str:
-    counts = [
-        f"{release['tables'][name]['rows']:,} {name}"
-        for name in COUNTED
-        if name in release["tables"]
-    ]
+def _summarise_first(release: ReleaseRecord) -> str:
+    counts = [f"{release['tables'][name]['rows']:,} {name}" for name in COUNTED]
     return f"First release: {_join(counts)}."
 
 
 def _summarise(diff: ReleaseDiff) -> Iterator[str]:
     """Yield sentences, figures first."""
-    figures = sum(map(count_figures, list_reported_tables(diff)))
+    figures = count_all_figures(diff)
     yield f"{format_count(figures, 'figure')} changed." if figures else "No figure changed."
-    tables = list_reported_tables(diff)
-    for table in tables:
-        counts = (("new", table.rows.added), ("removed", table.rows.removed))
-        if parts := [f"{count:,} {what}" for what, count in counts if count]:
-            yield f"Rows of {table.name}: {' and '.join(parts)}."
-    for what, names in (
-        ("New tables", [table.name for table in diff.added]),
-        ("Removed tables", [table.name for table in diff.removed]),
-        (
-            "New columns",
-            [f"{table.name}.{name}" for table in tables for name in table.columns_added],
-        ),
-        (
-            "Removed columns",
-            [f"{table.name}.{name}" for table in tables for name in table.columns_removed],
-        ),
-        ("Other definitions of views", list(diff.views)),
-    ):
+    columns_added = []
+    columns_removed = []
+    for table in list_reported_tables(diff):
+        counts = []
+        if table.rows.added:
+            counts.append(f"{table.rows.added:,} new")
+        if table.rows.removed:
+            counts.append(f"{table.rows.removed:,} removed")
+        if counts:
+            yield f"Rows of {table.name}: {' and '.join(counts)}."
+        columns_added += [f"{table.name}.{column}" for column in table.columns_added]
+        columns_removed += [f"{table.name}.{column}" for column in table.columns_removed]
+    lists = {
+        "New tables": [table.name for table in diff.added],
+        "Removed tables": [table.name for table in diff.removed],
+        "New columns": columns_added,
+        "Removed columns": columns_removed,
+        "Other definitions of views": diff.views,
+    }
+    for what, names in lists.items():
         if names:
             yield f"{what}: {_join(names)}."
 
 
-def _join(names: list[str]) -> str:
-    more = [f"{len(names) - MAX_NAMES} more"] if len(names) > MAX_NAMES else []
-    *first, last = [*names[:MAX_NAMES], *more]
-    return f"{', '.join(first)} and {last}" if first else last
+def _join(names: Sequence[str]) -> str:
+    listed = list(names[:MAX_NAMES])
+    if len(names) > MAX_NAMES:
+        listed.append(f"{len(names) - MAX_NAMES} more")
+    if len(listed) == 1:
+        return listed[0]
+    return f"{', '.join(listed[:-1])} and {listed[-1]}"

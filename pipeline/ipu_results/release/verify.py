@@ -8,9 +8,8 @@ code that is left out, and `list_limitations` says so.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -29,6 +28,13 @@ from ipu_results.record.store.files import (
 from ipu_results.record.store.query import read_parquet, read_view
 from ipu_results.record.store.tables import put_telling_rows_first, read_csv
 from ipu_results.release import files
+from ipu_results.release.database import (
+    hash_definitions,
+    list_catalog,
+    open_database,
+    quote_identifier,
+    quote_sql_name,
+)
 from ipu_results.release.files import (
     BUILD_TABLE,
     CHECKSUMS,
@@ -37,26 +43,25 @@ from ipu_results.release.files import (
     PACKAGE,
     RELEASE,
     SIGNATURE,
-    Problem,
-    quote_identifier,
-    quote_sql_name,
+    ReleaseRecord,
+    RowCount,
+    get_counts,
     read_json,
+    read_release,
 )
-from ipu_results.release.texts import (
+from ipu_results.release.problems import Problem, check_files, collect
+from ipu_results.release.same_code import (
     check_catalog,
     check_schemas,
     check_texts,
     has_own_duckdb,
     is_own_code,
-    list_unchecked,
 )
 from ipu_results.release.version import check_record
 from ipu_results.schema import FILE_VIEWS
 
 CITATION_LINE = re.compile(r"(?m)^(version|date-released): (.*)$")
 DATE_LENGTH = len("2026-01-31")
-
-Record = Mapping[str, Any]
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,7 +71,7 @@ class ReleaseContents:
     """
 
     folder: Path
-    release: Record
+    release: ReleaseRecord
     tables: Mapping[str, pa.Table]
     connection: duckdb.DuckDBPyConnection
 
@@ -80,100 +85,100 @@ def verify_release(folder: Path, progress: files.Progress = lambda *_: None) -> 
     `list_limitations`.
     """
     progress("verify", "checksums")
-    return files.check_files(folder) or files.collect(RELEASE, _check_contents(folder, progress))
-
-
-def list_limitations(folder: Path) -> list[str]:
-    """Describe what a verification of this release could not find, one line each."""
-    return list_unchecked(folder, read_json(folder / RELEASE))
+    return check_files(folder) or collect(RELEASE, _check_contents(folder, progress))
 
 
 def list_build_differences(
-    rows: Iterable[Record], tables: Mapping[str, Record], build_id: str
+    build: Iterable[Mapping[str, Any]], counts: Mapping[str, RowCount], build_id: str
 ) -> list[str]:
-    """Return the tables for which the table `build` states another row count or build id."""
-    stated = {row["table_name"]: (row["row_count"], row["build_id"]) for row in rows}
+    """Return the tables for which the rows of `build` state another row count or build id."""
+    stated = {row["table_name"]: (row["row_count"], row["build_id"]) for row in build}
     expected = {
-        name.rpartition(".")[2]: (table["rows"], build_id)
-        for name, table in tables.items()
+        name.rpartition(".")[2]: (count["rows"], build_id)
+        for name, count in counts.items()
         if name != BUILD_TABLE
     }
     return _list_differences(stated, expected)
 
 
-def _list_differences(mapping: Mapping[str, Any], other: Mapping[str, Any]) -> list[str]:
+def _list_differences(mapping: Mapping[str, object], other: Mapping[str, object]) -> list[str]:
     """Return the keys that only one mapping has, or whose values differ."""
-    return sorted(
-        name for name in mapping.keys() | other.keys() if mapping.get(name) != other.get(name)
-    )
+    names = sorted(mapping.keys() | other.keys())
+    return [name for name in names if mapping.get(name) != other.get(name)]
 
 
 def _check_contents(folder: Path, progress: files.Progress) -> Iterator[Problem]:
     """Check everything behind the bytes; each part is reported even if another cannot be read."""
-    release = read_json(folder / RELEASE)
+    release = read_release(folder)
     if release["format"] != files.FORMAT:
-        raise UnreadableReleaseError(
-            f"has format {release['format']}, only {files.FORMAT} is supported"
-        )
-    counts = _get_counts(release)
-    problems = [*_check_versions(folder, release), *_check_names(folder, counts.keys())]
-    names = [
-        name
-        for name in counts
-        if files.IS_NAME.fullmatch(name)
-        and all((folder / file).exists() for file in files.list_table_files([name]))
-    ]
-    tables = {name: read_parquet(folder / get_parquet_name(name)) for name in names}
-    with files.open_database(folder / DATABASE) as connection:
+        message = f"has format {release['format']}, only {files.FORMAT} is supported"
+        raise UnreadableReleaseError(message)
+    names = get_counts(release).keys()
+    problems = [*_check_versions(folder, release), *_check_names(folder, names)]
+    tables = {
+        name: read_parquet(folder / get_parquet_name(name))
+        for name in names
+        if _has_files(folder, name)
+    }
+    with open_database(folder / DATABASE) as connection:
         contents = ReleaseContents(folder, release, tables, connection)
-        checks: Sequence[tuple[str, Callable[[ReleaseContents], Iterator[Problem]]]] = (
-            (RELEASE, _check_record),
-            *((name, partial(_check_rows, name=name)) for name in tables),
-            (RELEASE, _check_view_files),
-            (BUILD_TABLE, _check_build),
-            (DATABASE, _check_definitions),
-        )
-        for place, check in checks:
-            progress("verify", "views" if check is _check_view_files else place)
-            problems += files.collect(place, check(contents))
+        progress("verify", RELEASE)
+        problems += collect(RELEASE, _check_record(release))
+        for name in tables:
+            progress("verify", name)
+            problems += collect(name, _check_rows(contents, name))
+        progress("verify", "views")
+        problems += collect(RELEASE, _check_view_files(contents))
+        progress("verify", BUILD_TABLE)
+        problems += collect(BUILD_TABLE, _check_build(contents))
+        progress("verify", DATABASE)
+        problems += collect(DATABASE, _check_definitions(contents))
         if not problems and is_own_code(release):
             progress("verify", "texts and definitions")
-            problems += files.collect(RELEASE, check_schemas(tables))
-            problems += files.collect(RELEASE, check_texts(folder, release, tables, connection))
+            problems += collect(RELEASE, check_schemas(tables))
+            problems += collect(RELEASE, check_texts(folder, release, tables, connection))
             if has_own_duckdb(folder):
-                problems += files.collect(DATABASE, check_catalog(connection))
+                problems += collect(DATABASE, check_catalog(connection))
     yield from problems
 
 
-def _check_record(contents: ReleaseContents) -> Iterator[Problem]:
-    return (Problem(RELEASE, message) for message in check_record(contents.release))
+def _has_files(folder: Path, name: str) -> bool:
+    """Return whether a table that release.json lists has a sound name and is there: `../x` is
+    refused before a path is made of it.
+    """
+    if not files.IS_NAME.fullmatch(name):
+        return False
+    return all((folder / file).exists() for file in files.list_table_files([name]))
+
+
+def _check_record(release: ReleaseRecord) -> Iterator[Problem]:
+    for message in check_record(release):
+        yield Problem(RELEASE, message)
 
 
 def _check_definitions(contents: ReleaseContents) -> Iterator[Problem]:
     """Check the views of the DuckDB file against release.json."""
-    stated = files.hash_definitions(contents.connection)
+    stated = hash_definitions(contents.connection)
     for name in _list_differences(stated, contents.release["views"]):
         yield Problem(DATABASE, f"definition of {name} differs from {RELEASE}")
 
 
-def _get_counts(release: Record) -> Mapping[str, Record]:
-    """Return row count and digest by table and view file."""
-    return {**release["tables"], **release["view_files"]}
-
-
-def _check_versions(folder: Path, release: Record) -> Iterator[Problem]:
+def _check_versions(folder: Path, release: ReleaseRecord) -> Iterator[Problem]:
     """Check version and date in every file that states them."""
-    package, croissant = (read_json(folder / name) for name in (PACKAGE, CROISSANT))
+    package = read_json(folder / PACKAGE)
+    croissant = read_json(folder / CROISSANT)
     citation = dict(CITATION_LINE.findall((folder / CITATION).read_text(encoding="utf-8")))
-    expected = release["version"], release["published_on"]
-    for name, *stated in (
-        (PACKAGE, package.get("version"), str(package.get("created"))[:DATE_LENGTH]),
-        (CROISSANT, croissant.get("version"), croissant.get("datePublished")),
-        (CITATION, citation.get("version"), citation.get("date-released")),
-    ):
-        for what, value, other in zip(("version", "date"), stated, expected, strict=True):
-            if value != other:
-                yield Problem(name, f"has {what} {value}, {RELEASE} has {other}")
+    created = str(package.get("created"))[:DATE_LENGTH]
+    stated = {
+        PACKAGE: (package.get("version"), created),
+        CROISSANT: (croissant.get("version"), croissant.get("datePublished")),
+        CITATION: (citation.get("version"), citation.get("date-released")),
+    }
+    for name, (version, published_on) in stated.items():
+        if version != release["version"]:
+            yield Problem(name, f"has version {version}, {RELEASE} has {release['version']}")
+        if published_on != release["published_on"]:
+            yield Problem(name, f"has date {published_on}, {RELEASE} has {release['published_on']}")
 
 
 def _check_names(folder: Path, tables: Iterable[str]) -> Iterator[Problem]:
@@ -194,7 +199,7 @@ def _check_rows(contents: ReleaseContents, name: str) -> Iterator[Problem]:
     release = contents.release
     parquet = get_parquet_name(name)
     csv = get_csv_name(name)
-    stated = _get_counts(release)[name]
+    stated = get_counts(release)[name]
     if (rows.schema.metadata or {}).get(BUILD_ID.encode()) != release["build_id"].encode():
         yield Problem(parquet, f"build id differs from {RELEASE}")
     if (rows.num_rows, digest_rows(rows)) != (stated["rows"], stated["rows_sha256"]):
@@ -202,16 +207,16 @@ def _check_rows(contents: ReleaseContents, name: str) -> Iterator[Problem]:
     printed = read_csv(contents.folder / csv, rows.schema)
     if not _have_same_rows(put_telling_rows_first(rows), printed):
         yield Problem(csv, f"rows differ from {parquet}")
-    if name in release["tables"] and not _have_same_rows(
-        rows, _select(contents, name, quote_sql_name(name))
-    ):
-        yield Problem(DATABASE, f"rows of {name} differ from {parquet}")
+    if name in release["tables"]:
+        stored = _select(contents, name, quote_sql_name(name))
+        if not _have_same_rows(rows, stored):
+            yield Problem(DATABASE, f"rows of {name} differ from {parquet}")
 
 
 def _select(contents: ReleaseContents, name: str, source: str) -> pa.Table:
     """Return the rows of a relation of the DuckDB file, with the columns of its Parquet file."""
-    names = ", ".join(map(quote_identifier, contents.tables[name].column_names))
-    return contents.connection.sql(f"SELECT {names} FROM {source}").to_arrow_table()
+    columns = ", ".join(map(quote_identifier, contents.tables[name].column_names))
+    return contents.connection.sql(f"SELECT {columns} FROM {source}").to_arrow_table()
 
 
 def _check_view_files(contents: ReleaseContents) -> Iterator[Problem]:
@@ -222,21 +227,19 @@ def _check_view_files(contents: ReleaseContents) -> Iterator[Problem]:
     """
     if not has_own_duckdb(contents.folder):
         return
-    own = {view.sql_name: view for view in FILE_VIEWS} if is_own_code(contents.release) else {}
-    macros = files.list_macros(contents.connection)
+    views = {view.sql_name: view for view in FILE_VIEWS} if is_own_code(contents.release) else {}
+    catalog = list_catalog(contents.connection)
     for name in sorted(contents.release["view_files"].keys() & contents.tables.keys()):
         rows = contents.tables[name]
-        if name in own:
-            is_same = _have_same_rows(rows, read_view(contents.connection, own[name]))
+        if name in views:
+            is_same = _have_same_rows(rows, read_view(contents.connection, views[name]))
         else:
-            source = quote_sql_name(name) + ("()" if name in macros else "")
-            is_same = digest_rows(rows) == digest_rows(
-                _select(contents, name, source).cast(rows.schema)
-            )
+            call = "()" if ("macro", name) in catalog else ""
+            evaluated = _select(contents, name, quote_sql_name(name) + call)
+            is_same = digest_rows(rows) == digest_rows(evaluated.cast(rows.schema))
         if not is_same:
-            yield Problem(
-                get_parquet_name(name), f"rows differ from those of the view in {DATABASE}"
-            )
+            message = f"rows differ from those of the view in {DATABASE}"
+            yield Problem(get_parquet_name(name), message)
 
 
 def _have_same_rows(table: pa.Table, other: pa.Table) -> bool:
@@ -250,10 +253,8 @@ def _have_same_rows(table: pa.Table, other: pa.Table) -> bool:
 
 def _check_build(contents: ReleaseContents) -> Iterator[Problem]:
     """Check the table `build` against release.json."""
-    rows = contents.tables[BUILD_TABLE].to_pylist()
+    build = contents.tables[BUILD_TABLE].to_pylist()
     release = contents.release
-    for name in list_build_differences(rows, release["tables"], release["build_id"]):
-        yield Problem(
-            get_parquet_name(BUILD_TABLE),
-            f"row count or build id of {name} differs from {RELEASE}",
-        )
+    for name in list_build_differences(build, release["tables"], release["build_id"]):
+        message = f"row count or build id of {name} differs from {RELEASE}"
+        yield Problem(get_parquet_name(BUILD_TABLE), message)

@@ -62,9 +62,8 @@ def first_view(connection: duckdb.DuckDBPyConnection) -> Mapping[str, Any]:
 
 @pytest.fixture
 def without_emulator(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(
-        "ipu_results.doors.site.SCRIPTS", {**FAST, "charts": lambda _: [], "emulator": lambda _: {}}
-    )
+    monkeypatch.setattr("ipu_results.doors.site.build_charts", lambda _: [])
+    monkeypatch.setattr("ipu_results.doors.site.SCRIPTS", FAST)
 
 
 def parse_script(text: str) -> Any:
@@ -301,7 +300,7 @@ def test_site_is_whole_safe_and_reproducible(tmp_path: Path) -> None:
     scripts = {
         path.stem: path.read_text(encoding="utf-8") for path in written if path.suffix == ".js"
     }
-    assert set(scripts) == {"start", "charts", "citations", "emulator", *FAST}
+    assert set(scripts) == {"start", "charts", "citations", *FAST}
     for name, text in scripts.items():
         assert not UNSAFE & set(text), name
     data = parse_script(scripts["results"])

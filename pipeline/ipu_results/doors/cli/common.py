@@ -27,9 +27,11 @@ MIN_ADDRESS_SPACE = 4 * 2**30
 """Bytes. `ingest` on two cores ended by SIGSEGV, ABORT or a message of a library at 3 GB and less;
 threads take address space that they never use.
 """
+Decorator = Callable[[Callable[..., Any]], Callable[..., Any]]  # what `click.option` returns
 IMAGES = (".svg", ".png")
 LARGEST_BATCH = 100_000
-SHOWN_AFTER_S, REFRESH_S = 1.0, 0.2  # of the line that says what a command is doing
+SHOWN_AFTER_S = 1.0  # of the line that says what a command is doing
+REFRESH_S = 0.2
 LABEL_COLOURS = {"error": "red", "warning": "yellow", "finding": "yellow"}
 FOLDER = click.Path(file_okay=False, path_type=Path)
 FILE = click.Path(dir_okay=False, path_type=Path)
@@ -42,17 +44,15 @@ def echo_text(text: str, err: bool = False) -> None:
 
 def echo_labelled(label: str, text: str) -> None:
     """Print a line on stderr after its label, which has a colour on a terminal."""
-    click.echo(
-        f"{click.style(f'{label}:', fg=LABEL_COLOURS[label])} {escape_unprintable(text)}", err=True
-    )
+    styled = click.style(f"{label}:", fg=LABEL_COLOURS[label])
+    click.echo(f"{styled} {escape_unprintable(text)}", err=True)
 
 
 def is_wider_than_terminal(text: str) -> bool:
     """Return whether stdout is a terminal that breaks lines of the text."""
-    return (
-        sys.stdout.isatty()
-        and max(map(len, text.splitlines())) > shutil.get_terminal_size().columns
-    )
+    if not sys.stdout.isatty():
+        return False
+    return max(map(len, text.splitlines())) > shutil.get_terminal_size().columns
 
 
 class Failure(click.ClickException):
@@ -72,14 +72,8 @@ class Command(click.Command):
     def __init__(self, *args: Any, extra: str | None = None, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
         self.extra = extra
-        self.params.append(
-            click.Option(
-                ["--debug"],
-                is_flag=True,
-                expose_value=False,
-                help="Show the traceback of an error.",
-            )
-        )
+        text = "Show the traceback of an error."
+        self.params.append(click.Option(["--debug"], is_flag=True, expose_value=False, help=text))
 
     def format_help_text(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         super().format_help_text(ctx, formatter)
@@ -177,6 +171,12 @@ def _format_error(error: Exception, extra: str | None) -> str:
     return f"{type(error).__name__}: {message[:300]} (--debug shows where)"
 
 
+def _read_first_sentence(command: click.Command) -> str:
+    paragraph = (command.help or "").split("\n\n")[0]
+    one_line = " ".join(paragraph.split())
+    return f"{one_line.split('. ')[0].removesuffix('.')}."
+
+
 class Group(click.Group):
     """A group that lists its commands by section, in the order added, with the whole first sentence
     of each.
@@ -198,17 +198,9 @@ class Group(click.Group):
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:  # noqa: ARG002
         width = max(map(len, self.commands))  # of the first column, in every section
         for section, commands in self._sections.items():
-            rows = [
-                (own.name or "", " ".join((own.help or "").split("\n\n")[0].split()))
-                for own in commands
-            ]
+            lines = [(str(each.name).ljust(width), _read_first_sentence(each)) for each in commands]
             with formatter.section(section):
-                formatter.write_dl(
-                    [
-                        (name.ljust(width), f"{text.split('. ')[0].removesuffix('.')}.")
-                        for name, text in rows
-                    ]
-                )
+                formatter.write_dl(lines)
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         with _escape_usage_errors():
@@ -219,9 +211,7 @@ class Group(click.Group):
             return super().invoke(ctx)
 
 
-def format_option(
-    *formats: str, text: str | None = None
-) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+def format_option(*formats: str, text: str | None = None) -> Decorator:
     """Return the option `--format`, the first of the formats by default."""
     kind = click.Choice(formats)
     return click.option(
@@ -229,13 +219,13 @@ def format_option(
     )
 
 
-def wait_option(what: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+def wait_option(what: str) -> Decorator:
     text = f"Seconds to wait while another process {what}."
     at_least_none = click.FloatRange(min=0)
     return click.option("--wait", type=at_least_none, default=60.0, show_default=True, help=text)
 
 
-def raw_option(text: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+def raw_option(text: str) -> Decorator:
     return click.option("--raw", type=FOLDER, default="raw", show_default=True, help=text)
 
 
@@ -258,7 +248,7 @@ def _check_plot_file(_: click.Context, param: click.Parameter, value: Any) -> An
     return value
 
 
-def plot_option(text: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+def plot_option(text: str) -> Decorator:
     return click.option("--plot", type=FILE, callback=_check_plot_file, metavar="FILE", help=text)
 
 
@@ -288,7 +278,7 @@ def parse_settings(
         raise click.BadParameter(str(error), param=param) from error
 
 
-def batch_sizes_option(text: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+def batch_sizes_option(text: str) -> Decorator:
     return click.option("--batch-sizes", callback=_parse_batch_sizes, metavar="LIST", help=text)
 
 
@@ -300,7 +290,8 @@ def report_findings(
     Exits with status 1 if `strict` is set and there are findings.
     """
     for line in findings[:limit]:
-        echo_labelled("finding", line if len(line) <= MAX_LINE else f"{line[:MAX_LINE]}…")
+        shown = line if len(line) <= MAX_LINE else f"{line[:MAX_LINE]}…"
+        echo_labelled("finding", shown)
     if limit is not None and len(findings) > limit:
         echo_labelled("finding", f"and {len(findings) - limit} more; see {where}")
     if findings and strict:
@@ -320,10 +311,10 @@ class StatusLine(threading.Thread):
 
     def run(self) -> None:
         while not self._end.wait(REFRESH_S):
-            if (seconds := time.monotonic() - self._began) >= SHOWN_AFTER_S:
-                line = escape_unprintable(f"{seconds:.0f} s  {self.text}")[
-                    : shutil.get_terminal_size().columns - 1
-                ]
+            seconds = time.monotonic() - self._began
+            if seconds >= SHOWN_AFTER_S:
+                width = shutil.get_terminal_size().columns - 1
+                line = escape_unprintable(f"{seconds:.0f} s  {self.text}")[:width]
                 print(f"\r{line}\x1b[K", end="", file=sys.stderr, flush=True)
 
     def close(self) -> None:

@@ -221,9 +221,8 @@ def predict(
 
 def _report_memory(predictions: Sequence[EmulatedFigures], strict: bool) -> None:
     """Name on stderr each batch that does not fit, with the bytes of a tile that it needs and has."""
-    report_findings(
-        [each.describe_memory() for each in predictions if each.describe_memory()], strict
-    )
+    lines = [each.describe_memory() for each in predictions]
+    report_findings(list(filter(None, lines)), strict)
 
 
 def _load_machine(target: str, protocol: str | None) -> tuple[Target, Protocol]:

@@ -29,12 +29,24 @@ if TYPE_CHECKING:
 
 MAX_WORDS = 1000  # lines that name unknown words
 WHERE = "the table quarantine"
-COLUMNS = "document extracted accepted quarantined duplicate results error warn info s".split()
+COLUMNS = (
+    "document",
+    "extracted",
+    "accepted",
+    "quarantined",
+    "duplicate",
+    "results",
+    "error",
+    "warn",
+    "info",
+    "s",
+)
 
 
-def kind_option(kinds: list[str]) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
-    text = f"What the file is, guessed if left out: {', '.join(kinds)}."
-    return click.option("--kind", type=click.Choice([*kinds, *ALIASES]), metavar="KIND", help=text)
+def kind_option(function: Callable[..., Any]) -> Callable[..., Any]:
+    text = f"What the file is, guessed if left out: {', '.join(KINDS)}."
+    choice = click.Choice([*KINDS, *ALIASES])
+    return click.option("--kind", type=choice, metavar="KIND", help=text)(function)
 
 
 SIZE = re.compile(r"[1-9][0-9]{0,6}(\.[0-9]+)?\s*[KMGT]i?B", re.IGNORECASE)
@@ -101,26 +113,23 @@ def ingest(raw: Path, warehouse: Path, wait: float, memory_limit: str, strict: b
 def _format_summary(summary: IngestSummary) -> str:
     from ipu_results.kit.text import format_table
 
-    rows: list[tuple[Any, ...]] = []
+    rows = []
+    total = [0] * (len(COLUMNS) - 2)  # of all but the name and the seconds
+    total_s = 0.0
     for document in summary.documents:
-        counts = document.rows
-        fates = (counts.extracted, counts.accepted, counts.quarantined, counts.duplicates)
-        rows.append(
-            (
-                document.document_id,
-                *fates,
-                document.results,
-                *document.flags.values(),
-                document.seconds,
-            )
-        )
-    total = ("total", *map(sum, list(zip(*rows, strict=True))[1:]))
-    return format_table(COLUMNS, [(*row[:-1], round(row[-1], 3)) for row in [*rows, total]])
+        fates = document.rows
+        counts = [fates.extracted, fates.accepted, fates.quarantined, fates.duplicates]
+        counts += [document.results, *document.flags.values()]
+        rows.append((document.document_id, *counts, round(document.seconds, 3)))
+        total = [sum(pair) for pair in zip(total, counts, strict=True)]
+        total_s += document.seconds
+    rows.append(("total", *total, round(total_s, 3)))
+    return format_table(COLUMNS, rows)
 
 
 @click.command(cls=common.Command, extra="ingest")
 @click.argument("file", type=click.Path(path_type=Path))
-@kind_option(list(KINDS))
+@kind_option
 @common.format_option("csv", "json")
 def extract(file: Path, kind: str | None, output: str) -> None:
     """Print the tables of one document as printed, as `add FILE --print` does.
@@ -171,7 +180,7 @@ PREVIEW_COLUMNS = {
 @click.command(cls=common.Command, extra="ingest")
 @click.argument("source", metavar="FILE|URL")
 @common.raw_option("Documents and their sidecars.")
-@kind_option(list(KINDS))
+@kind_option
 @click.option("--dry-run", is_flag=True, help="Show rows, quarantine and flags; write nothing.")
 @click.option("--print", "tables", is_flag=True, help="Print the tables as printed; write nothing.")
 @click.option(
@@ -288,20 +297,23 @@ def _preview(config: AddConfig) -> list[str]:
     ]
     for name, columns in PREVIEW_COLUMNS.items():
         lines += _format_frame(name, getattr(preview, name), columns)
-    words = [*_format_words(preview.words), *_format_context(preview.context)]
-    return [*lines, *([""] if words else []), *words]
+    words = _format_words(preview.words) + _format_context(preview.context)
+    if words:
+        lines.append("")
+    return lines + words
 
 
 def _format_context(context: Sequence[Words]) -> list[str]:
     """Format the words that a person has to sign, all of them, since one of them may matter."""
     title = "sign what these words mean for the figures (`means` in the sidecar):"
-    return [title, *(f"  {place}: {text}" for place, text in context)] if context else []
+    lines = [f"  {place}: {text}" for place, text in context]
+    return [title, *lines] if lines else []
 
 
 def _format_words(words: UnknownWords) -> list[str]:
     """Format the unknown words with what becomes of their rows."""
     refused = [f"{word}; its rows are quarantined" for word in words.refused]
-    return [*refused, *(f"{word}; kept as printed" for word in words.kept)]
+    return refused + [f"{word}; kept as printed" for word in words.kept]
 
 
 def _format_frame(title: str, frame: pd.DataFrame, columns: Sequence[str]) -> list[str]:
@@ -312,8 +324,10 @@ def _format_frame(title: str, frame: pd.DataFrame, columns: Sequence[str]) -> li
         return []
     shown = frame[[name for name in columns if frame[name].notna().any()]].head(MAX_ROWS)
     rows = shown.astype(object).where(shown.notna(), None).itertuples(index=False)
-    more = [f"and {len(frame) - MAX_ROWS} more"] if len(frame) > MAX_ROWS else []
-    return ["", f"{title}:", format_table(list(shown.columns), rows), *more]
+    lines = ["", f"{title}:", format_table(list(shown.columns), rows)]
+    if len(frame) > MAX_ROWS:
+        lines.append(f"and {len(frame) - MAX_ROWS} more")
+    return lines
 
 
 DAY = click.DateTime(("%Y-%m-%d",))

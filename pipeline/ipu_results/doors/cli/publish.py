@@ -14,6 +14,7 @@ from ipu_results.kit.text import escape_unprintable, format_count
 
 DAY = click.DateTime(["%Y-%m-%d"])
 MAX_CHANGES = 20  # of a release on the terminal
+MAX_NAMED = 3  # bundles in the message that refuses them
 RECORDS = "docs/releases"
 
 
@@ -78,8 +79,17 @@ def publish(
 
     published_on = (day or datetime.now(UTC)).date()
     record = record or (Path(RECORDS) if Path(RECORDS).is_dir() else None)
-    where = (warehouse, out, published_on, version, previous, corrections, wait, record)
-    request = release.ReleaseRequest(*where, default_version=read_version())
+    request = release.ReleaseRequest(
+        warehouse,
+        out,
+        published_on,
+        version,
+        previous,
+        corrections,
+        wait,
+        record,
+        default_version=read_version(),
+    )
     with common.show_step() as progress:
         published = release.publish(request, progress)
     decision = published.decision
@@ -87,7 +97,8 @@ def publish(
         escape_unprintable(f"  {change.level}: {change.what}")
         for change in decision.changes[:MAX_CHANGES]
     ]
-    if (more := len(decision.changes) - MAX_CHANGES) > 0:
+    more = len(decision.changes) - MAX_CHANGES
+    if more > 0:
         changes.append(f"  and {more} more, see release.json")
     sizes = f"{published.files} files, {published.size_bytes:,} bytes, {published.rows:,} rows"
     checksum = f"build {published.build_id[:12]}, sha256 of SHA256SUMS {published.checksum}"
@@ -155,10 +166,8 @@ def diff(old: Path, new: Path, output: str, limit: int) -> None:
 
     with common.show_step("read", f"{old} {new}") as progress:
         difference = diff_releases(old, new, limit, progress)
-    format_diff = {"text": format_diff_text, "json": format_diff_json, "html": format_diff_html}[
-        output
-    ]
-    click.echo(format_diff(difference))
+    formats = {"text": format_diff_text, "json": format_diff_json, "html": format_diff_html}
+    click.echo(formats[output](difference))
 
 
 def _parse_stated(
@@ -298,4 +307,6 @@ def _require_accepted(checks: Any, advice: str) -> None:
     if refused:
         count = sum(len(checked.faults) for checked in refused)
         message = f"refused for {format_count(count, 'reason')}: {advice}"
-        raise SubmissionError(message, place=", ".join(own.name for own in refused[:3]))
+        raise SubmissionError(
+            message, place=", ".join(checked.name for checked in refused[:MAX_NAMED])
+        )

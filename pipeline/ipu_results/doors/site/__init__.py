@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from io import BytesIO
 from pathlib import Path
-from typing import Any
 from zipfile import ZIP_DEFLATED, ZipFile, ZipInfo
 
 import duckdb
@@ -35,12 +34,11 @@ from ipu_results.schema import TABLES
 __all__ = ["build_site"]
 
 # One script per view of the page, which loads it when the view opens.
-SCRIPTS: Mapping[str, Callable[[duckdb.DuckDBPyConnection], Any]] = {
+SCRIPTS: Mapping[str, Callable[[duckdb.DuckDBPyConnection], object]] = {
     "results": build_results,
     "provenance": build_provenance,
     "mlperf": build_mlperf,
     "claims": build_claims,
-    "charts": build_charts,
     "rankings": build_rankings,
     "replications": build_replications,
     "emulator": build_predictions,
@@ -73,35 +71,38 @@ class OfferedFile:
 def build_downloads(release: Path) -> list[OfferedFile]:
     """Build each table as Parquet and CSV, then an archive of all tables for each of the two."""
     files = []
+    total = 0
     for table in TABLES:
         parquet = get_parquet_name(table.sql_name)
-        csv = get_csv_name(table.sql_name)
         content = (release / parquet).read_bytes()
         rows = read_parquet(release / parquet, data=content)
+        total += rows.num_rows
         buffer = BytesIO()
         write_csv(rows, buffer)
         text = buffer.getvalue()
-        csv_path = f"data/csv/{csv}" if len(text) <= MAX_CSV else ""
-        about = (rows.num_rows, table.description)
-        files.append(
-            OfferedFile(table.sql_name, "parquet", f"data/parquet/{parquet}", content, *about)
-        )
-        files.append(OfferedFile(table.sql_name, "csv", csv_path, text, *about))
-    total = sum(each.rows for each in files if each.kind == "csv")
+        csv_path = f"data/csv/{get_csv_name(table.sql_name)}" if len(text) <= MAX_CSV else ""
+        for kind, path, data in (
+            ("parquet", f"data/parquet/{parquet}", content),
+            ("csv", csv_path, text),
+        ):
+            files.append(
+                OfferedFile(table.sql_name, kind, path, data, rows.num_rows, table.description)
+            )
+    archives = []
     for kind in ("parquet", "csv"):
-        archive = BytesIO()
-        with ZipFile(archive, "w", ZIP_DEFLATED) as packed:
-            for each in files:
-                if each.kind == kind:
-                    packed.writestr(
-                        ZipInfo(f"ipu-results/{each.name.replace('.', '/')}.{kind}"),
-                        each.content,
-                        ZIP_DEFLATED,
-                    )
-        files.append(
-            OfferedFile("", kind, f"data/ipu-results-{kind}.zip", archive.getvalue(), total)
-        )
-    return files
+        packed = _pack(file for file in files if file.kind == kind)
+        archives.append(OfferedFile("", kind, f"data/ipu-results-{kind}.zip", packed, total))
+    return files + archives
+
+
+def _pack(files: Iterable[OfferedFile]) -> bytes:
+    """Return an archive of files, without the time at which it was made."""
+    archive = BytesIO()
+    with ZipFile(archive, "w", ZIP_DEFLATED) as packed:
+        for file in files:
+            name = f"ipu-results/{file.name.replace('.', '/')}.{file.kind}"
+            packed.writestr(ZipInfo(name), file.content, ZIP_DEFLATED)
+    return archive.getvalue()
 
 
 def build_site(
@@ -117,32 +118,31 @@ def build_site(
     # agree. A warehouse that was never published has no checksums.
     if (release / RELEASE).exists() and (problems := verify_release(release)):
         more = f", and {len(problems) - 1} more" if len(problems) > 1 else ""
-        raise WarehouseError(
-            f"is not a release as published: {problems[0].line}{more}", place=str(release)
-        )
+        message = f"is not a release as published: {problems[0].line}{more}"
+        raise WarehouseError(message, place=str(release))
     with open_warehouse(release) as connection:
         downloads = build_downloads(release)
-        data = {name: build(connection) for name, build in SCRIPTS.items()}
-        data["start"] = build_start(connection, release)
-        data["citations"] = build_citations(connection, release)
+        charts = build_charts(connection)
+        start = build_start(connection, release)
+        scripts = {name: build(connection) for name, build in SCRIPTS.items()}
+        scripts["charts"] = charts
+        scripts["start"] = start
+        scripts["citations"] = build_citations(connection, release)
         comparison = build_comparison(connection)
+        texts: dict[str, str | bytes] = {}
         if pages:
             # needs Jinja2, which comes with the charts
             from ipu_results.doors.site.pages import build_pages  # noqa: PLC0415
 
-            texts = build_pages(
-                connection, data["charts"], data["start"], base_url, downloads=downloads
-            )
-    files = {out / f"{name}.js": format_script(name, data[name]).encode() for name in sorted(data)}
-    files[out / DATABASE] = comparison
-    files |= {
-        out / each.path.removeprefix("data/"): each.content for each in downloads if each.path
-    }
-    if pages:
-        files |= {
-            pages / name: text if isinstance(text, bytes) else text.encode()
-            for name, text in texts.items()
-        }
+            texts = build_pages(connection, charts, start, base_url, downloads=downloads)
+    files = {out / DATABASE: comparison}
+    for name in sorted(scripts):
+        files[out / f"{name}.js"] = format_script(name, scripts[name]).encode()
+    for file in downloads:
+        if file.path:
+            files[out / file.path.removeprefix("data/")] = file.content
+    for name, text in texts.items():
+        files[(pages or out) / name] = text if isinstance(text, bytes) else text.encode()
     for path, content in files.items():
         path.parent.mkdir(parents=True, exist_ok=True)
         write_atomically(path, content)

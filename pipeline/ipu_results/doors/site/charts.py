@@ -7,7 +7,7 @@ import io
 import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from typing import Any
+from typing import Any, TypedDict
 
 import duckdb
 from pyarrow.csv import read_csv
@@ -25,8 +25,32 @@ from ipu_results.emulator.prediction import predict
 from ipu_results.emulator.target import DEFAULT_BATCH_SIZES, load_target, read_text
 from ipu_results.errors import TooFewRowsError
 
+Part = Mapping[str, Any]  # of a specification, or a record that it draws
 
-def build_charts(connection: duckdb.DuckDBPyConnection) -> list[dict[str, Any]]:
+
+class NumberTable(TypedDict):
+    """What a chart draws, as a table; `ids` are those of the results, where a row is one."""
+
+    headings: list[str]
+    rows: list[list[object]]
+    ids: list[str | None]
+
+
+class ChartData(TypedDict):
+    """A question with its answer, as `site/src/load.ts` reads it; `specification` is Vega-Lite."""
+
+    name: str
+    question: str
+    finding: str
+    shows: list[str]
+    figures: list[str]
+    caveats: list[str]
+    views: list[str]
+    numbers: list[NumberTable]
+    specification: Mapping[str, Any]
+
+
+def build_charts(connection: duckdb.DuckDBPyConnection) -> list[ChartData]:
     """Collect the answers, in the order of the page. A new analysis is shown without any more code.
 
     An answer that a record of a few documents has no rows for is left out, with an
@@ -41,7 +65,7 @@ def build_charts(connection: duckdb.DuckDBPyConnection) -> list[dict[str, Any]]:
     return charts
 
 
-def build_predicted(connection: duckdb.DuckDBPyConnection) -> dict[str, Any]:
+def build_predicted(connection: duckdb.DuckDBPyConnection) -> ChartData:
     """Build the chart of the rows that the emulator is validated on, with the predictions that
     `python -m benchmarks.emulator freeze` made.
     """
@@ -50,7 +74,7 @@ def build_predicted(connection: duckdb.DuckDBPyConnection) -> dict[str, Any]:
     return build_chart(connection, load_analysis("predicted"))
 
 
-def build_chart(connection: duckdb.DuckDBPyConnection, analysis: Analysis) -> dict[str, Any]:
+def build_chart(connection: duckdb.DuckDBPyConnection, analysis: Analysis) -> ChartData:
     """Answer one question, with its chart and the numbers in it."""
     answer = answer_question(connection, analysis)
     specification = build_specification(connection, analysis, answer)
@@ -81,48 +105,46 @@ def skip_without_rows(part: str) -> Iterator[None]:
         warnings.warn(message, IncompleteRecordWarning, stacklevel=3)
 
 
-def list_numbers(specification: Mapping[str, Any]) -> list[dict[str, Any]]:
+def list_numbers(specification: Part) -> list[NumberTable]:
     """List what a chart draws as tables: the fields of its tooltips under their titles, and the ids
     of the results.
     """
-    tables: dict[tuple[str, ...], dict[Any, None]] = {}
-    for tooltip, records in _walk(specification, [], {}):
-        fields = [channel["field"] for channel in tooltip]
-        # An ordered set: two marks of one record, such as a point and its label, are one row.
-        rows = tables.setdefault(
-            tuple(channel.get("title", channel["field"]) for channel in tooltip), {}
-        )
+    tables: dict[tuple[str, ...], NumberTable] = {}
+    listed = set()
+    for tooltip, records in _find_marks(specification, [], {}):
+        headings = tuple(channel.get("title", channel["field"]) for channel in tooltip)
+        table = tables.setdefault(headings, {"headings": list(headings), "rows": [], "ids": []})
         for record in records:
-            row = tuple(record.get(field) for field in fields)
-            if any(value is not None for value in row):
-                rows[row, record.get("result_id")] = None
-    return [
-        {
-            "headings": list(headings),
-            "rows": [list(row) for row, _ in rows],
-            "ids": [key for _, key in rows],
-        }
-        for headings, rows in tables.items()
-    ]
+            row = [record.get(channel["field"]) for channel in tooltip]
+            result_id = record.get("result_id")
+            # Two marks of one record, such as a point and its label, are one row.
+            line = (headings, tuple(row), result_id)
+            if line in listed or all(value is None for value in row):
+                continue
+            listed.add(line)
+            table["rows"].append(row)
+            table["ids"].append(result_id)
+    return list(tables.values())
 
 
-def _walk(
-    part: Any, records: Sequence[Mapping[str, Any]], outer: Mapping[str, Any]
-) -> Iterator[tuple[list[dict[str, Any]], Sequence[Mapping[str, Any]]]]:
+def _find_marks(
+    part: Part, records: Sequence[Part], outer: Part
+) -> Iterator[tuple[list[Part], Sequence[Part]]]:
     """Find the marks with tooltips below a part of a chart, each with the records that it draws."""
     records = part.get("data", {}).get("values", records)
     encoding = {**outer, **part.get("encoding", {})}
-    inner = [
-        each for key in ("layer", "hconcat", "vconcat", "concat") for each in part.get(key, [])
-    ]
-    inner += [part["spec"]] if "spec" in part else []
+    inner: list[Part] = []
+    for key in ("layer", "hconcat", "vconcat", "concat"):
+        inner += part.get(key, [])
+    if "spec" in part:
+        inner.append(part["spec"])
     for each in inner:
-        yield from _walk(each, records, encoding)
+        yield from _find_marks(each, records, encoding)
     if not inner and encoding.get("tooltip"):
         yield encoding["tooltip"], records
 
 
-def format_csv(chart: Mapping[str, Any]) -> str:
+def format_csv(chart: ChartData) -> str:
     """Format the numbers of a chart as CSV, its tables one below another, with the ids of the
     results.
     """
@@ -130,14 +152,15 @@ def format_csv(chart: Mapping[str, Any]) -> str:
     writer = csv.writer(text)
     for table in chart["numbers"]:
         writer.writerow([*table["headings"], "result_id"])
-        writer.writerows([*row, key] for row, key in zip(table["rows"], table["ids"], strict=True))
+        for row, result_id in zip(table["rows"], table["ids"], strict=True):
+            writer.writerow([*row, result_id])
     return text.getvalue()
 
 
 DIGITS = 6  # of what is calculated
 
 
-def build_predictions(_: duckdb.DuckDBPyConnection) -> list[dict[str, Any]]:
+def build_predictions(_: duckdb.DuckDBPyConnection) -> list[dict[str, object]]:
     """Collect predictions made in advance, since no browser runs the emulator.
 
     They are of each built-in image network on each machine, with the machine's own protocol.
@@ -152,5 +175,5 @@ def build_predictions(_: duckdb.DuckDBPyConnection) -> list[dict[str, Any]]:
     return predictions
 
 
-def _round(value: Any) -> Any:
+def _round(value: object) -> object:
     return float(f"{value:.{DIGITS}g}") if isinstance(value, float) else value

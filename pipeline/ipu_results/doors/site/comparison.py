@@ -10,7 +10,6 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Any
 
 import duckdb
 import pyarrow as pa
@@ -67,17 +66,15 @@ def _write(path: Path, tables: Mapping[str, pa.Table]) -> None:
             file.unregister("incoming")
 
 
-def list_statements() -> Iterator[dict[str, Any]]:
+def list_statements() -> Iterator[dict[str, str | int]]:
     """Yield the macros, then the statements of each question in their order. Of each a temporary
     table is made: what is stated fills the first, and the last has the answer.
     """
-    own = "ipu_results/doors/site/comparison.py"
-    statements = [
-        # as text: DuckDB 1.4 does not understand all that DuckDB 2.0 stores of a macro
-        *(("macros", "macros", path, read_statement(path)) for path in MACROS),
-        ("comparison", "mine", own, RUN),
-        ("comparison", "candidates", own, OF_MODEL),
-    ]
+    this_file = "ipu_results/doors/site/comparison.py"
+    # Macros as text: DuckDB 1.4 does not understand all that DuckDB 2.0 stores of one.
+    statements = [("macros", "macros", path, read_statement(path)) for path in MACROS]
+    statements.append(("comparison", "mine", this_file, RUN))
+    statements.append(("comparison", "candidates", this_file, OF_MODEL))
     for name in STATEMENTS:
         statements.append(("comparison", name, f"comparison/{name}.sql", read_comparison(name)))
     for name in ASKED:
@@ -89,17 +86,16 @@ def list_statements() -> Iterator[dict[str, Any]]:
 
 def list_accelerators() -> list[str]:
     """Return the names of chips that a visitor may have, also those of no machine of the record."""
-    return sorted(str(load_vocabulary().name_chip(own.chip)) for own in load_accelerators())
+    vocabulary = load_vocabulary()
+    return sorted(str(vocabulary.name_chip(each.chip)) for each in load_accelerators())
 
 
-def build_run_form(connection: duckdb.DuckDBPyConnection) -> dict[str, Any]:
+def build_run_form(connection: duckdb.DuckDBPyConnection) -> dict[str, object]:
     """Collect what the form of a run offers, and what follows from a machine and a model."""
     words = load_known_words(connection)
-    machines = {
-        name: [facts["chip"], facts["chip_count"]] for name, facts in sorted(words.machines.items())
-    }
+    machines = sorted(words.machines.items())
     return {
-        "machines": machines,
+        "machines": {name: [facts["chip"], facts["chip_count"]] for name, facts in machines},
         "items": dict(sorted(words.items.items())),
         "accelerators": list_accelerators(),
         "precision_names": run_query(connection, PRECISIONS)["precision"].to_pylist(),

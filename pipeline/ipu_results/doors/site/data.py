@@ -7,9 +7,10 @@ from __future__ import annotations
 
 import json
 from collections import defaultdict
-from datetime import date, datetime
+from collections.abc import Iterable, Sequence
+from datetime import date
 from itertools import groupby
-from typing import Any
+from typing import Literal, NotRequired, TypedDict, TypeVar
 
 import duckdb
 import pyarrow as pa
@@ -21,6 +22,8 @@ from ipu_results.record.check.rules import RULES
 from ipu_results.record.store.files import get_parquet_name
 from ipu_results.schema import RULES_SCHEMA, SHARED, TABLES, VIEWS, fill_placeholders, sql_view
 from ipu_results.schema.vocabulary import load_vocabulary, normalise_name
+
+T = TypeVar("T")
 
 EXAMPLES = {
     "Fastest ResNet-50 inference within 5 ms, of the rows that may be ranked": """\
@@ -75,7 +78,7 @@ COLUMNS = """
 """
 
 
-def build_sql(connection: duckdb.DuckDBPyConnection) -> dict[str, Any]:
+def build_sql(connection: duckdb.DuckDBPyConnection) -> dict[str, object]:
     """Collect file names, view statements, tables and views with their columns, and examples."""
     return {
         "files": {table.sql_name: get_parquet_name(table.sql_name) for table in TABLES},
@@ -91,7 +94,26 @@ def build_sql(connection: duckdb.DuckDBPyConnection) -> dict[str, Any]:
     }
 
 
-Columns = dict[str, Any]
+class FrameColumn(TypedDict):
+    """A column of a frame: numbers in `values`, texts as `codes`, positions in `words`.
+
+    `runs` are the lengths of runs of equal values, where these are stored once each.
+    """
+
+    name: str
+    kind: Literal["number", "text"]
+    values: NotRequired[list[int | float | None]]
+    words: NotRequired[list[str]]
+    codes: NotRequired[list[int]]
+    runs: NotRequired[list[int]]
+
+
+class Frame(TypedDict):
+    """Rows by column, as `site/src/frame.ts` reads them."""
+
+    rows: int
+    columns: list[FrameColumn]
+
 
 # Characters that could end a script element, open a comment in it or, in old engines, end a line of
 # it.
@@ -100,17 +122,16 @@ ESCAPES = str.maketrans(
 )
 
 
-def format_script(name: str, value: Any) -> str:
+def format_script(name: str, value: object) -> str:
     """Format a classic script that stores a value as `window.__data[name]`: a page from disk can
     load no JSON.
     """
-    text = json.dumps(value, ensure_ascii=False, allow_nan=False, separators=(",", ":")).translate(
-        ESCAPES
-    )
-    return f"(window.__data=window.__data||{{}})[{json.dumps(name)}]={text};\n"
+    text = json.dumps(value, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
+    escaped = text.translate(ESCAPES)
+    return f"(window.__data=window.__data||{{}})[{json.dumps(name)}]={escaped};\n"
 
 
-def encode_query(connection: duckdb.DuckDBPyConnection, sql: str) -> Columns:
+def encode_query(connection: duckdb.DuckDBPyConnection, sql: str) -> Frame:
     """Encode the rows of a query by column: numbers unchanged, texts as indexes into their words,
     -1 for none.
 
@@ -121,42 +142,48 @@ def encode_query(connection: duckdb.DuckDBPyConnection, sql: str) -> Columns:
     table = run_query(connection, sql)
     columns = []
     for name, column in zip(table.column_names, table.columns, strict=True):
-        columns.append(_compact(_encode_column(name, column)))
+        if pa.types.is_integer(column.type) or pa.types.is_floating(column.type):
+            columns.append(_encode_numbers(name, column.to_pylist()))
+        else:
+            columns.append(_encode_texts(name, list(map(_to_text, column.to_pylist()))))
     return {"rows": table.num_rows, "columns": columns}
 
 
-def _encode_column(name: str, column: pa.ChunkedArray) -> dict[str, Any]:
-    values = column.to_pylist()
-    if pa.types.is_integer(column.type) or pa.types.is_floating(column.type):
-        whole = [
-            int(value) if isinstance(value, float) and value.is_integer() else value
-            for value in values
-        ]
-        return {"name": name, "kind": "number", "values": whole}
-    texts = [_to_text(value) for value in values]
+def _encode_numbers(name: str, numbers: Sequence[int | float | None]) -> FrameColumn:
+    values: list[int | float | None] = []
+    for number in numbers:
+        # 40.0 is written as 40, in half of the characters
+        if isinstance(number, float) and number.is_integer():
+            values.append(int(number))
+        else:
+            values.append(number)
+    runs = _list_runs(values)
+    if runs is None:
+        return {"name": name, "kind": "number", "values": values}
+    return {"name": name, "kind": "number", "values": _first_of_runs(values), "runs": runs}
+
+
+def _encode_texts(name: str, texts: Sequence[str | None]) -> FrameColumn:
     words = sorted({text for text in texts if text is not None})
     position = {word: code for code, word in enumerate(words)}
-    return {
-        "name": name,
-        "kind": "text",
-        "words": words,
-        "codes": [-1 if text is None else position[text] for text in texts],
-    }
+    codes = [-1 if text is None else position[text] for text in texts]
+    if len(words) == len(texts):
+        return {"name": name, "kind": "text", "words": [words[code] for code in codes]}
+    runs = _list_runs(codes)
+    if runs is None:
+        return {"name": name, "kind": "text", "words": words, "codes": codes}
+    first = _first_of_runs(codes)
+    return {"name": name, "kind": "text", "words": words, "codes": first, "runs": runs}
 
 
-def _compact(column: dict[str, Any]) -> dict[str, Any]:
-    codes = "codes" if column["kind"] == "text" else "values"
-    if codes == "codes" and sorted(column[codes]) == list(range(len(column[codes]))):
-        words = [column["words"][code] for code in column[codes]]
-        return {"name": column["name"], "kind": "text", "words": words}
-    groups = [(value, len(list(group))) for value, group in groupby(column[codes])]
-    if 2 * len(groups) >= len(column[codes]):
-        return column
-    return {
-        **column,
-        codes: [value for value, _ in groups],
-        "runs": [length for _, length in groups],
-    }
+def _list_runs(values: Sequence[object]) -> list[int] | None:
+    """Return the lengths of runs of equal values, None where storing them is not shorter."""
+    runs = [len(list(group)) for _, group in groupby(values)]
+    return runs if 2 * len(runs) < len(values) else None
+
+
+def _first_of_runs(values: Iterable[T]) -> list[T]:
+    return [value for value, _ in groupby(values)]
 
 
 def _to_text(value: object) -> str | None:
@@ -164,7 +191,9 @@ def _to_text(value: object) -> str | None:
         return None
     if isinstance(value, bool):
         return "true" if value else "false"
-    return value.isoformat() if isinstance(value, date | datetime) else str(value)
+    if isinstance(value, date):  # or a datetime
+        return value.isoformat()
+    return str(value)
 
 
 PAGE = "graphcore-performance-2023-07-04"  # the vendor's page of results, its last capture
@@ -209,7 +238,7 @@ RANKINGS = """
 """
 
 
-def build_results(connection: duckdb.DuckDBPyConnection) -> dict[str, Any]:
+def build_results(connection: duckdb.DuckDBPyConnection) -> dict[str, object]:
     """Collect what the views of results and of comparisons need."""
     results = encode_query(connection, RESULTS)
     ids = run_query(connection, f"SELECT result_id FROM results {ORDER}")["result_id"].to_pylist()
@@ -222,10 +251,7 @@ def build_results(connection: duckdb.DuckDBPyConnection) -> dict[str, Any]:
         "results": results,
         "figures": encode_query(connection, FEW_FIGURES),
         "aliases": build_aliases(),
-        "prices": {
-            row["platform"]: row["list_price_usd"]
-            for row in run_query(connection, PRICES).to_pylist()
-        },
+        "prices": dict(connection.execute(PRICES).fetchall()),
         "flags": encode_query(connection, FLAGS),
         "sets": sets,
         "rules": {rule.id: rule.title for rule in RULES},
@@ -265,7 +291,7 @@ def build_aliases() -> dict[str, dict[str, str]]:
     return aliases
 
 
-def build_rankings(connection: duckdb.DuckDBPyConnection) -> dict[str, Any]:
+def build_rankings(connection: duckdb.DuckDBPyConnection) -> Frame:
     """Collect the closed rankings of systems of all sizes."""
     return encode_query(connection, RANKINGS)
 
@@ -294,7 +320,7 @@ USES = """
 """
 
 
-def build_claims(connection: duckdb.DuckDBPyConnection) -> dict[str, Any]:
+def build_claims(connection: duckdb.DuckDBPyConnection) -> dict[str, object]:
     """Collect claims, recomputations, contradictions, and which claim uses which result, itself or
     as an entry.
     """
@@ -316,7 +342,7 @@ REPLICATIONS = """
 """
 
 
-def build_replications(connection: duckdb.DuckDBPyConnection) -> dict[str, Any]:
+def build_replications(connection: duckdb.DuckDBPyConnection) -> Frame:
     """Collect the pairs of results of the same work by two parties."""
     return encode_query(connection, REPLICATIONS)
 

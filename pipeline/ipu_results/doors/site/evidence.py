@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import re
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import groupby
 from operator import itemgetter
 from typing import Any
@@ -25,7 +25,7 @@ from ipu_results.doors.site.data import (
 from ipu_results.doors.site.page import Page, build_page, format_computed, format_slug, format_unit
 from ipu_results.kit.sql import run_query
 
-Row = dict[str, Any]
+Row = dict[str, Any]  # of a query of this module, or a chart, as a template takes it
 
 VALUE = "value"  # the column of `microbenchmarks` that holds the figure
 SIGNS = {"error": "✖", "warn": "!", "info": "i"}
@@ -48,6 +48,11 @@ RULES = """
     ORDER BY rule
 """
 OPERATIONS = "SELECT microbenchmark_id, operation FROM microbenchmarks"
+
+
+def list_rows(connection: duckdb.DuckDBPyConnection, sql: str) -> list[Row]:
+    rows: list[Row] = run_query(connection, sql).to_pylist()
+    return rows
 
 
 def group_rows(rows: Iterable[Row], column: str) -> defaultdict[str, list[Row]]:
@@ -74,13 +79,11 @@ class Evidence:
     ) -> None:
         self._places: dict[tuple[str, str], Row] = {}
         listed = ", ".join(schema.quote(name) for name in columns)
-        for row in run_query(connection, PLACES.format(columns=listed)).to_pylist():
+        for row in list_rows(connection, PLACES.format(columns=listed)):
             self._places.setdefault((row["result_id"], row["column_name"]), row)
-        flags = run_query(connection, FLAGS.format(severities=severities)).to_pylist()
+        flags = list_rows(connection, FLAGS.format(severities=severities))
         self._flags = group_rows(flags, "result_id")
-        self._operations: dict[str, str] = {}
-        for row in run_query(connection, OPERATIONS).to_pylist():
-            self._operations[row["microbenchmark_id"]] = row["operation"]
+        self._operations: dict[str, str] = dict(connection.execute(OPERATIONS).fetchall())
 
     def find_address(self, key: str, column: str) -> str:
         """Return where the site shows a figure: its row on a static page, or its panel."""
@@ -132,33 +135,31 @@ LABELS = """
 
 def build_claim_pages(connection: duckdb.DuckDBPyConnection) -> Iterator[Page]:
     """Yield a page for each claim, headline claims first, then the list of all."""
-    claims, recomputed, uses, tensions, rows, names = (
-        run_query(connection, sql).to_pylist()
-        for sql in (HEADLINES, RECOMPUTATIONS, USES, CONTRADICTIONS, DOCUMENTS, LABELS)
-    )
-    values = group_rows(recomputed, "claim_id")
-    used = group_rows(uses, "claim_id")
-    documents = {row["document_id"]: row for row in rows}
-    labels = {row["result_id"]: row["label"] for row in names}
+    claims = list_rows(connection, HEADLINES)
+    tensions = list_rows(connection, CONTRADICTIONS)
+    values = group_rows(list_rows(connection, RECOMPUTATIONS), "claim_id")
+    used = group_rows(list_rows(connection, USES), "claim_id")
+    documents = {row["document_id"]: row for row in list_rows(connection, DOCUMENTS)}
+    labels = dict(connection.execute(LABELS).fetchall())
     for claim in claims:
         key = claim["claim_id"]
         claim["outcome"] = describe_verdict(claim)
         lines = [f"Claimed: {claim['figure']}", f"Verdict: {claim['outcome']}"]
-        for value in values[key][:1]:
-            lines.append(
-                f"Recomputed: {value['arithmetic']} ({value['baseline']}): {value['outcome']}"
-            )
+        if values[key]:
+            first = values[key][0]
+            reason = f"{first['arithmetic']} ({first['baseline']}): {first['outcome']}"
+            lines.append(f"Recomputed: {reason}")
+        results = []
+        for use in used[key]:
+            if use["result_id"] in labels:
+                results.append((use["result_id"], labels[use["result_id"]]))
         yield build_page(
             "claim.html",
             f"claim/{quote(key)}.html",
             claim=claim,
             lines=lines,
             values=values[key],
-            results=[
-                (use["result_id"], labels[use["result_id"]])
-                for use in used[key]
-                if use["result_id"] in labels
-            ],
+            results=results,
             max_results=MAX_RESULTS,
             document=documents[claim["document_id"]],
             tensions=[row for row in tensions if key in (row["claim_ids"] or "").split()],
@@ -166,16 +167,16 @@ def build_claim_pages(connection: duckdb.DuckDBPyConnection) -> Iterator[Page]:
     yield build_page("claims.html", "claims.html", claims=claims)
 
 
-def describe_verdict(claim: Mapping[str, Any]) -> str:
+def describe_verdict(claim: Row) -> str:
     """Describe verdict and gap: `contradicted, gap -83 %, beyond the spread`."""
     gap = claim["gap_percent"]
     kind = claim["gap_kind"]
-    size = (
-        []
-        if gap is None or kind == "none"
-        else [f"gap {gap:+.2g} %", *filter(None, [GAPS.get(kind)])]
-    )
-    return ", ".join([claim["verdict"].replace("-", " "), *size])
+    parts = [claim["verdict"].replace("-", " ")]
+    if gap is not None and kind != "none":
+        parts.append(f"gap {gap:+.2g} %")
+        if kind in GAPS:
+            parts.append(GAPS[kind])
+    return ", ".join(parts)
 
 
 # Pairs of which both figures may be quoted, and the others by model.
@@ -214,30 +215,29 @@ OBSTACLES = {
 
 def build_rules_page(connection: duckdb.DuckDBPyConnection) -> Page:
     """Build the page of the quality rules with the statement of each."""
-    return build_page("rules.html", "rules.html", rules=run_query(connection, RULES).to_pylist())
+    return build_page("rules.html", "rules.html", rules=list_rows(connection, RULES))
 
 
 def build_energy_page(connection: duckdb.DuckDBPyConnection) -> Page:
     """Build the page of an IPU next to the GPUs of the same paper, and of every machine's energy
     per item. Power scopes stand apart.
     """
-    pairs, unquotable, rows = (
-        run_query(connection, sql).to_pylist() for sql in (PAIRS, UNQUOTABLE, ENERGIES)
-    )
+    rows = list_rows(connection, ENERGIES)
     comparisons = []
-    for scopes, own in _group_sorted(pairs, "ipu_power_scope", "gpu_power_scope"):
-        ipu, gpu = (scope or NOT_STATED for scope in scopes)
-        comparisons.append((_describe_scope(len(own), ipu, gpu), own))
+    pairs = list_rows(connection, PAIRS)
+    for (ipu, gpu), compared in _group_sorted(pairs, "ipu_power_scope", "gpu_power_scope"):
+        about = _describe_scope(len(compared), ipu or NOT_STATED, gpu or NOT_STATED)
+        comparisons.append((about, compared))
     groups = []
-    for scope, own in _group_sorted(rows, "power_scope"):
-        groups.append((scope or NOT_STATED, _group_sorted(own, "item", "model")))
+    for scope, measured in _group_sorted(rows, "power_scope"):
+        groups.append((scope or NOT_STATED, _group_sorted(measured, "item", "model")))
     return build_page(
         "energy.html",
         "energy.html",
         evidence=Evidence(connection, "energy_per_item_j", "efficiency"),
         count=len(rows),
         comparisons=comparisons,
-        unquotable=[_describe_unquotable(row) for row in unquotable],
+        unquotable=[_describe_unquotable(row) for row in list_rows(connection, UNQUOTABLE)],
         groups=groups,
         left_out=count_rows(connection, ENERGIES_LEFT_OUT),
     )
@@ -245,7 +245,7 @@ def build_energy_page(connection: duckdb.DuckDBPyConnection) -> Page:
 
 def count_rows(connection: duckdb.DuckDBPyConnection, sql: str) -> int:
     """Return the count that a query gives."""
-    [count] = run_query(connection, sql).column(0).to_pylist()
+    ((count,),) = connection.execute(sql).fetchall()
     return int(count)
 
 
@@ -261,7 +261,7 @@ def _describe_unquotable(row: Row) -> str:
 
 def _group_sorted(rows: Iterable[Row], *names: str) -> list[tuple[Any, list[Row]]]:
     """Group rows that are sorted by these columns: the value or values with their rows."""
-    return [(key, list(own)) for key, own in groupby(rows, key=itemgetter(*names))]
+    return [(key, list(group)) for key, group in groupby(rows, key=itemgetter(*names))]
 
 
 def _describe_scope(count: int, ipu: str, gpu: str) -> str:
@@ -310,29 +310,30 @@ SUMMARY = """
 
 
 def build_replication_pages(
-    connection: duckdb.DuckDBPyConnection, charts: Sequence[Mapping[str, Any]]
+    connection: duckdb.DuckDBPyConnection, charts: Sequence[Row]
 ) -> Iterator[Page]:
     """Yield the page of IPUs, with the chart where `charts` has it, and that of other chips."""
     evidence = Evidence(connection, *FIGURES.values())
-    pairs, summary = (run_query(connection, sql).to_pylist() for sql in (REPLICATED, SUMMARY))
+    summary = list_rows(connection, SUMMARY)
+    pairs = list_rows(connection, REPLICATED)
     for row in pairs:
         units = {"throughput": f"{row['item'] or 'item'}s/s", "mlperf time to train": "min"}
         row["figure_unit"] = units.get(row["measure"], format_unit(row["canonical_unit"]))
         row["figure_column"] = FIGURES[row["measure"]]
-    for machines, other in (("IPU", "other"), ("other", "IPU")):
-        own = [row for row in pairs if row["machines"] == machines]
-        others = [row for row in own if not row["counts"]]
+    for machines, (path, heading) in REPLICATIONS.items():
+        other = "other" if machines == "IPU" else "IPU"
+        shown = [row for row in pairs if row["machines"] == machines]
+        others = [row for row in shown if not row["counts"]]
+        drawn = [chart for chart in charts if chart["name"] == "replications"]
         yield build_page(
             "replications.html",
-            REPLICATIONS[machines][0],
-            heading=REPLICATIONS[machines][1],
+            path,
+            heading=heading,
             evidence=evidence,
             summary=[row for row in summary if row["machines"] == machines],
-            charts=[
-                chart for chart in charts if (chart["name"], machines) == ("replications", "IPU")
-            ],
+            charts=drawn if machines == "IPU" else [],
             other=REPLICATIONS[other],
-            counted=[row for row in own if row["counts"]],
+            counted=[row for row in shown if row["counts"]],
             others=others,
             reasons=_group_sorted(others, "reason"),
         )
@@ -356,30 +357,28 @@ SHARES_LEFT_OUT = """
 
 
 def build_peak_pages(
-    connection: duckdb.DuckDBPyConnection, charts: Sequence[Mapping[str, Any]]
+    connection: duckdb.DuckDBPyConnection, charts: Sequence[Row]
 ) -> Iterator[Page]:
     """Yield a page for each chip with counted results, then the overview with the chart where
     `charts` has it.
     """
     evidence = Evidence(connection, "throughput", VALUE)
-    ceilings, shares, unusable = (
-        run_query(connection, sql).to_pylist() for sql in (CEILINGS, SHARES, SHARES_LEFT_OUT)
-    )
-    left_out = {row["chip"]: row["rows"] for row in unusable}
+    ceilings = list_rows(connection, CEILINGS)
+    shares = list_rows(connection, SHARES)
+    left_out = dict(connection.execute(SHARES_LEFT_OUT).fetchall())
     for row in shares:
         row["rate"] = f"{format_computed(row['throughput_per_chip'], 5)} {row['item'] or 'item'}s/s"
         row["work"] = ", ".join(filter(None, (row["model"], row["variant"], row["task"])))
     chips = []
     for chip, rows in _group_sorted(shares, "chip"):
         path = f"peak/{format_slug(chip)}.html"
-        own = [row for row in ceilings if row["chip"] == chip]
         yield build_page(
             "chip.html",
             path,
             evidence=evidence,
             chip=chip,
             rows=rows,
-            ceilings=own,
+            ceilings=[row for row in ceilings if row["chip"] == chip],
             left_out=left_out.get(chip, 0),
         )
         clean = (row for row in rows if not row["precision_doubtful"] and row["datasheet_share"])
@@ -401,21 +400,21 @@ def build_peak_pages(
 def build_microbenchmark_pages(connection: duckdb.DuckDBPyConnection) -> Iterator[Page]:
     """Yield a page for each operation, then the list of all."""
     evidence = Evidence(connection, severities=tuple(SIGNS))
-    documents = {row["document_id"]: row for row in run_query(connection, DOCUMENTS).to_pylist()}
-    rows = run_query(connection, MICROBENCHMARKS).to_pylist()
+    documents = {row["document_id"]: row for row in list_rows(connection, DOCUMENTS)}
+    rows = list_rows(connection, MICROBENCHMARKS)
     for row in rows:
         row["path"] = name_operation_page(row["operation"])
     operations = []
-    for path, own in _group_sorted(sorted(rows, key=itemgetter("path")), "path"):
-        names = sorted({row["operation"] for row in own})
-        operations.append((path, ", ".join(names), own))
-        groups = _group_sorted(sorted(own, key=itemgetter("document_id")), "document_id")
+    for path, measured in _group_sorted(sorted(rows, key=itemgetter("path")), "path"):
+        names = ", ".join(sorted({row["operation"] for row in measured}))
+        operations.append((path, names, measured))
+        groups = _group_sorted(sorted(measured, key=itemgetter("document_id")), "document_id")
         yield build_page(
             "operation.html",
             path,
             evidence=evidence,
-            operation=", ".join(names),
-            rows=own,
+            operation=names,
+            rows=measured,
             groups=[(documents[key], group) for key, group in groups],
         )
     yield build_page(

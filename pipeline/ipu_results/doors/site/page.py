@@ -13,7 +13,8 @@ from jinja2.ext import Extension
 from jinja2.nodes import EvalContext
 from markupsafe import Markup
 
-DIGITS, MAX_DIGITS_BELOW = 3, 100  # of a ratio, which is whole from there on
+DIGITS = 3  # of a ratio
+WHOLE_FROM = 100  # a ratio of this size is printed whole
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,14 +45,15 @@ class JoinedLines(Extension):
 
 
 @pass_eval_context
-def _finalise(context: EvalContext, value: Any) -> Any:
+def _finalise(context: EvalContext, value: object) -> object:
     """Print nothing for None, and spell quotes as `html.escape` does: pages of two releases differ
     by figures alone.
     """
-    text = "" if value is None else value
-    return (
-        Markup(escape(str(text))) if context.autoescape and not hasattr(text, "__html__") else text
-    )
+    if value is None:
+        return ""
+    if not context.autoescape or hasattr(value, "__html__"):
+        return value
+    return Markup(escape(str(value)))
 
 
 def format_number(value: float | None) -> str:
@@ -66,7 +68,7 @@ def format_computed(value: float | None, digits: int = 3) -> str:
 
 def format_ratio(ratio: float) -> str:
     """Format a ratio, with three digits below 100."""
-    return f"{ratio:#.{DIGITS}g}" if ratio < MAX_DIGITS_BELOW else f"{ratio:,.0f}"
+    return f"{ratio:#.{DIGITS}g}" if ratio < WHOLE_FROM else f"{ratio:,.0f}"
 
 
 def format_unit(unit: str | None) -> str:
@@ -79,7 +81,7 @@ def format_slug(name: str) -> str:
     return re.sub(r"[^a-z0-9]+", "-", name.lower()).strip("-")
 
 
-def join_column(rows: Iterable[Mapping[str, Any]], column: str) -> str:
+def join_column(rows: Iterable[Mapping[str, object]], column: str) -> str:
     """Join the values of a column, each once and sorted."""
     return ", ".join(sorted({str(row[column]) for row in rows}))
 
@@ -93,9 +95,8 @@ def is_linkable(address: str) -> bool:
     """Return whether an address from the data is a plain web address or a relative one: a link to
     it runs no script.
     """
-    return ":" not in address.split("/", maxsplit=1)[0] or address.startswith(
-        ("https://", "http://")
-    )
+    has_scheme = ":" in address.split("/", maxsplit=1)[0]
+    return not has_scheme or address.startswith(("https://", "http://"))
 
 
 ENVIRONMENT = Environment(
@@ -118,15 +119,17 @@ ENVIRONMENT.filters |= {
 }
 
 
-def build_page(template: str, path: str, *, image: str = "", **values: Any) -> Page:
+def build_page(template: str, path: str, *, image: str = "", **values: object) -> Page:
     """Build a page by a template that sets its `title`, `description` and `live`."""
     module: Any = ENVIRONMENT.get_template(template).make_module(values)
-    # A `{% set %}` block is HTML already; these texts are escaped where they are printed.
-    title, description = (
-        text.unescape() if isinstance(text, Markup) else text
-        for text in (module.title, module.description)
-    )
+    title = _unescape(module.title)
+    description = _unescape(module.description)
     return Page(path, title, description, Markup(module), module.live, image)
+
+
+def _unescape(text: str) -> str:
+    """Undo that a `{% set %}` block is HTML already: the text is escaped where it is printed."""
+    return text.unescape() if isinstance(text, Markup) else text
 
 
 def format_page(page: Page, base_url: str = "") -> str:
@@ -137,6 +140,6 @@ def format_page(page: Page, base_url: str = "") -> str:
     return render("page.html", page=page, base_url=base_url, up=up)
 
 
-def render(template: str, **values: Any) -> str:
+def render(template: str, **values: object) -> str:
     """Fill a template."""
     return ENVIRONMENT.get_template(template).render(values)

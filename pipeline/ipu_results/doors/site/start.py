@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, TypedDict
 
 import duckdb
 
@@ -37,7 +37,25 @@ COUNTS = """
 """
 
 
-def build_start(connection: duckdb.DuckDBPyConnection, release: Path) -> dict[str, Any]:
+class Build(TypedDict):
+    """What the page was built from; `version` is None for a warehouse."""
+
+    version: str | None
+    as_of: str
+    build_id: str
+    documents: int
+
+
+class StartData(TypedDict):
+    """What the start page shows, as `site/src/load.ts` reads it."""
+
+    build: Build
+    counts: dict[str, int]
+    repository: str
+    findings: list[dict[str, object]]
+
+
+def build_start(connection: duckdb.DuckDBPyConnection, release: Path) -> StartData:
     """Collect what the start page needs: the build, counts, findings and the address of the
     project.
     """
@@ -54,7 +72,7 @@ def build_start(connection: duckdb.DuckDBPyConnection, release: Path) -> dict[st
         },
         "counts": counts,
         "repository": REPOSITORY,
-        "findings": [*_build_findings(connection)],
+        "findings": list(_build_findings(connection)),
     }
 
 
@@ -69,7 +87,7 @@ def read_release(release: Path) -> dict[str, Any]:
     return record
 
 
-def _build_findings(connection: duckdb.DuckDBPyConnection) -> Iterator[dict[str, Any]]:
+def _build_findings(connection: duckdb.DuckDBPyConnection) -> Iterator[dict[str, object]]:
     """Build the findings that have a card; one that the record has no rows for is left out, with an
     IncompleteRecordWarning.
     """
@@ -81,7 +99,7 @@ def _build_findings(connection: duckdb.DuckDBPyConnection) -> Iterator[dict[str,
 
 def _build_card(
     connection: duckdb.DuckDBPyConnection, finding: RecordFinding, card: Card
-) -> dict[str, Any]:
+) -> dict[str, object]:
     filled = fill_finding(connection, finding)
     rule = None
     if card.rule:

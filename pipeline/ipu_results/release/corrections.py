@@ -1,0 +1,162 @@
+"""Match rows that are gone with the entries of a corrections file, which give the reasons."""
+
+from __future__ import annotations
+
+import tomllib
+from collections.abc import Iterator
+from datetime import date
+from pathlib import Path
+from typing import Annotated, Any, Literal, NamedTuple
+
+import duckdb
+import msgspec
+
+from ipu_results.errors import CorrectionsError, ReleaseError
+from ipu_results.kit.sql import get_first_line
+from ipu_results.release.database import quote_identifier
+from ipu_results.release.diff import ReleaseDiff, Row, list_removed_keys
+from ipu_results.release.files import BUILD_TABLE, DICTIONARY_TABLES
+from ipu_results.release.snapshot import KNOWN_TABLES
+
+KEY_TYPES = (str, int, float, date)  # bool and datetime are subtypes
+
+
+class Correction(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """Removed rows of a table that have these values in key columns; without a key, the whole
+    table.
+
+    `expect` asserts that no such row is in the new dataset, `rows` how many were removed.
+    """
+
+    table: str
+    reason: Annotated[str, msgspec.Meta(pattern=r"\S")]
+    key: dict[str, Any] = {}
+    expect: Literal["gone"] | None = None
+    rows: int | None = None
+
+    def covers(self, removed: RemovedRows) -> bool:
+        """Return whether it names these rows; without a key it names a removed table and never
+        single rows.
+        """
+        if self.table != removed.table or bool(self.key) is removed.is_whole_table:
+            return False
+        return all(removed.key.get(name) == value for name, value in self.key.items())
+
+    def to_record(self, rows: int) -> dict[str, Any]:
+        """Return the entry of release.json; `rows` is how many removed rows it names."""
+        key = {
+            name: value.isoformat() if isinstance(value, date) else value
+            for name, value in self.key.items()
+        }
+        return {"table": self.table, "key": key, "rows": rows, "reason": self.reason.strip()}
+
+
+class RemovedRows(NamedTuple):
+    """A removed row, by its key, or all `rows` of a removed table, without a key."""
+
+    table: str
+    key: Row
+    rows: int
+    is_whole_table: bool
+
+
+class MatchedCorrections(NamedTuple):
+    """The entries of release.json, and a message for each correction that names nothing."""
+
+    records: list[dict[str, Any]]
+    unused: list[str]
+
+
+def load_corrections(path: Path) -> list[Correction]:
+    """Read a corrections file.
+
+    Raises CorrectionsError if it is unreadable or an entry is malformed.
+    """
+    try:
+        content = tomllib.loads(path.read_text(encoding="utf-8"))
+        parts = msgspec.convert(content, dict[Literal["correction"], list[Any]])
+    except (OSError, ValueError, msgspec.ValidationError) as error:
+        raise CorrectionsError(f"cannot be read: {error}", place=str(path)) from error
+    entries = enumerate(parts.get("correction", []), 1)
+    return [_read_entry(f"{path}, correction {number}", entry) for number, entry in entries]
+
+
+def _read_entry(place: str, entry: Any) -> Correction:
+    try:
+        correction = msgspec.convert(entry, Correction)
+    except msgspec.ValidationError as error:
+        raise CorrectionsError(str(error), place=place) from error
+    table = KNOWN_TABLES.get(correction.table)
+    for name, value in correction.key.items():
+        if table and name not in table.key:
+            raise CorrectionsError(f"{name} is not a key column of {table.name}", place=place)
+        if not isinstance(value, KEY_TYPES):
+            raise CorrectionsError(f"{name} is not a text, number or date", place=place)
+    return correction
+
+
+def apply_corrections(path: Path | None, diff: ReleaseDiff) -> MatchedCorrections:
+    """Match the removed rows with the entries of a corrections file; a row counts for each entry
+    that names it.
+
+    Raises ReleaseError for a removed row that none names, CorrectionsError for a malformed file and
+    where `expect` or `rows` do not hold.
+    """
+    corrections = load_corrections(path) if path else []
+    counts = [0] * len(corrections)
+    for removed in _list_removed(diff):
+        has_reason = False
+        for at, correction in enumerate(corrections):
+            if correction.covers(removed):
+                counts[at] += removed.rows
+                has_reason = True
+        if not has_reason:
+            raise ReleaseError(_explain_missing(diff, removed))
+    matched = MatchedCorrections([], [])
+    for number, (correction, count) in enumerate(zip(corrections, counts, strict=True), 1):
+        if message := _check_guards(correction, count, diff):
+            raise CorrectionsError(message, place=f"{path}, correction {number}")
+        if count:
+            matched.records.append(correction.to_record(count))
+        else:
+            message = f"correction {number} names no removed row of {correction.table}"
+            matched.unused.append(message)
+    return matched
+
+
+def _list_removed(diff: ReleaseDiff) -> Iterator[RemovedRows]:
+    for table in diff.removed:
+        yield RemovedRows(table.name, {}, table.rows, True)
+    for changed in diff.tables:
+        if changed.rows.removed and changed.name not in (BUILD_TABLE, *DICTIONARY_TABLES):
+            for key in list_removed_keys(changed):
+                yield RemovedRows(changed.name, key, 1, False)
+
+
+def _explain_missing(diff: ReleaseDiff, removed: RemovedRows) -> str:
+    table = removed.table
+    what = f"table {table} vanished"
+    if not removed.is_whole_table:
+        count = sum(changed.rows.removed for changed in diff.tables if changed.name == table)
+        example = ", ".join(f"{name} = {value}" for name, value in removed.key.items())
+        what = f"{table}: {count:,} rows vanished, such as {example},"
+    return f"{what} without a correction that names the reason (--corrections FILE)"
+
+
+def _check_guards(correction: Correction, count: int, diff: ReleaseDiff) -> str | None:
+    """Return what is wrong if `rows` or `expect` do not hold."""
+    table = correction.table
+    if correction.rows not in (None, count):
+        return f"{count} rows of {table} vanished, not {correction.rows}"
+    if correction.expect is None:
+        return None
+    if table not in diff.new.tables:
+        return None if table in diff.old.tables else f"table {table} is in neither release"
+    condition = " AND ".join(f"{quote_identifier(name)} = ?" for name in correction.key) or "true"
+    query = f"SELECT count(*) FROM {diff.new.tables[table].sql} WHERE {condition}"
+    try:
+        with duckdb.connect() as connection:
+            ((present,),) = connection.execute(query, list(correction.key.values())).fetchall()
+    except duckdb.Error as error:
+        return get_first_line(error)
+    return f"expects rows of {table} to be gone, but {present} are present" if present else None

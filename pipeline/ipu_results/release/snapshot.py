@@ -1,0 +1,136 @@
+"""What a release or a warehouse holds without its rows: tables, columns, keys and definitions."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+
+from ipu_results.errors import UnreadableReleaseError, WarehouseError
+from ipu_results.kit.text import escape_unprintable
+from ipu_results.record.store.files import DATABASE
+from ipu_results.record.store.query import open_parquet
+from ipu_results.release.database import read_definitions
+from ipu_results.release.files import PACKAGE, RELEASE, list_files, read_json, read_sql_name
+from ipu_results.schema import SQL, TABLES, VIEWS, quote
+from ipu_results.schema.frames import ARROW
+
+GLOB = re.compile(r"[*?\[]")
+SQL_TYPES = {ARROW[kind]: SQL[kind] for kind in ARROW}
+NUMBERS = (pa.types.is_integer, pa.types.is_floating, pa.types.is_decimal)
+KNOWN_TABLES = {table.sql_name: table for table in TABLES}
+
+Keys = Mapping[str, tuple[str, ...]]  # the columns of the primary key, by table
+
+
+@dataclass(frozen=True, slots=True)
+class SnapshotColumn:
+    """A column of a Parquet file; `type` as SQL names it."""
+
+    type: str
+    unit: str | None
+    description: str | None
+    is_number: bool
+
+
+@dataclass(frozen=True, slots=True)
+class SnapshotTable:
+    """A Parquet file; `key` is empty if neither the schema nor datapackage.json names a primary
+    key.
+    """
+
+    name: str
+    path: Path
+    rows: int
+    columns: Mapping[str, SnapshotColumn]
+    key: tuple[str, ...]
+
+    @property
+    def sql(self) -> str:
+        """The table as a FROM clause of DuckDB names it, whatever characters the path has."""
+        path = GLOB.sub(lambda match: f"[{match[0]}]", str(self.path))
+        return f"read_parquet({quote(path)}, hive_partitioning = false)"
+
+
+@dataclass(frozen=True, slots=True)
+class Snapshot:
+    """The tables of a folder; `metadata` is release.json and `views` the digests of definitions,
+    empty if missing.
+    """
+
+    path: Path
+    tables: Mapping[str, SnapshotTable]
+    metadata: Mapping[str, Any]
+    views: Mapping[str, str]
+
+    @property
+    def name(self) -> str:
+        """The version, or the name of a folder without one; safe to print."""
+        return escape_unprintable(str(self.metadata.get("version") or self.path.resolve().name))
+
+    @property
+    def title(self) -> str:
+        """The path with the version, safe to print."""
+        version = self.metadata.get("version")
+        return escape_unprintable(f"{self.path} ({version})" if version else str(self.path))
+
+
+def read_snapshot(folder: Path) -> Snapshot:
+    """Read a release or a warehouse, without the files of views, since they follow from the tables.
+
+    Raises UnreadableReleaseError if it holds no table or a damaged one.
+    """
+    if not folder.is_dir():
+        raise UnreadableReleaseError("no such folder", place=str(folder))
+    metadata = read_json(folder / RELEASE)
+    views = {view.sql_name for view in VIEWS}.union(metadata.get("view_files") or ())
+    keys = _read_package_keys(folder)
+    tables = {}
+    for file, path in sorted(list_files(folder).items()):
+        name = read_sql_name(file)
+        if file.endswith(".parquet") and name not in views:
+            tables[name] = _read_table(name, path, keys)
+    if not tables:
+        message = "is neither a release nor a warehouse: no Parquet file"
+        raise UnreadableReleaseError(message, place=str(folder))
+    return Snapshot(folder, tables, metadata, read_definitions(folder / DATABASE))
+
+
+def _read_table(name: str, path: Path, keys: Keys) -> SnapshotTable:
+    try:
+        with open_parquet(path) as file:
+            columns = {field.name: _read_column(field) for field in file.schema_arrow}
+            rows = file.metadata.num_rows
+    except WarehouseError as error:
+        raise UnreadableReleaseError(error.message, place=str(path)) from error
+    key = KNOWN_TABLES[name].key if name in KNOWN_TABLES else keys.get(name, ())
+    return SnapshotTable(name, path, rows, columns, key)
+
+
+def _read_column(field: pa.Field) -> SnapshotColumn:
+    """Return a column of a Parquet file, with unit and description from its metadata."""
+    metadata = field.metadata or {}
+    texts = {key.decode(): value.decode(errors="replace") for key, value in metadata.items()}
+    return SnapshotColumn(
+        SQL_TYPES.get(field.type, str(field.type)),
+        texts.get("unit"),
+        texts.get("description"),
+        is_number=any(is_kind(field.type) for is_kind in NUMBERS),
+    )
+
+
+def _read_package_keys(folder: Path) -> Keys:
+    """Return the primary keys that datapackage.json names, by table; none if it is malformed."""
+    keys = {}
+    try:
+        for resource in read_json(folder / PACKAGE)["resources"]:
+            schema = resource.get("schema", {})
+            if "primaryKey" in schema:
+                keys[read_sql_name(resource["path"])] = tuple(map(str, schema["primaryKey"]))
+    except (LookupError, TypeError, AttributeError):
+        return {}
+    return keys
