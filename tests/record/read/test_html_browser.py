@@ -16,7 +16,7 @@ from ipu_results.errors import BrowserError, UnprovenDocumentError
 from ipu_results.record.read import ParsedDocument
 from ipu_results.record.read.document import Words
 from ipu_results.record.read.html import read_html
-from ipu_results.record.read.html_shown import parse_shown
+from ipu_results.record.read.html.shown import parse_shown
 from ipu_results.record.sources import browser
 from ipu_results.record.sources.browser import Browser, find_modules, is_installed
 

@@ -16,7 +16,7 @@ from ipu_results.errors import (
 )
 from ipu_results.record.read import ParsedDocument
 from ipu_results.record.read.html import read_html
-from ipu_results.record.read.html_shown import parse_shown
+from ipu_results.record.read.html.shown import parse_shown
 
 from tests.record.read.reading_support import (
     GPT2,

@@ -18,9 +18,10 @@ from ipu_results.errors import (
     DocumentTooLargeError,
     UnrecognisedDocumentError,
 )
-from ipu_results.record.read import ParsedDocument, pdf_limits
+from ipu_results.record.read import ParsedDocument
+from ipu_results.record.read.papers import METADATA_LABELS
 from ipu_results.record.read.pdf import find_pdf_headers, read_pdf
-from ipu_results.record.read.text import METADATA_LABELS
+from ipu_results.record.read.pdf import limits as pdf_limits
 from ipu_results.schema.vocabulary import TableHeader
 from reportlab.lib.pdfencrypt import StandardEncryption
 from reportlab.pdfbase.pdfmetrics import stringWidth
