@@ -212,7 +212,7 @@ def cut_rows(cells: Sequence[str], fields: Sequence[str]) -> list[RowSpan]:
 
     A row has the shapes of its fields, and so have the rows before and after it: a line that is
     lost or too many costs its row and those next to it. Without a field of a shape of its own
-    nobody knows where a row begins.
+    nobody knows where a row begins; with one, no other row begins within such a row.
     """
     width = len(fields)
     shaped = find_well_shaped(cells, fields) if DISTINCTIVE_FIELD in fields else []
@@ -221,8 +221,7 @@ def cut_rows(cells: Sequence[str], fields: Sequence[str]) -> list[RowSpan]:
     spans: list[RowSpan] = []
     position = 0
     for start in starts:
-        is_overlapped = sum(shaped[max(start - width + 1, 0) : start + width]) > 1
-        if is_overlapped or not edges.issuperset((start - width, start + width)):
+        if not edges.issuperset((start - width, start + width)):
             continue
         if position < start:
             spans.append(RowSpan(position, start, is_row=False))
