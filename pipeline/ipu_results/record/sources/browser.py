@@ -87,7 +87,7 @@ class Browser:
             has_charset = data.startswith(BYTE_ORDER_MARKS) or find_charset(data)
             charset = "" if has_charset else "utf-8"
             request = {"file": str(shown_path.resolve()), "mhtml": is_saved_whole}
-            answer = self._ask(json.dumps({**request, "charset": charset}), path.name)
+            answer = self._ask(json.dumps(request | {"charset": charset}), path.name)
         answer["sha256"] = hashlib.sha256(data).hexdigest()
         try:
             shown = msgspec.convert(answer, ShownPage)

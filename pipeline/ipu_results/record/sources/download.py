@@ -78,15 +78,13 @@ def _transfer(url: str) -> Download:
         session.get_redirect_target = lambda resp: None  # type: ignore[method-assign]  # noqa: ARG005
         target = url
         for _ in range(MAX_REDIRECTS + 1):
-            response = session.get(target, stream=True, timeout=MAX_SILENCE_S)
-            with response:
-                if response.is_redirect:
-                    target = _resolve_redirect(url, target, response.headers["Location"])
-                    continue
-                suffix = _check_headers(url, response)
-                data = _read_body(url, response)
-            today = datetime.now(UTC).date()
-            return Download(data, _make_folder(url), _make_name(url, suffix), today)
+            with session.get(target, stream=True, timeout=MAX_SILENCE_S) as response:
+                if not response.is_redirect:
+                    suffix = _check_headers(url, response)
+                    data = _read_body(url, response)
+                    today = datetime.now(UTC).date()
+                    return Download(data, _make_folder(url), _make_name(url, suffix), today)
+                target = _resolve_redirect(url, target, response.headers["Location"])
     raise FetchError(f"more than {MAX_REDIRECTS} redirects", document=url)
 
 
