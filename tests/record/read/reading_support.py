@@ -169,11 +169,19 @@ def texts(document: ParsedDocument) -> dict[str, list[list[str]]]:
     }
 
 
-def problems(document: ParsedDocument) -> list[tuple[str, int | None, str]]:
-    """Return table, row and reason of every problem."""
-    return [
-        (problem.table_name, problem.row_number, problem.reason) for problem in document.problems
-    ]
+def problems(document: ParsedDocument) -> list[str]:
+    """Return table, row and reason of every problem, such as "bow_training 2 row-width"."""
+    told = []
+    for problem in document.problems:
+        words = (problem.table_name, str(problem.row_number or ""), problem.reason)
+        told.append(" ".join(word for word in words if word))
+    return told
+
+
+def assert_read(document: ParsedDocument, **tables: Grid) -> None:
+    """Check that a document has these rows, and no problem."""
+    assert document.problems == ()
+    assert grids(document) == tables
 
 
 def assert_read_or_refused(read: Callable[..., ParsedDocument], *args: object) -> None:

@@ -20,6 +20,7 @@ from tests.record.read.reading_support import (
     TRAINING,
     UNET,
     WORDS,
+    assert_read,
     grids,
     list_results,
     make_document,
@@ -159,7 +160,7 @@ def save_page(encoding: str, charset: str = "utf-8") -> bytes:
 @pytest.mark.parametrize("charset", ["utf-8", "windows-1252"])
 def test_saved_page_is_decoded(encoding: str, charset: str) -> None:
     document = read_document(save_page(encoding, charset), WORDS.table_headers)
-    assert grids(document) == {"bow_training": [[GPT2[0], "Größe 128", *GPT2[2:]]]}
+    assert_read(document, bow_training=[[GPT2[0], "Größe 128", *GPT2[2:]]])
 
 
 WHOLE, IMAGE = save_page("8bit"), b"--B\r\nContent-Type: image"
@@ -192,7 +193,7 @@ def test_damaged_saved_page_or_message_without_one_page_is_refused(
 
 def test_page_with_the_end_of_its_body_only_is_whole() -> None:
     page = training_page(GPT2).replace(b"</html>", b"")
-    assert grids(read_page(page)) == {"bow_training": [GPT2]}
+    assert_read(read_page(page), bow_training=[GPT2])
     with pytest.raises(DamagedDocumentError, match="ends in the middle"):
         read_page(page.replace(b"</body>", b""))
 
