@@ -124,6 +124,7 @@ class Assembler:
                 first_broken = ReadProblem(
                     "", None, locator or place, "unknown-header", fault or NO_HEADER, row.texts
                 )
+        # where no row is lost, what resembles a header above a known one is a title of it
         if first_broken is not None and (are_lost or matched is None):
             self.problems.append(first_broken)
         return matched
@@ -148,11 +149,13 @@ class Assembler:
                 if others:
                     following = MatchedHeader(locator or place, row.texts, others)
                     break
+            # pages hide rows for screen readers; without a figure nothing is lost
             if row.hidden and not _has_figure(row.texts, fields):
                 continue
             if len(row.texts) == len(columns) and has_units(row.texts, fields):
                 where = "among the rows" if good else "under the header"
                 message = f"a row of units or a scale is {where}"
+                # nobody knows which rows it is about, so none is read
                 self.add_header_problem(header.place, message, row.texts)
                 return self._find_header(place, rows)
             number = len(good) + len(bad) + 1

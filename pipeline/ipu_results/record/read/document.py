@@ -42,6 +42,7 @@ class TextColumn(NamedTuple):
     def encode(cls, texts: Sequence[str]) -> Self:
         distinct = tuple(dict.fromkeys(texts))
         code_of = {text: code for code, text in enumerate(distinct)}
+        # an array takes half the memory of a list, and most texts are in many rows
         return cls(array("i", map(code_of.__getitem__, texts)), distinct)
 
 

@@ -86,6 +86,7 @@ def refuse_incomplete_tables(document: ParsedDocument, headers: Headers) -> Pars
     The tables whose rows are joined list one sweep, so such a table has lost or gained cells. If
     two numbers of rows are equally common, nobody knows which is right.
     """
+    # unread rows count: they are in the document
     joined = {header.table for header in headers if header.joins}
     sizes = Counter(problem.table_name for problem in document.problems if problem.row_number)
     for table in document.tables:

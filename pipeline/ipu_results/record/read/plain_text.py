@@ -62,6 +62,7 @@ def split_lines(text: str) -> list[TextLine]:
 
 def _split_cells(line: str) -> list[str]:
     """Divide a line at its pipes, or else at its tabs. A pipe at both ends is a frame."""
+    # a line of another blank, such as U+00A0, is a blank cell
     if not line.strip(" \t\f\v"):
         return []
     if "|" not in line:
@@ -97,6 +98,7 @@ def read_plain_text(data: bytes, headers: Headers) -> ParsedDocument:
         metadata=tuple(_list_metadata(lines)) if joined else (),
     )
     document = refuse_incomplete_tables(document, headers)
+    # last, for the rows of a refused table are words again
     return replace(document, context=tuple(_list_context(lines, document)))
 
 
@@ -217,7 +219,7 @@ def cut_rows(cells: Sequence[str], fields: Sequence[str]) -> list[RowSpan]:
     width = len(fields)
     shaped = find_well_shaped(cells, fields) if DISTINCTIVE_FIELD in fields else []
     starts = [start for start, is_shaped in enumerate(shaped) if is_shaped]
-    edges = {-width, len(cells), *starts}
+    edges = {-width, len(cells), *starts}  # where the row before the first would begin, too
     spans: list[RowSpan] = []
     position = 0
     for start in starts:
@@ -257,7 +259,7 @@ def _pair_columns(lines: Sequence[TextLine], names: frozenset[str], assembler: A
     labels: PrintedColumn | None = None
     for column in _list_columns(lines, names):
         if _labels_rows(column, assembler.headers):
-            _refuse_column(labels, assembler)
+            _refuse_column(labels, assembler)  # the labels before have no figures
             labels = column
         elif labels is None:
             _refuse_column(column, assembler)

@@ -83,6 +83,7 @@ def read_csv_columns(data: bytes, headers: Headers) -> ParsedDocument:
         rows = pa_csv.read_csv(io.BytesIO(data), one_by_one, convert_options=options)
     except pa.ArrowInvalid as error:
         raise DamagedDocumentError(f"is not CSV: {error}") from error
+    # a locator is a line, so each row has one of its own
     if rows.num_rows != data.count(b"\n") - 1:
         raise DamagedDocumentError("has a cell of several lines, or an empty line")
     for column, type_ in types.items():

@@ -57,6 +57,7 @@ def read_html(data: bytes, headers: Headers, shown: ShownPage | None = None) -> 
     opened = _count_opened_tables(text)
     if not TABLE_TAG.search(text):
         raise UnrecognisedDocumentError("has no table")
+    # from here on, the parser has mended what the text left open
     root = parse_page(text)
     tables = _collect_tables(root)
     # an element left open, such as a style or a text area, swallows what follows
@@ -181,6 +182,7 @@ def _read_tables(
 ) -> ParsedDocument:
     assembler = Assembler(headers)
     read = set()
+    # what became neither a table nor a problem is searched for blocks
     for number, (table, rows) in enumerate(tables.items(), start=1):
         if assembler.add_grid(f"table {number}", [("", row) for row in expand_rows(rows)]):
             read.add(table)

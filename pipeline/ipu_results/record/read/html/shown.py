@@ -76,6 +76,7 @@ def parse_shown(evidence: bytes, page: bytes) -> ShownPage:
         raise DamagedDocumentError(f"has unreadable evidence: {error}") from error
     if shown.sha256 != hashlib.sha256(page).hexdigest():
         raise DamagedDocumentError(f"has evidence of other bytes: {NEXT_STEP}")
+    # a style sheet or a script that is missing could hide or change a figure
     if shown.missing:
         raise UnprovenDocumentError(
             f"needs {shown.missing[0]}, which is not saved with it: save the page from a browser"

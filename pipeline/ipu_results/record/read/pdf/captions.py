@@ -47,7 +47,7 @@ def _is_in_prose(strip: Strip, place: int) -> bool:
     above = strip[place - 1]
     if len(above.cells) > 1 or not is_close(above, strip[place]):
         return False
-    column = enclose(line.box for line in strip)
+    column = enclose(strip)
     return above.box.width >= PROSE_WIDTH * column.width
 
 
@@ -74,7 +74,7 @@ def assign_captions(
     offers = []
     for place, table in enumerate(tables):
         for number, caption in enumerate(captions):
-            box = enclose(line.box for line in caption)
+            box = enclose(caption)
             gap = max(table.box.top - box.bottom, box.top - table.box.bottom, 0.0)
             is_named = mentions_measure(join_caption(caption), table.header, headers)
             if is_named or (gap <= NEAR_CAPTION and table.box.overlaps(box)):

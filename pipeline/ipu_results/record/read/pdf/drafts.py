@@ -61,7 +61,7 @@ def _draft_headers(strip: Strip) -> Iterator[FirstRow]:
         columns = join_columns(block)
         names = tuple(cell.text for cell in columns)
         if len(names) >= MIN_COLUMNS and max(map(len, names)) <= MAX_NAME:
-            yield str(enclose(cell.box for cell in columns)), names
+            yield str(enclose(columns)), names
 
 
 def _looks_like_row(line: Line) -> bool:

@@ -66,6 +66,16 @@ class Box(NamedTuple):
         is_level = min(self.bottom, other.bottom) > max(self.top, other.top)
         return self.page == other.page and is_level and self.overlaps(other)
 
+    def join(self, other: Box) -> Box:
+        """Return the smallest box around this one and another on its page."""
+        return Box(
+            page=self.page,
+            x0=min(self.x0, other.x0),
+            top=min(self.top, other.top),
+            x1=max(self.x1, other.x1),
+            bottom=max(self.bottom, other.bottom),
+        )
+
     def __str__(self) -> str:
         return f"page {self.page}, box {self.x0:.1f},{self.top:.1f},{self.x1:.1f},{self.bottom:.1f}"
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import reduce
 from itertools import pairwise
 
 from ipu_results.record.read.pdf.glyphs import IN_FIGURE, Box, Glyph
@@ -48,7 +49,7 @@ class Line:
 
     @property
     def box(self) -> Box:
-        return enclose(cell.box for cell in self.cells)
+        return enclose(self.cells)
 
     @property
     def texts(self) -> tuple[str, ...]:
@@ -67,16 +68,9 @@ Strip = tuple[Line, ...]
 """The lines of one column of a page, or of a whole page, from the top."""
 
 
-def enclose(boxes: Iterable[Box]) -> Box:
-    """Return the smallest box around boxes of one page."""
-    first, *others = boxes
-    page, x0, top, x1, bottom = first
-    for box in others:
-        x0 = min(x0, box.x0)
-        top = min(top, box.top)
-        x1 = max(x1, box.x1)
-        bottom = max(bottom, box.bottom)
-    return Box(page, x0, top, x1, bottom)
+def enclose(parts: Iterable[Glyph | Cell | Line]) -> Box:
+    """Return the smallest box around parts of one page."""
+    return reduce(Box.join, (part.box for part in parts))
 
 
 def build_lines(glyphs: Sequence[Glyph]) -> Strip:
@@ -129,7 +123,7 @@ def _make_cell(glyphs: Sequence[Glyph]) -> Cell:
                 text += " "
             text += glyph.text
         last = glyph
-    box = enclose(glyph.box for glyph in glyphs)
+    box = enclose(glyphs)
     doubt = doubts[0] if doubts else ""
     return Cell(spell_out(text), marks, main.size, box, main.baseline, tuple(glyphs), doubt)
 

@@ -58,6 +58,7 @@ def select_pages(texts: Sequence[str], headers: Headers) -> set[int]:
     """Return the pages with a header, and those after them, a caption or metadata."""
     pages: set[int] = set()
     for number, text in enumerate(texts, 1):
+        # a table may go on on the next page, where its names are not
         if find_names(text, headers):
             pages |= {number, number + 1}
         elif CAPTION_OR_METADATA.search(normalise_text(text)):
@@ -69,7 +70,7 @@ def find_names(text: str, headers: Headers) -> list[str]:
     """Return the tables all of whose names have their words in a text: names on several lines may
     be mixed, and blanks may be anywhere in text that is turned or set too close.
     """
-    letters = "".join(normalise_text(text).split())
+    letters = "".join(normalise_text(text).split())  # as if nothing divided the words
     tables = []
     for header in headers:
         if all(word in letters for word in " ".join(header.keys).split()):
@@ -79,7 +80,7 @@ def find_names(text: str, headers: Headers) -> list[str]:
 
 def read_pages(data: bytes, pictures: Any, numbers: Collection[int]) -> list[PrintedPage]:
     """Return the pages with these numbers, counted from 1."""
-    fonts = FontManager()
+    fonts = FontManager()  # pages share their fonts, which take longer to read than a page
     pages = []
     document = PDFDocument(PDFParser(io.BytesIO(data)))
     for number, page in enumerate(PDFPage.create_pages(document), 1):

@@ -71,6 +71,7 @@ class PageReader:
         for page in pages:
             printed += self._read_tables(page)
             metadata += self._find_metadata(page)
+        # after all tables, for a row of one may be on another page
         taken = _list_boxes(printed)
         for page in pages:
             self.problems += find_unread(page, printed, taken, self.headers)
@@ -120,6 +121,7 @@ class PageReader:
             else:
                 rows.append(_make_row(number, row))
         text = join_caption(caption)
+        # a caption may state the unit, so one that may read otherwise is none
         for line in caption:
             if self._has_doubt(page, line, name):
                 text = ""
@@ -131,7 +133,7 @@ class PageReader:
         """Yield the lines `Label: value`, also if a wide gap follows the colon."""
         for line in chain(*page.columns):
             for place, cell in enumerate(line.cells):
-                size = 2 if cell.text.endswith(":") else 1
+                size = 2 if cell.text.endswith(":") else 1  # the value may be a cell of its own
                 printed = Line(line.cells[place : place + size])
                 item = split_metadata(printed.text)
                 if item and not self._has_doubt(page, printed, self.headers[0].table):
@@ -161,6 +163,7 @@ def _find_page_tables(
         for table in find_tables(page.lines, headers, lines_of_captions):
             if table.columns[0].box.x0 < page.gutter < table.columns[-1].box.x1:
                 wide.append(table)
+    # what is left of a table over the gutter is no table of a column
     taken = _list_boxes(wide)
     narrow: list[PrintedTable] = []
     for strip in page.columns:

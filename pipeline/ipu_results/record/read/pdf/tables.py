@@ -61,7 +61,7 @@ class PrintedTable:
 
     @property
     def box(self) -> Box:
-        return enclose(line.box for line in self.lines)
+        return enclose(self.lines)
 
     @property
     def fields(self) -> list[str]:
@@ -82,7 +82,7 @@ def find_tables(
         if table is None:
             place += 1
             continue
-        above = strip[place - 1 : place]
+        above = strip[place - 1 : place]  # none before the first line
         place += len(table.head)
         _read_rows(table, strip[place:], headers)
         place += len(table.rows)
@@ -140,7 +140,7 @@ def _join_cells(cells: Sequence[Cell]) -> Cell:
         ordered[0],
         text=join_lines(cell.text for cell in ordered),
         marks="".join(cell.marks for cell in ordered),
-        box=enclose(cell.box for cell in ordered),
+        box=enclose(ordered),
     )
 
 
@@ -177,9 +177,10 @@ def _read_rows(table: PrintedTable, lines: Strip, headers: Headers) -> None:
         max_leading = MORE_LEADING * leading
         if len(line.cells) == len(zones):
             for place, cell in enumerate(line.cells):
-                zones[place] = enclose((zones[place], cell.box))
+                zones[place] = zones[place].join(cell.box)
     if any(left.x1 >= right.x0 for left, right in pairwise(zones)):
         table.doubt = "its columns are not apart"
+    # only now are the zones as wide as all cells of full rows, so that other rows can be aligned
     table.rows = [_align(line, zones, table) for line in taken]
     texts = [row.texts for row in table.rows]
     table.header = choose_header(table.names, texts, find_headers(table.names, headers))
@@ -205,9 +206,9 @@ def _align(line: Line, zones: Sequence[Box], table: PrintedTable) -> PrintedRow:
     row = PrintedRow(line, [None] * len(zones))
     is_full = len(line.cells) == len(zones)
     for number, cell in enumerate(line.cells):
-        places = [place for place, zone in enumerate(zones) if zone.overlaps(cell.box)]
-        if is_full:
-            places = [number]
+        places = [number]
+        if not is_full:
+            places = [place for place, zone in enumerate(zones) if zone.overlaps(cell.box)]
         is_clear = len(places) == 1 and row.cells[places[0]] is None
         if not is_clear or not _is_nearest(cell.box, places[0], table.columns):
             row.doubt = "the cells are not under the names of the columns"

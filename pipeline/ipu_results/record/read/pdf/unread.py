@@ -30,6 +30,7 @@ def find_unread(
     """Yield a problem for each line outside of tables that has the shape of a row of one, or the
     names of a known one and figures in it or below, and for such names in text that is turned.
     """
+    # the letters of turned text are in no order that can be relied on
     turned = "".join(glyph.text for glyph in page.glyphs.turned)
     for name in find_names(turned, headers):
         message = "the table is turned or mirrored: only upright text is read"
@@ -63,6 +64,7 @@ def list_words(
     """Yield what is outside of tables and set-up on the pages of tables and those after them."""
     with_tables = {table.box.page for table in printed}
     for page in pages:
+        # a note on a table may be at the top of the next page
         if with_tables.isdisjoint((page.number, page.number - 1)):
             continue
         for line in chain(*page.columns):
