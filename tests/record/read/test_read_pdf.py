@@ -110,6 +110,10 @@ def test_script_makes_the_committed_bytes() -> None:
     assert script["make_transcription"]() == PDF.read_bytes()
 
 
+X = (100, 200)
+LATENCY_ROWS = (HEADER, *ROWS[1])
+
+
 # --- layouts of the page
 
 
@@ -120,11 +124,20 @@ def test_every_layout_has_the_same_rows_and_captions(geometry: str, caption: str
         assert_whole(read_paper(typeset(*TABLES, geometry=geometry, caption=caption, prose=prose)))
 
 
-@pytest.mark.parametrize("start", range(0, 60, 20))
-def test_sentence_that_names_a_table_is_not_a_caption(start: int) -> None:
-    words = "As the words before it say and as is shown here and there as well by the rows of "
-    prose = f"{words * 3} Table 1. The throughput {words * 2}"[start:]
-    assert_whole(read_paper(typeset(*TABLES, prose=prose)))
+def test_sentence_that_names_a_table_is_not_a_caption() -> None:
+    prose = (100, 742, "As the words before it say, and as is shown here and there as well, by")
+    sentence = (100, 730, "Table 1. The latency of the rows of it, and of others, is lower than")
+    caption = (100, 570, CAPTIONS[1])
+    table = place_rows(700, LATENCY_ROWS, X)
+    [read] = read_paper(set_texts([prose, sentence, *table, caption])).tables
+    assert read.caption == CAPTIONS[1]
+
+
+def test_caption_belongs_to_one_table() -> None:
+    first = place_rows(700, LATENCY_ROWS, X)
+    second = place_rows(560, [("Batch size", "Throughput"), *ROWS[2]], X)
+    document = read_paper(set_texts([*first, (100, 590, "Table 1. Results"), *second]))
+    assert [table.caption for table in document.tables] == ["Table 1. Results", ""]
 
 
 # --- headers
@@ -216,10 +229,6 @@ def test_row_whose_cells_are_not_clear_is_a_problem(texts: Sequence[Text], messa
     assert set(list_rows(document)) <= set(CELLS)
     assert document.problems
     assert all(message in problem.message for problem in document.problems)
-
-
-X = (100, 200)
-LATENCY_ROWS = (HEADER, *ROWS[1])
 
 
 @pytest.mark.parametrize(("first", "second"), [("1", "940"), ("1.5", "9.4")])
