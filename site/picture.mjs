@@ -1,4 +1,4 @@
-// Draws the picture of the README, docs/page.png: a comparison of two machines. Usage: node picture.mjs, after `make site`.
+// Draws the picture of docs/explanation/site.md, docs/page.png: a comparison of two machines. Usage: node picture.mjs, after `make site`.
 import { fileURLToPath } from "node:url";
 import { launch, open } from "./tests/browser.mjs";
 import { serve } from "./tests/server.mjs";

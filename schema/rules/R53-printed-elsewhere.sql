@@ -10,6 +10,18 @@ WITH figures AS (
     FROM rules.printed_figures f
     JOIN rules.published p USING (place)
     WHERE f.digits >= 4
+), few AS (
+    -- First, without their lists, which have to fit into memory at once.
+    SELECT figure_name, figure
+    FROM (
+        SELECT DISTINCT
+            figure_name, figure, task, model_printed, variant, dataset_printed, platform,
+            sdk_version, framework, precision_printed, item, batch_size
+        FROM figures
+        WHERE result_id NOT IN (SELECT result_id FROM rules.against_config)
+    )
+    GROUP BY figure_name, figure
+    HAVING count(*) BETWEEN 2 AND 10
 ), set_ups AS (
     SELECT
         figure_name, figure, task, model_printed, variant, dataset_printed, platform, sdk_version,
@@ -19,11 +31,11 @@ WITH figures AS (
         arg_min(raw_text, place) AS raw_text,
         arg_min(format('{} of {}', spot, document_id), place) AS spot
     FROM figures
+    JOIN few USING (figure_name, figure)
     WHERE result_id NOT IN (SELECT result_id FROM rules.against_config)
     GROUP BY
         figure_name, figure, task, model_printed, variant, dataset_printed, platform, sdk_version,
         framework, precision_printed, item, batch_size
-    QUALIFY count(*) OVER (PARTITION BY figure_name, figure) BETWEEN 2 AND 10
 ), pairs AS (
     SELECT
         s.ids, s.raw_text, o.spot,

@@ -144,8 +144,9 @@ def map_statements(
     """Call a function with a cursor of the database and each task, on every core at once; with
     `reading`, each cursor is in a transaction of its own.
 
-    Most statements of a build take longer to plan than to run, and one thread makes a plan. Results
-    are in the order of the tasks; the first error in this order is raised.
+    Most statements of a build take longer to plan than to run, and one thread makes a plan. A
+    statement that lacked memory beside others is run again, alone. Results are in the order of the
+    tasks; the first error in this order is raised.
     """
     # queries need none of this
     from concurrent.futures import ThreadPoolExecutor  # noqa: PLC0415
@@ -156,10 +157,12 @@ def map_statements(
     cores = count_cores()
     free: SimpleQueue[duckdb.DuckDBPyConnection] = SimpleQueue()
 
-    def run(task: T) -> R:
+    def run(task: T) -> R | duckdb.OutOfMemoryException:
         cursor = free.get()
         try:
             return function(cursor, task)
+        except duckdb.OutOfMemoryException as error:
+            return error
         finally:
             free.put(cursor)
 
@@ -170,8 +173,16 @@ def map_statements(
             if reading:
                 stack.enter_context(begin_reading(cursor))
             free.put(cursor)
+        named = list(tasks)
         with ThreadPoolExecutor(cores) as pool:
-            return list(pool.map(run, tasks))
+            outcomes = list(pool.map(run, named))
+        results: list[R] = []
+        for task, outcome in zip(named, outcomes, strict=True):
+            if isinstance(outcome, duckdb.OutOfMemoryException):
+                results.append(function(cursor, task))
+            else:
+                results.append(outcome)
+        return results
 
 
 def create_table(connection: duckdb.DuckDBPyConnection, name: str, rows: pa.Table) -> None:
