@@ -32,7 +32,9 @@ from tests.record.read.reading_support import (
     training_page,
 )
 
-PAGE, PAPER, CSV = "performance-page", "inference-paper", "comparators"
+PAGE = "performance-page"
+PAPER = "inference-paper"
+CSV = "comparators"
 PLAIN = table_html(TRAINING, [GPT2, RESNET])
 # of each kind that was read without a word, from other lists than the pipeline's: it has none
 WORDINGS = [

@@ -163,7 +163,8 @@ def test_saved_page_is_decoded(encoding: str, charset: str) -> None:
     assert_read(document, bow_training=[[GPT2[0], "Größe 128", *GPT2[2:]]])
 
 
-WHOLE, IMAGE = save_page("8bit"), b"--B\r\nContent-Type: image"
+WHOLE = save_page("8bit")
+IMAGE = b"--B\r\nContent-Type: image"
 
 
 @pytest.mark.parametrize(

@@ -164,7 +164,9 @@ def test_digits_of_two_elements_are_never_one_figure(cell: str) -> None:
 
 # --- ways to write a table
 
-HEAD, ROW, OTHER = row_html(TRAINING, "th"), row_html(GPT2), row_html(RESNET)
+HEAD = row_html(TRAINING, "th")
+ROW = row_html(GPT2)
+OTHER = row_html(RESNET)
 UNCLOSED = ["".join("<tr>" + "".join(f"<td>{cell}" for cell in row)) for row in (GPT2, RESNET)]
 BLANK = row_html(["", "&nbsp;"] + [""] * 7)
 CAPTION = '<caption>c</caption><tr><td colspan="9">Training</td></tr><tr><td>n</td></tr><tr></tr>'

@@ -80,9 +80,12 @@ def test_plain_figure_is_read_once(operators: str) -> None:
     assert (document.problems, list_rows(document)) == ((), ROWS)
 
 
-UNSEEN, HIDDEN = "cannot be seen", "a part of it is hidden"
-MARKED, OTHER = "a mark is drawn above it, or below", "something is drawn in the row"
-OVER, UNEVEN = "other text is printed over it", "digits differ in size or height"
+UNSEEN = "cannot be seen"
+HIDDEN = "a part of it is hidden"
+MARKED = "a mark is drawn above it, or below"
+OTHER = "something is drawn in the row"
+OVER = "other text is printed over it"
+UNEVEN = "digits differ in size or height"
 
 
 @pytest.mark.parametrize(
@@ -165,7 +168,8 @@ def test_page_with_a_note_or_a_field_or_a_cropped_one_is_told(options: dict[str,
 
 @pytest.mark.parametrize(("state", "rows"), [("ON", ROWS), ("OFF", ROWS[:1])])
 def test_layer_that_is_off_is_not_read(state: str, rows: list[tuple[str, str]]) -> None:
-    shown, optional = set_lines(("Batch size", "Latency"), *ROWS[:1]), set_lines(*ROWS[1:], y=672)
+    shown = set_lines(("Batch size", "Latency"), ROWS[0])
+    optional = set_lines(*ROWS[1:], y=672)
     data = make_pdf(
         shown + b"/OC /Layer BDC\n" + optional + b"EMC\n",
         catalog=b"/OCProperties <</OCGs [6 0 R] /D <</Order [] /%s [6 0 R]>>>>" % state.encode(),
