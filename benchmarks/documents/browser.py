@@ -188,7 +188,7 @@ def mark_unseen(tables: Sequence[Table], shown: Sequence[ShownTable]) -> list[Ta
     """Return the tables with each cell unreadable that a browser shows otherwise, or under another
     header.
 
-    If it shows fewer rows than are printed, those that it shows whole are looked for in their order.
+    If it shows fewer rows than are printed, those that it shows whole are sought in their order.
     """
     marked = []
     for number, table in enumerate(tables):

@@ -35,7 +35,7 @@ COLUMNS = ("documents", *OUTCOMES, "exact %")
 
 
 def run_trials(count: int, seed: int = SEED) -> Iterator[Trial]:
-    """Build, read and judge documents, in which other number formats or spans leave a doubt or not."""
+    """Build, read and judge documents, in which number formats or spans leave a doubt or not."""
     random = Random(seed)
     for _ in range(count):
         recipe = draw_recipe(random)

@@ -130,7 +130,7 @@ def _complete(text: str, figure: str) -> str:
 
 
 def build_pdf(name: str, seed: int) -> tuple[bytes, list[Table]]:
-    """Return a PDF in which some figures have a construct, and the tables that a reader of it sees."""
+    """Return a PDF in which some figures have a construct, and the tables that a reader sees."""
     construct = CONSTRUCTS[name]
     random = Random(seed)
     rows = random.randint(1, MAX_ROWS)

@@ -1,4 +1,4 @@
-"""Recipes of documents: a dialect, some mutations and a seed make the same document in every run."""
+"""Recipes of documents: a dialect, some mutations and a seed always make the same document."""
 
 from __future__ import annotations
 

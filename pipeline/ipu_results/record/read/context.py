@@ -1,7 +1,7 @@
 """Collect the words of a document that may change what its figures mean.
 
-No list can name all wordings, such as "in thousands", "relative to an A100" or "retracted". So every
-text that is no cell of a row that was read is context, and a person signs it.
+No list can name all wordings, such as "in thousands", "relative to an A100" or "retracted". So
+every text that is no cell of a row that was read is context, and a person signs it.
 """
 
 from __future__ import annotations

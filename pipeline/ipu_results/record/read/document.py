@@ -33,7 +33,7 @@ class SourceRow(NamedTuple):
 
 
 class TextColumn(NamedTuple):
-    """The cells of one column: row i has the text `distinct[codes[i]]`, and each text is held once."""
+    """The cells of one column: row i has the text `distinct[codes[i]]`. Each text is held once."""
 
     codes: array[int]
     distinct: tuple[str, ...]

@@ -110,7 +110,7 @@ def _list_metadata(lines: Sequence[TextLine]) -> Iterator[MetadataItem]:
 
 
 def _list_context(lines: Sequence[TextLine], document: ParsedDocument) -> Iterator[Words]:
-    """Yield the cells of all lines that are of no row that was read, and no names of its columns."""
+    """Yield the cells of all lines that are of no row that was read, but no names of columns."""
     read = {item.locator for item in document.metadata}
     names = {""}
     for table in document.tables:
@@ -343,7 +343,7 @@ def _pair_lines(labels: PrintedColumn, figures: PrintedColumn) -> list[tuple[Tex
 
 
 def _are_told_apart(cells: Sequence[TextLine], others: Sequence[TextLine]) -> bool:
-    """Check whether all cells have a decimal point and no other line has, or the other way round."""
+    """Check whether all cells have a decimal point and no other line has, or the reverse."""
     have_point = {"." in line.text for line in cells}
     others_have_point = {"." in line.text for line in others}
     return len(have_point) == 1 and have_point.isdisjoint(others_have_point)
@@ -367,7 +367,7 @@ def _parse_labels(labels: Sequence[TextLine]) -> list[int]:
 
 
 def _add_caption(table: SourceTable, lines: Sequence[TextLine], headers: Headers) -> SourceTable:
-    """Return the table with the caption that names its measure, unless several different ones do."""
+    """Return the table with the caption that names its measure, unless several others do."""
     captions = set()
     for header in headers:
         if header.table == table.name:

@@ -139,8 +139,8 @@ def parse_sidecar(entry: Mapping[str, Any], place: str) -> Sidecar:
     """Check the content of a sidecar. Raises CatalogueError for what is invalid in it."""
     if unfilled := list_placeholders(entry):
         message = (
-            f"the sidecar is a draft: fill in {', '.join(unfilled)}, which begin with {PLACEHOLDER},"
-            " or delete it"
+            f"the sidecar is a draft: fill in {', '.join(unfilled)}, which begin with"
+            f" {PLACEHOLDER}, or delete it"
         )
         raise CatalogueError(message, place=place)
     if wrong := _find_wrong_keys(entry):

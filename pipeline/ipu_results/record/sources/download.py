@@ -89,7 +89,7 @@ def _transfer(url: str) -> Download:
 
 
 def _check_address(url: str) -> None:
-    """Refuse all but an http or https address without a password, which the sidecar would repeat."""
+    """Refuse all but an http or https address without a password: the sidecar would repeat it."""
     try:
         parts = urlsplit(url)
     except ValueError as error:
@@ -102,7 +102,7 @@ def _check_address(url: str) -> None:
 
 
 def _resolve_redirect(url: str, old: str, location: str) -> str:
-    """Return the address that a redirect leads to. It may be on another host, but not less secure."""
+    """Return the address that a redirect leads to: on any host, but not less secure."""
     try:
         new = urljoin(old, location)
         _check_address(new)

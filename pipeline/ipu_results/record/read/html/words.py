@@ -49,8 +49,9 @@ def list_words(
 
 
 def _list_lines(root: Element, read: Collection[str]) -> Iterator[Words]:
-    """Yield the text of each block or cell of a page, with the table that it is in or after, without
-    cells of which the text was read.
+    """Yield the text of each block or cell of a page, with the table that it is in or after.
+
+    Cells of which the text was read are left out.
     """
     tables = 0
     place = mark = ""

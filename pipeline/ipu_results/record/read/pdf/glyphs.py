@@ -92,7 +92,7 @@ class Glyph(NamedTuple):
 
 @dataclass(slots=True)
 class PageGlyphs:
-    """The glyphs of a page: those that are upright, those that are turned or mirrored, and blanks."""
+    """The glyphs of a page: those that are upright, those turned or mirrored, and blanks."""
 
     upright: list[Glyph] = field(default_factory=list)
     turned: list[Glyph] = field(default_factory=list)

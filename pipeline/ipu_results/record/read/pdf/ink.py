@@ -75,8 +75,8 @@ class Ink:
     def find_doubt(self, line: Line, block: Sequence[Line], table: Box | None = None) -> str:
         """Return why a line may not be seen as it is read; `""` if it is.
 
-        `block` are the lines that share its height, all of a header or it alone, and `table` is what
-        it is in, if it is in one.
+        `block` are the lines that share its height, all of a header or it alone, and `table` is
+        what it is in, if it is in one.
         """
         size = line.largest.size
         baseline = line.largest.baseline

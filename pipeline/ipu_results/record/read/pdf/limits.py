@@ -1,4 +1,4 @@
-"""Open a PDF within the limits: refuse what unpacks, or draws, too much before a library reads it."""
+"""Open a PDF within the limits: refuse what unpacks or draws too much before a library reads it."""
 
 from __future__ import annotations
 
@@ -172,7 +172,7 @@ def _measure(packed: bytes, filters: Sequence[bytes], may_be_damaged: bool) -> i
 
 
 def _check_pages(data: bytes) -> None:
-    """Measure what each page draws: a stream may be drawn many times, and draw others many times."""
+    """Measure what each page draws: a stream may be drawn many times, and so may those in it."""
     pages = PDFPage.create_pages(PDFDocument(PDFParser(io.BytesIO(data))))
     number = 0
     for number, page in enumerate(pages, 1):

@@ -133,7 +133,7 @@ def _is_over(last: Box, box: Box) -> bool:
 
 
 def split_columns(lines: Strip, gutter: float) -> tuple[Strip, Strip]:
-    """Return the columns of a page in reading order; what crosses the gutter goes with the first."""
+    """Return the columns of a page in reading order; what crosses the gutter is in the first."""
     left = select_cells(lines, lambda cell: cell.box.x0 < gutter)
     right = select_cells(lines, lambda cell: cell.box.x0 >= gutter)
     return left, right

@@ -1,4 +1,4 @@
-"""Find tables on the lines of pages: a whole header of known names, and the rows directly below it."""
+"""Find tables on the lines of pages: a whole header of known names, and the rows right below it."""
 
 from __future__ import annotations
 
@@ -223,8 +223,8 @@ def _align(line: Line, zones: Sequence[Box], table: PrintedTable) -> PrintedRow:
 
 
 def _is_nearest(box: Box, column: int, columns: Sequence[Cell]) -> bool:
-    """Check whether the name of its column is the nearest to a cell, across the page, and not farther
-    than another name is from that: numbers in the margin are no batch sizes.
+    """Check whether the name of its column is the nearest to a cell, across the page, and not
+    farther than another name is from that: numbers in the margin are no batch sizes.
     """
     name = columns[column].box
     gap = _measure_gap(name, box)
