@@ -15,8 +15,9 @@ import subprocess
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import NamedTuple
 
+import msgspec
 import numpy as np
 import numpy.typing as npt
 from ipu_results.record.read.text import clean
@@ -36,84 +37,130 @@ MISSING = 10_000  # a column that is not shown
 SLACK = 3  # pixels around a character that its ink may take
 
 Picture = npt.NDArray[np.int16]
+Ink = npt.NDArray[np.bool_]
 ShownTable = list[list[str | None]]
 """Visible text of each cell, in the order on the screen; None for one with ink that is not its
 text.
 """
 
 
+class Character(NamedTuple):
+    """A character of a cell with its box in pixels, and whether its style strikes it."""
+
+    text: str
+    x: float
+    y: float
+    width: float
+    height: float
+    is_struck: bool
+
+    @property
+    def middle(self) -> float:
+        return self.y + self.height / 2
+
+
+class DrawnCell(msgspec.Struct):
+    """A cell of a page: its box in pixels as x, y, width and height, and its characters."""
+
+    box: tuple[float, float, float, float]
+    chars: list[Character]
+
+
+class Answer(msgspec.Struct):
+    """A page as `browser.mjs` draws it: with its text and without, and its cells."""
+
+    pictures: tuple[str, str]
+    tables: list[list[list[DrawnCell]]]
+
+
 def is_installed() -> bool:
     """Check whether pages can be rendered."""
-    return (
-        bool(os.environ.get("CHROMIUM")) and shutil.which("node") is not None and PACKAGE.is_dir()
-    )
+    has_node = shutil.which("node") is not None
+    return bool(os.environ.get("CHROMIUM")) and has_node and PACKAGE.is_dir()
 
 
 def render(pages: Iterable[str]) -> Iterator[list[ShownTable]]:
     """Yield what the tables of each page show."""
-    command = ["node", str(SCRIPT)]
-    with subprocess.Popen(
-        command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
-    ) as process:
+    pipe = subprocess.PIPE
+    with subprocess.Popen(["node", str(SCRIPT)], stdin=pipe, stdout=pipe, text=True) as process:
         assert process.stdin is not None
         assert process.stdout is not None
         for page in pages:
             process.stdin.write(json.dumps(page) + "\n")
             process.stdin.flush()
-            answer = json.loads(process.stdout.readline())
-            with_text, without = map(_open_picture, answer["pictures"])
-            height, width = (
-                min(sides) for sides in zip(with_text.shape[:2], without.shape[:2], strict=True)
-            )
-            with_text, without = with_text[:height, :width], without[:height, :width]
-            ink = (np.abs(with_text - without) >= MIN_CONTRAST).any(axis=2)
-            yield [[_show_row(row, ink, without) for row in table] for table in answer["tables"]]
+            # json also takes the halves of a character beyond 16 bits, which are measured apart
+            yield _read_answer(msgspec.convert(json.loads(process.stdout.readline()), Answer))
         process.stdin.close()
 
 
+def _read_answer(answer: Answer) -> list[ShownTable]:
+    with_text = _open_picture(answer.pictures[0])
+    without = _open_picture(answer.pictures[1])
+    # the text may make the page longer
+    height = min(len(with_text), len(without))
+    width = min(with_text.shape[1], without.shape[1])
+    behind = without[:height, :width]
+    ink = (np.abs(with_text[:height, :width] - behind) >= MIN_CONTRAST).any(axis=2)
+    tables = []
+    for table in answer.tables:
+        tables.append([_show_row(row, ink, behind) for row in table])
+    return tables
+
+
 def _open_picture(text: str) -> Picture:
-    return np.asarray(Image.open(io.BytesIO(base64.b64decode(text))).convert("RGB"), dtype=np.int16)
+    picture = Image.open(io.BytesIO(base64.b64decode(text)))
+    return np.asarray(picture.convert("RGB"), dtype=np.int16)
 
 
-def _show_row(
-    cells: Sequence[dict[str, Any]], ink: npt.NDArray[np.bool_], behind: Picture
-) -> list[str | None]:
-    shown = sorted(cells, key=lambda cell: cell["box"][0])
-    return [_show_cell(cell, ink, behind) for cell in shown if cell["box"][2] and cell["box"][3]]
+def _show_row(cells: Sequence[DrawnCell], ink: Ink, behind: Picture) -> list[str | None]:
+    shown = []
+    for cell in sorted(cells, key=lambda cell: cell.box[0]):
+        _, _, width, height = cell.box
+        if width and height:
+            shown.append(_show_cell(cell, ink, behind))
+    return shown
 
 
-def _show_cell(cell: dict[str, Any], ink: npt.NDArray[np.bool_], behind: Picture) -> str | None:
+def _show_cell(cell: DrawnCell, ink: Ink, behind: Picture) -> str | None:
     """Return the characters that leave ink, line by line, each line from left to right."""
-    left = ink[_cut(cell["box"])].copy()
-    x0, y0 = (max(0, round(side)) for side in cell["box"][:2])
-    seen: list[tuple[float, float, float, str]] = []
-    for char, x, y, width, height, is_struck in cell["chars"]:
-        if char.isspace():
-            seen += [(y + height / 2, x, height, " ")] if width else []
+    left = ink[_cut(cell.box)].copy()
+    x0 = max(0, round(cell.box[0]))
+    y0 = max(0, round(cell.box[1]))
+    seen: list[Character] = []
+    for char in cell.chars:
+        if char.text.isspace():
+            if char.width:
+                seen.append(char._replace(text=" "))
             continue
-        if (
-            height >= MIN_HEIGHT
-            and width
-            and x >= 0
-            and y >= 0
-            and ink[_cut((x, y, width, height))].any()
-        ):
-            is_crossed = is_struck or _is_crossed(behind[_cut((x, y, width, height))])
-            seen += [] if is_crossed else [(y + height / 2, x, height, char)]
-        across, down = max(0, round(x) - x0 - SLACK), max(0, round(y) - y0 - SLACK)
-        left[down : round(y + height) - y0 + SLACK, across : round(x + width) - x0 + SLACK] = False
+        if _is_seen(char, ink, behind):
+            seen.append(char)
+        top = max(0, round(char.y) - y0 - SLACK)
+        start = max(0, round(char.x) - x0 - SLACK)
+        bottom = round(char.y + char.height) - y0 + SLACK
+        stop = round(char.x + char.width) - x0 + SLACK
+        left[top:bottom, start:stop] = False
     if left.sum() >= EXTRA_INK:
         return None
-    lines: list[list[tuple[float, float, float, str]]] = []
-    for item in sorted(seen):
-        if not lines or item[0] - lines[-1][0][0] > item[2] / 2:
+    return _normalise(" ".join(_join_lines(seen)))
+
+
+def _is_seen(char: Character, ink: Ink, behind: Picture) -> bool:
+    place = _cut((char.x, char.y, char.width, char.height))
+    is_on_page = char.x >= 0 and char.y >= 0
+    if not is_on_page or not char.width or char.height < MIN_HEIGHT or not ink[place].any():
+        return False
+    return not char.is_struck and not _is_crossed(behind[place])
+
+
+def _join_lines(seen: Iterable[Character]) -> Iterator[str]:
+    """Yield the text of each line from the top."""
+    lines: list[list[Character]] = []
+    for char in sorted(seen, key=lambda char: (char.middle, char.x, char.height, char.text)):
+        if not lines or char.middle - lines[-1][0].middle > char.height / 2:
             lines.append([])
-        lines[-1].append(item)
-    return _normalise(
-        " ".join(
-            "".join(char for *_, char in sorted(line, key=lambda item: item[1])) for line in lines
-        )
-    )
+        lines[-1].append(char)
+    for line in lines:
+        yield "".join(char.text for char in sorted(line, key=lambda char: char.x))
 
 
 def _normalise(text: str) -> str:
@@ -121,62 +168,56 @@ def _normalise(text: str) -> str:
 
 
 def _cut(box: Sequence[float]) -> tuple[slice, slice]:
+    """Return the rows and columns of pixels of a box."""
     x, y, width, height = box
-    return slice(max(0, int(y)), max(0, round(y + height))), slice(
-        max(0, int(x)), max(0, round(x + width))
-    )
+    rows = slice(max(0, int(y)), max(0, round(y + height)))
+    return rows, slice(max(0, int(x)), max(0, round(x + width)))
 
 
 def _is_crossed(behind: Picture) -> bool:
     """Check whether a line that is not text goes through the middle of a place."""
     if not behind.size:
         return False
-    height = len(behind)
-    low, high = (int(share * height) for share in MIDDLE)
     usual = np.median(behind.reshape(-1, 3), axis=0)
     differs = (np.abs(behind - usual) >= MIN_CONTRAST).any(axis=2)
-    return bool((differs[low:high].mean(axis=1) >= STRUCK_SHARE).any())
+    middle = differs[int(MIDDLE[0] * len(behind)) : int(MIDDLE[1] * len(behind))]
+    return bool((middle.mean(axis=1) >= STRUCK_SHARE).any())
 
 
 def mark_unseen(tables: Sequence[Table], shown: Sequence[ShownTable]) -> list[Table]:
     """Return the tables with each cell unreadable that a browser shows otherwise, or under another
     header.
 
-    If it shows fewer rows than are printed, those that it shows whole are looked for in their order.
+    If it shows fewer rows than are printed, those that it shows whole are sought in their order.
     """
     marked = []
     for number, table in enumerate(tables):
         grid = shown[number] if number < len(shown) else []
-        header, *rows = [row for row in grid if any(text != "" for text in row)] or [[]]
-        places = [
-            header.index(name) if header.count(name := _normalise(column)) == 1 else MISSING
-            for column in table.columns
-        ]
-        if len(rows) < len(table.rows):
-            rows = _spread_rows(table, rows, places)
-        kept = [
-            [
-                cell if row[place : place + 1] == [_normalise(cell.text)] else mark_unreadable(cell)
-                for cell, place in zip(printed, places, strict=True)
-            ]
-            for printed, row in zip(
-                table.rows,
-                rows if len(rows) == len(table.rows) else [[]] * len(table.rows),
-                strict=True,
-            )
-        ]
-        marked.append(replace(table, rows=kept))
+        grid = [row for row in grid if any(text != "" for text in row)]
+        header = grid[0] if grid else []
+        places = []
+        for column in table.columns:
+            name = _normalise(column)
+            places.append(header.index(name) if header.count(name) == 1 else MISSING)
+        rows = []
+        for printed, row in zip(table.rows, _match_rows(table, grid[1:], places), strict=True):
+            cells = []
+            for cell, place in zip(printed, places, strict=True):
+                is_shown = row[place : place + 1] == [_normalise(cell.text)]
+                cells.append(cell if is_shown else mark_unreadable(cell))
+            rows.append(cells)
+        marked.append(replace(table, rows=rows))
     return marked
 
 
-def _spread_rows(
-    table: Table, rows: Sequence[list[str | None]], places: Sequence[int]
-) -> list[list[str | None]]:
+def _match_rows(table: Table, rows: ShownTable, places: Sequence[int]) -> ShownTable:
     """Return a row for each printed one: that which shows it, or none."""
-    left = [*rows]
-    spread: list[list[str | None]] = []
+    if len(rows) >= len(table.rows):
+        return rows if len(rows) == len(table.rows) else [[] for _ in table.rows]
+    left = list(rows)
+    matched: ShownTable = []
     for printed in table.rows:
         texts = [[_normalise(cell.text)] for cell in printed]
         is_shown = left and [left[0][place : place + 1] for place in places] == texts
-        spread.append(left.pop(0) if is_shown else [])
-    return spread
+        matched.append(left.pop(0) if is_shown else [])
+    return matched

@@ -4,8 +4,8 @@ read exactly.
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections import Counter, defaultdict
+from collections.abc import Iterator, Mapping, Sequence
 from random import Random
 
 from benchmarks.documents.browser import is_installed
@@ -18,11 +18,15 @@ from benchmarks.documents.recipes import build_document, draw_recipe
 from benchmarks.report import Options, Report, ReportTable, ReportTarget, Value
 
 DOCUMENTS = 5_200
-HOSTILE_HTML, HOSTILE_PDF, ORDINARY = 2_000, 800, 200
+HOSTILE_HTML = 2_000
+HOSTILE_PDF = 800
+ORDINARY = 200
 QUICK = 60  # documents of each kind
 CONTENDED = 400  # documents of each format that the other programs read, too
 SEED = 14
-PLAIN_HTML, PLAIN_PDF, ORDINARY_HTML = "html, plain", "pdf, plain", "html, ordinary"
+PLAIN_HTML = "html, plain"
+PLAIN_PDF = "pdf, plain"
+ORDINARY_HTML = "html, ordinary"
 # Percent that are read exactly. More than half of the plain pages have styles or scripts, and are
 # reported where no browser has shown them; of ordinary ones, 65 of 75.
 MIN_EXACT = {PLAIN_HTML: 40.0, PLAIN_PDF: 80.0, ORDINARY_HTML: 87.0}
@@ -31,7 +35,7 @@ COLUMNS = ("documents", *OUTCOMES, "exact %")
 
 
 def run_trials(count: int, seed: int = SEED) -> Iterator[Trial]:
-    """Build, read and judge documents, in which other number formats or spans leave a doubt or not."""
+    """Build, read and judge documents, in which number formats or spans leave a doubt or not."""
     random = Random(seed)
     for _ in range(count):
         recipe = draw_recipe(random)
@@ -44,20 +48,20 @@ def run_trials(count: int, seed: int = SEED) -> Iterator[Trial]:
 def run(options: Options) -> Report:
     """Compare the readers with the known figures and with other programs."""
     limit = QUICK if options.quick else DOCUMENTS
-    trials = [*run_trials(limit)]
-    trials += run_hostile(min(limit, HOSTILE_HTML))
+    generated = list(run_trials(limit))
+    trials = generated + list(run_hostile(min(limit, HOSTILE_HTML)))
     trials += run_hostile_pdf(min(limit, HOSTILE_PDF))
     if is_installed():
         trials += run_ordinary(min(limit, ORDINARY))
-    counts: dict[str, Counter[str]] = {}
+    counts: dict[str, Counter[str]] = defaultdict(Counter)
     for trial in trials:
-        counts.setdefault(trial.kind, Counter())[trial.verdict.outcome] += 1
+        counts[trial.kind][trial.verdict.outcome] += 1
     report = Report(
         "documents",
         f"exact, reported or silently wrong, {len(trials):,} generated documents",
         [
             ReportTable("Documents by kind", ("kind", *COLUMNS), _format_rows(counts)),
-            _contend([trial for trial in trials if trial.kind.endswith(("plain", "others"))]),
+            _contend(generated),
         ],
     )
     for kind in counts.keys() & MIN_EXACT.keys():
@@ -67,10 +71,12 @@ def run(options: Options) -> Report:
     silent = [trial for trial in trials if trial.verdict.outcome == SILENT]
     wrong = [trial for trial in silent if UNDECIDABLE not in trial.name]
     report.targets.append(ReportTarget("silently wrong documents", len(wrong), 0))
-    # an ordinary page that is not read is of interest, too
-    told = [trial for trial in trials if trial.kind == ORDINARY_HTML]
-    told = [trial for trial in told if trial.verdict.outcome == REPORTED]
-    report.notes += sorted({f"{trial.name}: {trial.verdict.reason}" for trial in wrong + told})
+    notes = {f"{trial.name}: {trial.verdict.reason}" for trial in wrong}
+    for trial in trials:
+        # an ordinary page that is not read is of interest, too
+        if trial.kind == ORDINARY_HTML and trial.verdict.outcome == REPORTED:
+            notes.add(f"{trial.name}: {trial.verdict.reason}")
+    report.notes += sorted(notes)
     report.notes += [
         f"Not counted: {len(silent) - len(wrong)} silently wrong documents with {UNDECIDABLE!r}.",
         f"Read and judged with Chromium: {'yes' if is_installed() else 'no, set CHROMIUM to one'}.",
@@ -78,11 +84,12 @@ def run(options: Options) -> Report:
     return report
 
 
-def _format_rows(counts: dict[str, Counter[str]]) -> list[list[Value]]:
-    return [
-        [name, count.total(), *(count[outcome] for outcome in OUTCOMES), _measure_share(count)]
-        for name, count in sorted(counts.items())
-    ]
+def _format_rows(counts: Mapping[str, Counter[str]]) -> list[list[Value]]:
+    rows: list[list[Value]] = []
+    for name, count in sorted(counts.items()):
+        outcomes = [count[outcome] for outcome in OUTCOMES]
+        rows.append([name, count.total(), *outcomes, _measure_share(count)])
+    return rows
 
 
 def _measure_share(count: Counter[str]) -> float:

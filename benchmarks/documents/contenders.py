@@ -7,8 +7,6 @@ import re
 import warnings
 from collections.abc import Callable, Iterable, Sequence
 from decimal import Decimal, InvalidOperation
-from itertools import takewhile
-from typing import Any
 
 import pandas as pd
 import pdfplumber
@@ -29,9 +27,11 @@ def judge_grids(read: GridReader, data: bytes, tables: Sequence[Table]) -> Verdi
     A document is exact if each printed table has a grid with its names in one row, and its rows
     below, with no others that look like rows. An error, or no grid at all, is a report.
     """
+    grids = []
     try:
         with warnings.catch_warnings(action="ignore"):
-            grids = [[[clean(cell) for cell in row] for row in grid] for grid in read(data)]
+            for grid in read(data):
+                grids.append([list(map(clean, row)) for row in grid])
     except Exception as error:  # whatever the program raises tells its user that something is wrong
         return Verdict(REPORTED, f"{type(error).__name__}: {error}"[:200])
     if not any(grids):
@@ -43,21 +43,31 @@ def judge_grids(read: GridReader, data: bytes, tables: Sequence[Table]) -> Verdi
 
 
 def _matches(grid: Grid, table: Table) -> bool:
-    names = [normalise_header(name) for name in table.columns]
+    names = list(map(normalise_header, table.columns))
     for start, row in enumerate(grid):
-        header = [normalise_header(cell) for cell in row]
-        if all(name in header for name in names):
+        header = list(map(normalise_header, row))
+        if set(names) <= set(header):
             places = [header.index(name) for name in names]
-            below = takewhile(
-                lambda row: not {*map(normalise_header, row)} & {*names}, grid[start + 1 :]
-            )
-            rows = [[row[place] for place in places] for row in below if any(row)]
-            more = [row for row in rows[len(table.rows) :] if all(row) and len(set(row)) > 1]
-            same = (
-                all(map(_equals, row, cells)) for row, cells in zip(rows, table.rows, strict=False)
-            )
-            return len(rows) >= len(table.rows) and not more and all(same)
+            return _has_rows(grid[start + 1 :], places, table)
     return False
+
+
+def _has_rows(below: Grid, places: Sequence[int], table: Table) -> bool:
+    """Check whether the rows of a table are below its header, and no others up to the next one."""
+    names = set(map(normalise_header, table.columns))
+    rows = []
+    for row in below:
+        if not names.isdisjoint(map(normalise_header, row)):
+            break
+        if any(row):
+            rows.append([row[place] for place in places])
+    printed = table.rows
+    if len(rows) < len(printed):
+        return False
+    for row in rows[len(printed) :]:
+        if all(row) and len(set(row)) > 1:  # a row of one text is a note
+            return False
+    return all(all(map(_equals, row, cells)) for row, cells in zip(rows, printed, strict=False))
 
 
 def _equals(text: str, cell: Cell) -> bool:
@@ -81,18 +91,10 @@ def read_with_pandas(data: bytes) -> Iterable[Grid]:
     The marks of thousands and decimals are those of the pandas defaults.
     """
     for frame in pd.read_html(io.BytesIO(data), flavor="lxml"):
-        header = [str(name[-1] if isinstance(name, tuple) else name) for name in frame.columns]
-        yield [
-            header,
-            *[
-                ["" if pd.isna(cell) else _format(cell) for cell in row]
-                for row in frame.values.tolist()
-            ],
-        ]
-
-
-def _format(cell: Any) -> str:
-    return repr(cell) if isinstance(cell, float) else str(cell)
+        grid = [[str(name[-1] if isinstance(name, tuple) else name) for name in frame.columns]]
+        for row in frame.values.tolist():
+            grid.append(["" if pd.isna(cell) else str(cell) for cell in row])
+        yield grid
 
 
 def read_with_pdfplumber(strategy: str) -> GridReader:
@@ -108,5 +110,8 @@ def read_with_pdfplumber(strategy: str) -> GridReader:
 
 CONTENDERS: dict[str, dict[str, GridReader]] = {
     "html": {"pandas.read_html": read_with_pandas},
-    "pdf": {f"pdfplumber, {name}": read_with_pdfplumber(name) for name in ("lines", "text")},
+    "pdf": {
+        "pdfplumber, lines": read_with_pdfplumber("lines"),
+        "pdfplumber, text": read_with_pdfplumber("text"),
+    },
 }

@@ -9,7 +9,7 @@ import tempfile
 from functools import cache
 from pathlib import Path
 
-from ipu_results.record.read.html_shown import ShownPage, parse_shown
+from ipu_results.record.read.html.shown import ShownPage, parse_shown
 from ipu_results.record.sources.browser import Browser, find_modules
 
 from benchmarks.documents.browser import is_installed

@@ -95,45 +95,53 @@ class HostilePen(Pen):
         if not cell.markup or not self.construct.draw:
             super().draw(cell, x, y)
             return
-        text, size, canvas = cell.markup, self.layout.size, self.canvas
-        width = canvas.stringWidth(text, self.layout.font, EM)
+        size = self.layout.size
+        canvas = self.canvas
+        width = canvas.stringWidth(cell.markup, self.layout.font, EM)
+        font = canvas._doc.getInternalFontName(self.layout.font)
         canvas.saveState()
         canvas.translate(x, y)
         canvas.scale(size / EM, size / EM)
         for part in re.split(r"(\(.*?\))", self.construct.draw):
-            if not part.startswith("("):
+            if part.startswith("("):
+                text = _complete(part[1:-1], cell.markup)
+                canvas._code.append(f"BT {font} {EM:g} Tf 0 0 Td ({text}) Tj ET")
+            else:
                 canvas._code.append(re.sub(r"(?<!/)\bW\b(?! n)", f"{width:g}", part))
-                continue
-            kind, shown = part[1:2], part[1:-1]
-            shown = {"<": shown[1:] + text, "=": shown[1:], ")": text}.get(kind, text + shown[:-1])
-            font = canvas._doc.getInternalFontName(self.layout.font)
-            canvas._code.append(f"BT {font} {EM:g} Tf 0 0 Td ({shown}) Tj ET")
         canvas.restoreState()
         if self.construct.note:
-            box = pdfdoc.PDFArray([x, y - 1, x + width, y + size])
+            note = pdfdoc.PDFDictionary({"F": 4})
+            note["Rect"] = pdfdoc.PDFArray([x, y - 1, x + width, y + size])
             names = {"Type": "Annot", "Subtype": self.construct.note, "FT": "Tx"}
-            entries = {key: pdfdoc.PDFName(name) for key, name in names.items()}
-            canvas._addAnnotation(pdfdoc.PDFDictionary({**entries, "Rect": box, "F": 4}))
+            for key, name in names.items():
+                note[key] = pdfdoc.PDFName(name)
+            canvas._addAnnotation(note)
+
+
+def _complete(text: str, figure: str) -> str:
+    """Return what is written for `()`, `(text>)`, `(<text)` or `(=text)`: the figure, with a text
+    after it or before it, or another text.
+    """
+    if text.startswith("="):
+        return text[1:]
+    if text.startswith("<"):
+        return text[1:] + figure
+    return figure + text[:-1]
 
 
 def build_pdf(name: str, seed: int) -> tuple[bytes, list[Table]]:
-    """Return a PDF in which some figures have a construct, and the tables that a reader of it sees."""
-    construct, random = CONSTRUCTS[name], Random(seed)
+    """Return a PDF in which some figures have a construct, and the tables that a reader sees."""
+    construct = CONSTRUCTS[name]
+    random = Random(seed)
     rows = random.randint(1, MAX_ROWS)
     tables = draw_tables(random, random.random() < 0.5, rows, units_in_captions=True)
     for table in tables:
         for row in table.rows:
-            figures = [
-                place
-                for place, cell in enumerate(row)
-                if cell.value is not None and not cell.metric
-            ]
-            chosen = random.sample(figures, 1) if construct.draw else figures
-            for place in chosen if construct.draw or not construct.seen else ():
-                marked = replace(row[place], markup=row[place].text)
-                row[place] = marked if construct.seen else mark_unreadable(marked)
+            _alter_row(row, construct, random)
     pen = HostilePen(construct.layout)
-    widths = [[width + 12 for width in measure_columns(pen, table)] for table in tables]
+    widths = []
+    for table in tables:
+        widths.append([width + 12 for width in measure_columns(pen, table)])
     pen = HostilePen(construct.layout, max(map(sum, widths)))
     pen.construct = construct
     pen.canvas.setPageCompression(0)
@@ -145,9 +153,24 @@ def build_pdf(name: str, seed: int) -> tuple[bytes, list[Table]]:
     return construct.change(data) if construct.change else data, tables
 
 
+def _alter_row(row: list[Cell], construct: Construct, random: Random) -> None:
+    """Mark the figures that get the construct: one that is drawn otherwise, or all of them."""
+    chosen = []
+    for place, cell in enumerate(row):
+        if cell.value is not None and not cell.metric:
+            chosen.append(place)
+    if construct.draw:
+        chosen = random.sample(chosen, 1)
+    elif construct.seen:
+        return
+    for place in chosen:
+        cell = replace(row[place], markup=row[place].text)
+        row[place] = cell if construct.seen else mark_unreadable(cell)
+
+
 def run_hostile_pdf(count: int) -> Iterator[Trial]:
     """Read and judge this many PDFs, each construct in turn."""
-    names = [*CONSTRUCTS]
+    names = list(CONSTRUCTS)
     for number in range(count):
         name = names[number % len(names)]
         data, tables = build_pdf(name, number)

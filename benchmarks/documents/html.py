@@ -73,14 +73,16 @@ def write_table(table: Table, markup: Markup) -> str:
     if table.note:
         spans = _write_spans(len(table.columns), 1)
         rows += markup.row.format(cells=markup.cell.format(spans=spans, text=table.note, number=0))
-    caption = markup.caption.format(table.caption) if table.caption else ""
-    head, body = markup.head.format(header), markup.body.format(rows)
-    return markup.table.format(caption=caption, head=head, body=body)
+    return markup.table.format(
+        caption=markup.caption.format(table.caption) if table.caption else "",
+        head=markup.head.format(header),
+        body=markup.body.format(rows),
+    )
 
 
 def _write_spans(columns: int, rows: int) -> str:
-    spans = {"colspan": columns, "rowspan": rows}
-    return "".join(f' {name}="{count}"' for name, count in spans.items() if count > 1)
+    written = f' colspan="{columns}"' if columns > 1 else ""
+    return written + (f' rowspan="{rows}"' if rows > 1 else "")
 
 
 def write_page(draft: Draft, markup: Markup) -> str:

@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter, defaultdict
-from collections.abc import Collection, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import date
 from pathlib import Path
@@ -17,7 +17,7 @@ from ipu_results.errors import (
     UnprovenDocumentError,
     UnrecognisedDocumentError,
 )
-from ipu_results.record.normalise import normalise
+from ipu_results.record.normalise import NormalisedDocument, normalise
 from ipu_results.record.normalise.fields import PRINTED_COLUMNS
 from ipu_results.record.normalise.rows import RejectedRow
 from ipu_results.record.read import ParsedDocument
@@ -37,7 +37,9 @@ NOT_SIGNED = re.compile(
 """Words that a person who is asked to sign them recognises as a scale: it is enough that they are
 shown.
 """
-EXACT, REPORTED, SILENT = "exact", "reported", "silent"
+EXACT = "exact"
+REPORTED = "reported"
+SILENT = "silent"
 
 Value = tuple[float | None, str]
 """A figure with its metric, or a text."""
@@ -70,11 +72,13 @@ def read_and_judge(data: bytes, tables: Sequence[Table]) -> Verdict:
     may be missing only if a row was quarantined for it, its table is a problem, or the document is
     refused.
     """
-    printed = [(table.header.table, row) for table in tables for row in find_printed_rows(table)]
+    printed = []
+    for table in tables:
+        printed += [(table.header.table, row) for row in find_printed_rows(table)]
     return judge_rows(data, tables[0].header.reader, printed)
 
 
-def judge_rows(data: bytes, reader: str, printed: Collection[tuple[str, Row]]) -> Verdict:
+def judge_rows(data: bytes, reader: str, printed: Sequence[tuple[str, Row]]) -> Verdict:
     """Judge a document of a kind by the rows that are printed in it, each with the name of its
     table.
     """
@@ -84,33 +88,27 @@ def judge_rows(data: bytes, reader: str, printed: Collection[tuple[str, Row]]) -
         parsed = _read(data, vocabulary.table_headers, reader)
     except (DocumentError, BrowserError) as error:
         return Verdict(REPORTED, str(error))
-    if doubts := [words.text for words in parsed.context if NOT_SIGNED.search(words.text)]:
-        return Verdict(REPORTED, f"not signed: {doubts[0]}")
+    for words in parsed.context:
+        if NOT_SIGNED.search(words.text):
+            return Verdict(REPORTED, f"not signed: {words.text}")
     normalised = normalise(_make_document(reader), parsed, vocabulary)
-    rows = defaultdict(list)
-    for cell in normalised.cells.to_pylist():
-        said = (cell["column_name"], cell["raw_text"], cell["value"], cell["unit"])
-        rows[cell["table_name"], cell["row_number"]].append(said)
-    read = {(name, _read_row(cells)) for (name, _), cells in rows.items()}
-    if wrong := [row for row in read if row not in printed]:
-        name, row = wrong[0]
-        return Verdict(
-            SILENT,
-            f"{name}:"
-            f" {describe_difference(row, [other for table, other in printed if table == name])}",
-        )
-    missing = [row for row in printed if row not in read]
+    read = _list_rows(normalised)
+    for name, row in read:
+        if (name, row) not in printed:
+            others = [other for table, other in printed if table == name]
+            return Verdict(SILENT, f"{name}: {describe_difference(row, others)}")
+    missing = Counter(name for name, row in printed if (name, row) not in read)
     if not missing:
         return Verdict(EXACT)
     # A report on a row excuses one missing row, a report on a table all that are missing of one
     # table.
     rejected = [row for row in normalised.rejected if not _is_note(row)]
     refused = [problem for problem in parsed.problems if problem.row_number is None]
-    by_table = sorted(Counter(name for name, _ in missing).values(), reverse=True)
     reports = [f"{row.reason}: {row.message}" for row in rejected]
     reports += [f"{problem.reason}: {problem.message}" for problem in refused]
-    if len(missing) > len(rejected) + sum(by_table[: len(refused)]):
-        return Verdict(SILENT, f"{len(missing)} rows are missing, reported are {reports}")
+    excused = sum(count for _, count in missing.most_common(len(refused)))
+    if missing.total() > len(rejected) + excused:
+        return Verdict(SILENT, f"{missing.total()} rows are missing, reported are {reports}")
     return Verdict(REPORTED, reports[0])
 
 
@@ -131,7 +129,7 @@ def _name_columns(row: Row) -> Row:
 
 
 def _is_note(row: RejectedRow) -> bool:
-    return row.message == SPANNED and any(char.isalpha() for char in "".join(row.raw))
+    return row.message == SPANNED and any(map(str.isalpha, "".join(row.raw)))
 
 
 def _make_document(reader: str) -> Document:
@@ -152,27 +150,27 @@ def _make_document(reader: str) -> Document:
     )
 
 
-def _read_row(cells: Sequence[tuple[str, str, float | None, str | None]]) -> Row:
-    metrics = {"quality_value"}
-    return frozenset(
-        (
-            field,
-            (
-                (value, (unit or "") if field in metrics else "")
-                if value is not None and field in FIGURE_FIELDS
-                else (None, clean(text))
-            ),
-        )
-        for field, text, value, unit in cells
-    )
+def _list_rows(normalised: NormalisedDocument) -> set[tuple[str, Row]]:
+    """Return the rows of the results, each with the name of its table."""
+    cells: dict[tuple[str, int], set[tuple[str, Value]]] = defaultdict(set)
+    for cell in normalised.cells.to_pylist():
+        field = cell["column_name"]
+        value: Value = (None, clean(cell["raw_text"]))
+        if cell["value"] is not None and field in FIGURE_FIELDS:
+            # the unit of other figures is that of their column
+            metric = cell["unit"] if field == "quality_value" else None
+            value = (cell["value"], metric or "")
+        cells[cell["table_name"], cell["row_number"]].add((field, value))
+    return {(name, frozenset(row)) for (name, _), row in cells.items()}
 
 
 def find_printed_rows(table: Table) -> list[Row]:
     """Return what the rows say. A row with an unreadable cell equals no row."""
-    return [
-        frozenset((name, _print_value(cell)) for name, cell in zip(table.fields, row, strict=True))
-        for row in table.rows
-    ]
+    rows = []
+    for row in table.rows:
+        values = map(_print_value, row)
+        rows.append(frozenset(zip(table.fields, values, strict=True)))
+    return rows
 
 
 def _print_value(cell: Cell) -> Value:
@@ -185,10 +183,10 @@ def describe_difference(row: Row, others: Sequence[Row]) -> str:
     """Describe how a row differs from the printed row that it resembles most."""
     nearest = max(others, key=lambda other: len(other & row), default=frozenset())
     printed = dict(nearest)
-    return "; ".join(
-        f"{name} reads {_show(value)}, printed is {_show(printed.get(name))}"
-        for name, value in sorted(row - nearest, key=str)
-    )[:300]
+    parts = []
+    for name, value in sorted(row - nearest, key=str):
+        parts.append(f"{name} reads {_show(value)}, printed is {_show(printed.get(name))}")
+    return "; ".join(parts)[:300]
 
 
 def _show(value: Value | None) -> str:

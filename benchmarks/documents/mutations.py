@@ -43,9 +43,22 @@ UNDECIDABLE = "decimal comma, unproven"
 comma.
 """
 RAISED_DIGITS = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
-DOUBTFUL = "{} ± 0.01|~{}|<{}|{}–{}|{} → {}|{}/{}|≈ {}|−{}|{}…|{}\u202e{}|{};{}|{} ({})".split("|")
+DOUBTFUL = (
+    "{} ± 0.01",
+    "~{}",
+    "<{}",
+    "{}–{}",
+    "{} → {}",
+    "{}/{}",
+    "≈ {}",
+    "−{}",
+    "{}…",
+    "{}\u202e{}",
+    "{};{}",
+    "{} ({})",
+)
 """Forms that are no figure, also with the name of a metric after them."""
-DOUBTFUL_ALONE = "{} k|{}x|${}|{}½|{}M|{}e3".split("|")
+DOUBTFUL_ALONE = ("{} k", "{}x", "${}", "{}½", "{}M", "{}e3")
 
 
 @dataclass(slots=True)
@@ -84,7 +97,7 @@ def _change_figures(change: ChangeCell, share: float = 1.0) -> Change:
     """Return a change of this share of the figures, at least of one."""
 
     def apply(draft: Draft, random: Random) -> None:
-        figures = [*_list_figures(draft)]
+        figures = list(_list_figures(draft))
         count = max(1, round(share * len(figures)))
         # an earlier change may have left no figure
         for _, row, place, _ in random.sample(figures, min(count, len(figures))):
@@ -123,7 +136,8 @@ def _print_commas(proofs: int) -> Change:
         draft.language = "de"
         proven: set[tuple[str, str]] = set()
         for table, row, place, name in _list_figures(draft):
-            cell, column = row[place], (table.header.table, name)
+            cell = row[place]
+            column = (table.header.table, name)
             if name in ("batch_size", "time_to_train_s") and "." not in cell.text:
                 row[place] = cell.write(cell.text.replace(",", mark))
                 continue

@@ -17,7 +17,11 @@ from benchmarks.documents.mutations import Draft
 from benchmarks.documents.tables import BOLD, RAISED, Cell, Run, Table, to_cell
 
 MARGIN = 50.0
-SMALL, RISE = 0.65, 0.35  # of a footnote mark, in ems
+GUTTER = 10.0  # on each side of the middle of a page in two columns
+SECOND_COLUMN = letter[0] / 2 + GUTTER
+SMALL = 0.65  # size of a footnote mark, in ems
+RISE = 0.35  # of a footnote mark, in ems
+PRINT = ("Times-Roman", 8)  # of captions and prose
 BOLD_FONTS = {"Times-Roman": "Times-Bold"}
 SUPERSCRIPT = re.compile("([⁻⁰⁴⁵⁶⁷⁸⁹¹²³]+)")
 PLAIN_DIGITS = str.maketrans("⁻⁰¹²³⁴⁵⁶⁷⁸⁹−\u2009\u202f", "-0123456789-\u00a0\u00a0")
@@ -108,29 +112,31 @@ class Pen:
     def step(self) -> float:
         return self.layout.leading * self.layout.size
 
-    def font_of(self, run: Run) -> tuple[str, float, float]:
-        """Return font, size and rise of a run."""
-        font, size, rise = self.layout.font, self.layout.size, 0.0
-        if run.style == RAISED:
-            size, rise = SMALL * size, RISE * size
-        if run.style == BOLD:
-            font = BOLD_FONTS.get(font, f"{font}-Bold")
-        return font, size, rise
-
     def measure(self, cell: Cell) -> float:
         return sum(self._measure_run(run) for run in _spell_runs(cell))
 
     def _measure_run(self, run: Run) -> float:
-        font, size, _ = self.font_of(run)
-        return float(pdfmetrics.stringWidth(run.text, font, size))
+        return float(pdfmetrics.stringWidth(run.text, self._find_font(run), self._find_size(run)))
+
+    def _find_font(self, run: Run) -> str:
+        font = self.layout.font
+        return BOLD_FONTS.get(font, f"{font}-Bold") if run.style == BOLD else font
+
+    def _find_size(self, run: Run) -> float:
+        return self.layout.size * (SMALL if run.style == RAISED else 1)
 
     def draw(self, cell: Cell, x: float, y: float) -> None:
         """Draw a cell; one with a `markup` is drawn otherwise by the pens of hostile documents."""
         for run in _spell_runs(cell):
-            font, size, rise = self.font_of(run)
-            self.canvas.setFont(font, size)
+            rise = RISE * self.layout.size if run.style == RAISED else 0.0
+            self.canvas.setFont(self._find_font(run), self._find_size(run))
             self.canvas.drawString(x, y + rise, run.text)
             x += self._measure_run(run)
+
+    def draw_print(self, text: str, x: float) -> None:
+        """Draw a text in small print."""
+        self.canvas.setFont(*PRINT)
+        self.canvas.drawString(x, self.y, text)
 
 
 def _spell_runs(cell: Cell) -> Iterator[Run]:
@@ -145,44 +151,51 @@ def _spell_runs(cell: Cell) -> Iterator[Run]:
 
 
 def _set_layout(name: str) -> Callable[[Draft], bytes]:
-    def build(draft: Draft) -> bytes:
-        layout = LAYOUTS[name]
-        tables = draft.tables
-        pen = Pen(layout)
-        widths = [measure_columns(pen, table) for table in tables]
-        if layout.columns == 2 and max(map(sum, widths)) > letter[0] / 2 - MARGIN - 10:
-            layout = replace(layout, columns=1)
-        pen = Pen(layout, max(map(sum, widths)))
-        draw_lines(pen, PROSE)
-        top = pen.y
-        for place, (table, columns) in enumerate(zip(tables, widths, strict=True)):
-            if layout.columns == 2 and place == len(tables) - 1:
-                pen.left, pen.y = letter[0] / 2 + 10, top
-            else:
-                pen.keep_together(len(table.rows))
-            draw_table(pen, table, columns)
-        return pen.finish()
+    return lambda draft: _set_tables(draft.tables, LAYOUTS[name])
 
-    return build
+
+def _set_tables(tables: Sequence[Table], layout: Layout) -> bytes:
+    pen = Pen(layout)
+    widths = [measure_columns(pen, table) for table in tables]
+    widest = max(map(sum, widths))
+    if widest > letter[0] / 2 - GUTTER - MARGIN:
+        layout = replace(layout, columns=1)
+    pen = Pen(layout, widest)
+    draw_lines(pen, PROSE)
+    top = pen.y
+    for place, (table, columns) in enumerate(zip(tables, widths, strict=True)):
+        if layout.columns == 2 and place == len(tables) - 1:
+            pen.left = SECOND_COLUMN
+            pen.y = top
+        else:
+            pen.keep_together(len(table.rows))
+        draw_table(pen, table, columns)
+    return pen.finish()
 
 
 def measure_columns(pen: Pen, table: Table) -> list[float]:
-    rows = [_head(table, pen.layout), *table.rows]
-    gap = pen.layout.gap * pen.layout.size
-    return [max(pen.measure(cell) for cell in column) + gap for column in zip(*rows, strict=True)]
+    """Return the width of each column, with the gap after it."""
+    widths = []
+    for number, name in enumerate(_list_names(table, pen.layout)):
+        cells = [name, *(row[number] for row in table.rows)]
+        widths.append(max(map(pen.measure, cells)) + pen.layout.gap * pen.layout.size)
+    return widths
 
 
-def _head(table: Table, layout: Layout) -> tuple[Cell, ...]:
-    is_short = layout.header == "units below"
-    return tuple(to_cell(name.split(" (")[0] if is_short else name) for name in table.columns)
+def _list_names(table: Table, layout: Layout) -> list[Cell]:
+    """Return the first line of the header: without the units, if they are below."""
+    names = table.columns
+    if layout.header == "units below":
+        names = tuple(name.partition(" (")[0] for name in names)
+    return list(map(to_cell, names))
 
 
 def draw_lines(pen: Pen, lines: Sequence[str]) -> None:
     """Draw lines of small print, in each column of the page."""
-    pen.canvas.setFont("Times-Roman", 8)
     for text in lines:
-        for column in range(pen.layout.columns):
-            pen.canvas.drawString(pen.left + column * (letter[0] / 2 + 10 - MARGIN), pen.y, text)
+        pen.draw_print(text, pen.left)
+        if pen.layout.columns == 2:
+            pen.draw_print(text, SECOND_COLUMN)
         pen.y -= 11
     pen.y -= 24
 
@@ -190,14 +203,14 @@ def draw_lines(pen: Pen, lines: Sequence[str]) -> None:
 def draw_table(pen: Pen, table: Table, widths: Sequence[float]) -> None:
     layout = pen.layout
     if layout.caption == "above" and table.caption:
-        _draw_caption(pen, table.caption)
+        pen.draw_print(table.caption, pen.left)
         pen.y -= 1.4 * pen.step
     _draw_rule(pen, widths)
-    _draw_row(pen, _head(table, layout), widths, shaded=layout.fill == "dark")
+    _draw_row(pen, _list_names(table, layout), widths, shaded=layout.fill == "dark")
     if layout.header == "units below":
-        units = [f"({name.split(' (')[1]}" if " (" in name else "" for name in table.columns]
+        units = [name.partition(" (")[2] for name in table.columns]
         if any(units):
-            _draw_row(pen, [to_cell(unit) for unit in units], widths)
+            _draw_row(pen, [to_cell(unit and f"({unit}") for unit in units], widths)
     _draw_rule(pen, widths)
     for number, row in enumerate(table.rows):
         if number and number % layout.page_rows == 0:
@@ -210,39 +223,36 @@ def draw_table(pen: Pen, table: Table, widths: Sequence[float]) -> None:
         pen.draw(to_cell(table.note), pen.left, pen.y)
     if layout.caption == "below" and table.caption:
         pen.y -= 0.8 * pen.step
-        _draw_caption(pen, table.caption)
+        pen.draw_print(table.caption, pen.left)
     pen.y -= 3.5 * pen.step
 
 
-def _draw_caption(pen: Pen, caption: str) -> None:
-    pen.canvas.setFont("Times-Roman", 8)
-    pen.canvas.drawString(pen.left, pen.y, caption)
-
-
 def _draw_rule(pen: Pen, widths: Sequence[float]) -> None:
-    y = pen.y + 0.75 * pen.step
     if pen.layout.rules == "booktabs":
+        y = pen.y + 0.75 * pen.step
         pen.canvas.line(pen.left, y, pen.left + sum(widths), y)
 
 
 def _draw_row(pen: Pen, row: Sequence[Cell], widths: Sequence[float], shaded: bool = False) -> None:
-    layout, x = pen.layout, pen.left
+    layout = pen.layout
+    canvas = pen.canvas
     bottom = pen.y - pen.step * 0.25
     is_dark = layout.fill == "dark"
-    pen.canvas.saveState()
+    canvas.saveState()
     if shaded:
-        pen.canvas.setFillColor(colors.darkblue if is_dark else colors.lightgrey)
-        pen.canvas.rect(x, bottom, sum(widths), pen.step, stroke=0, fill=1)
-    pen.canvas.setFillColor(colors.white if is_dark else colors.black)
+        canvas.setFillColor(colors.darkblue if is_dark else colors.lightgrey)
+        canvas.rect(pen.left, bottom, sum(widths), pen.step, stroke=0, fill=1)
+    canvas.setFillColor(colors.white if is_dark else colors.black)
+    x = pen.left
     for cell, width in zip(row, widths, strict=True):
         pad = layout.gap * layout.size / 2
         free = width - pen.measure(cell)
-        shift = {"right": free - pad, "centre": free / 2}.get(layout.align, pad)
+        shift = {"left": pad, "right": free - pad, "centre": free / 2}[layout.align]
         if layout.rules == "grid":
-            pen.canvas.rect(x, bottom, width, pen.step, fill=0)
+            canvas.rect(x, bottom, width, pen.step, fill=0)
         pen.draw(cell, x + shift, pen.y)
         x += width
-    pen.canvas.restoreState()
+    canvas.restoreState()
     pen.y -= pen.step
 
 

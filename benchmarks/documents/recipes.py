@@ -1,4 +1,4 @@
-"""Recipes of documents: a dialect, some mutations and a seed make the same document in every run."""
+"""Recipes of documents: a dialect, some mutations and a seed always make the same document."""
 
 from __future__ import annotations
 
@@ -12,10 +12,11 @@ from benchmarks.documents.tables import Table, draw_tables
 
 DIALECTS = {f"html: {name}": build for name, build in HTML_DIALECTS.items()}
 DIALECTS |= {f"pdf: {name}": build for name, build in PDF_DIALECTS.items()}
-UNREAD = frozenset({f"html: {name}" for name in UNUSUAL} | {f"pdf: {name}" for name in PDF_UNUSUAL})
+UNREAD = {f"html: {name}" for name in UNUSUAL} | {f"pdf: {name}" for name in PDF_UNUSUAL}
 """Dialects that the readers need not read, but must report."""
 NUMBER_FORMATS = ("thousands:", "no thousands", "decimal comma", "power of ten")
-MAX_ROWS, MAX_MUTATIONS = 6, 3
+MAX_ROWS = 6
+MAX_MUTATIONS = 3
 PLAIN_SHARE = 0.5
 
 
@@ -47,11 +48,8 @@ class Recipe:
 def build_document(recipe: Recipe) -> tuple[bytes, list[Table]]:
     """Return the bytes of a document and the tables that are printed in it."""
     random = Random(recipe.seed)
-    draft = Draft(
-        draw_tables(
-            random, recipe.paper, recipe.rows, units_in_captions=recipe.file_format == "pdf"
-        )
-    )
+    in_captions = recipe.file_format == "pdf"
+    draft = Draft(draw_tables(random, recipe.paper, recipe.rows, units_in_captions=in_captions))
     for name in select_mutations(recipe):
         MUTATIONS[name].change(draft, random)
     return DIALECTS[recipe.dialect](draft), draft.tables
@@ -64,11 +62,10 @@ def select_mutations(recipe: Recipe) -> list[str]:
     proves the comma.
     """
     formats = [name for name in recipe.mutations if name.startswith(NUMBER_FORMATS)]
-    has_commas = any(name.startswith("decimal comma") for name in formats)
     others = [name for name in recipe.mutations if name not in formats]
-    if has_commas:
+    if any(name.startswith("decimal comma") for name in formats):
         others = [name for name in others if MUTATIONS[name].plain]
-    return [*formats[:1], *others]
+    return formats[:1] + others
 
 
 def list_mutations(file_format: str) -> list[str]:
@@ -81,11 +78,11 @@ def draw_recipe(random: Random) -> Recipe:
     names = list_mutations(dialect.split(":")[0])
     if random.random() < PLAIN_SHARE:
         names = [name for name in names if MUTATIONS[name].plain]
-    mutations = tuple(random.sample(names, random.randint(0, min(MAX_MUTATIONS, len(names)))))
+    count = random.randint(0, min(MAX_MUTATIONS, len(names)))
     return Recipe(
-        dialect,
-        random.random() < 0.5,
-        random.randint(1, MAX_ROWS),
-        mutations,
-        random.randrange(2**32),
+        dialect=dialect,
+        mutations=tuple(random.sample(names, count)),
+        paper=random.random() < 0.5,
+        rows=random.randint(1, MAX_ROWS),
+        seed=random.randrange(2**32),
     )

@@ -34,8 +34,13 @@ FIGURE_FIELDS = frozenset(
 )
 LABELS_LEFT_BLANK = frozenset({"variant", "dataset"})
 PAGE_TABLES = (
-    *("bow_training", "bow_inference", "pod_training", "pod_inference", "pod_time_to_result"),
-    *("mlperf_v2_training", "ogb_lsc"),
+    "bow_training",
+    "bow_inference",
+    "pod_training",
+    "pod_inference",
+    "pod_time_to_result",
+    "mlperf_v2_training",
+    "ogb_lsc",
 )
 PAPER_TABLES = ("qwant_table_1", "qwant_table_2", "qwant_table_3")
 PRINTED_UNITS = {
@@ -51,7 +56,9 @@ CAPTIONS = {
     "qwant_table_3": "Table 3. Energy efficiency results (images/second/watt) for ResNeXt101",
 }
 METRICS = ("MAE", "accuracy", "MRR")
-PLAIN, RAISED, BOLD = "plain", "raised", "bold"
+PLAIN = "plain"
+RAISED = "raised"
+BOLD = "bold"
 UNREADABLE = "unreadable"
 """Metric of a cell from which no figure may be read."""
 
@@ -130,16 +137,15 @@ def _draw_table(
 ) -> Table:
     header = find_table(name)
     units = {} if bare else PRINTED_UNITS | MINUTES.get(name, {})
-    columns = tuple(
-        f"{printed} ({units[printed]})" if printed in units else printed for printed in header.names
-    )
-    fields = [header.field_of(printed) for printed in columns]
-    cells = [
-        [_draw_cell(random, name, column, number) for column in fields] for number in range(rows)
-    ]
-    for row, batch in zip(cells, batches, strict=False):
-        row[fields.index("batch_size")] = _figure(batch)
-    return Table(header, columns, cells, CAPTIONS.get(name, ""))
+    columns = []
+    for printed in header.names:
+        columns.append(f"{printed} ({units[printed]})" if printed in units else printed)
+    table = Table(header, tuple(columns), [], CAPTIONS.get(name, ""))
+    for number in range(rows):
+        table.rows.append([_draw_cell(random, name, field, number) for field in table.fields])
+    for row, batch in zip(table.rows, batches, strict=False):
+        row[table.fields.index("batch_size")] = _figure(batch)
+    return table
 
 
 def _draw_cell(random: Random, table: str, field_name: str, number: int) -> Cell:
@@ -171,13 +177,13 @@ def _draw_figure(random: Random, table: str, field_name: str) -> Cell:
         cell = _figure(f"{random.random():.4f}")
         return replace(cell.write(f"{cell.text} {metric}"), metric=metric)
     if table == "ogb_lsc" and field_name == "time_to_train_s":
-        hours, minutes = random.randint(1, 90), random.randint(0, 59)
+        hours = random.randint(1, 90)
+        minutes = random.randint(0, 59)
         text = f"{hours}h {minutes}m"
         return Cell((Run(text),), text, Decimal(hours * 3600 + minutes * 60))
     digits = random.choice((0, 1, 2, 3))
-    return _figure(
-        f"{random.choice((1, 10, 100, 10_000, 1_000_000)) * random.uniform(1, 10):.{digits}f}"
-    )
+    size = random.choice((1, 10, 100, 10_000, 1_000_000))
+    return _figure(f"{size * random.uniform(1, 10):.{digits}f}")
 
 
 def _figure(text: str) -> Cell:

@@ -36,7 +36,7 @@ from ipu_results.record.read import ParsedDocument, ReadProblem
 from ipu_results.record.read.context import digest_context
 from ipu_results.record.read.dispatch import find_first_rows, is_page, read_document
 from ipu_results.record.read.document import Words
-from ipu_results.record.read.html_shown import parse_shown
+from ipu_results.record.read.html.shown import parse_shown
 from ipu_results.record.read.text import prints_decimal_points
 from ipu_results.record.sources.browser import is_installed, show_page
 from ipu_results.record.sources.catalogue import (

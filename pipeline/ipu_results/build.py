@@ -71,7 +71,7 @@ from ipu_results.record.normalise import NormalisedDocument, normalise
 from ipu_results.record.normalise.values import UnknownWord, describe_unknown_words
 from ipu_results.record.read import ParsedDocument
 from ipu_results.record.read.dispatch import read_document
-from ipu_results.record.read.html_shown import parse_shown
+from ipu_results.record.read.html.shown import parse_shown
 from ipu_results.record.recompute.evaluate import evaluate_claims
 from ipu_results.record.recompute.verdict import NO_ROW
 from ipu_results.record.sources.catalogue import (

@@ -12,7 +12,7 @@ HERE = Path(__file__).resolve().parent
 # The typesetter belongs to the tests, which set other papers with it. Only this script needs it to make the PDF again.
 sys.path.insert(0, str(HERE.parents[1]))
 
-from tests.record.read.typeset_paper import Break, Lines, PaperTable, Style, Title, build  # noqa: E402
+from tests.record.read.typeset_paper import Paper, PaperTable  # noqa: E402
 
 TARGET = HERE / "resnext101-c2-2020-02-28.pdf"
 TITLE = "Transcription of tables and setup facts: arXiv:2002.11670"
@@ -71,8 +71,13 @@ TABLES = (
 
 def make_transcription() -> bytes:
     """Return the PDF, byte for byte the same on every run."""
-    blocks = (Title(TITLE), Lines(("Setup", *SETUP)), Break(), *TABLES)
-    return build(blocks, Style(geometry="cvpr", page_numbers=False), title=TITLE)
+    paper = Paper(geometry="cvpr", page_numbers=False)
+    paper.set_title(TITLE)
+    paper.set_lines(("Setup", *SETUP))
+    paper.next_column()
+    for table in TABLES:
+        paper.set_table(table)
+    return paper.finish(title=TITLE)
 
 
 if __name__ == "__main__":

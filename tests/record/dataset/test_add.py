@@ -15,7 +15,8 @@ from ipu_results.add import AddConfig, add_source, draft_source, preview_source
 from ipu_results.errors import CatalogueError, UnrecognisedDocumentError
 from ipu_results.record.normalise import normalise
 from ipu_results.record.normalise.rows import TableSource
-from ipu_results.record.read.document import SHAPES, MetadataItem, ParsedDocument
+from ipu_results.record.read.document import MetadataItem, ParsedDocument
+from ipu_results.record.read.shapes import SHAPES
 from ipu_results.record.sources.catalogue import load_catalogue
 from ipu_results.schema.vocabulary import Unit
 

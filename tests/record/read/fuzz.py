@@ -8,7 +8,6 @@ replays it from then on.
 from __future__ import annotations
 
 import argparse
-import os
 import resource
 import signal
 import sys
@@ -16,15 +15,15 @@ import tempfile
 import time
 from collections.abc import Callable, Iterator, Sequence
 from multiprocessing import get_context
-from multiprocessing.connection import Connection
 from pathlib import Path
 from random import Random
+from typing import Any
 
 from ipu_results.errors import IpuResultsError
 from ipu_results.mlperf.log import read_log
 from ipu_results.record.normalise import normalise
 from ipu_results.record.read import ParsedDocument
-from ipu_results.record.read.dispatch import read_document
+from ipu_results.record.read.dispatch import Reader, read_document
 from ipu_results.record.read.html import read_html
 from ipu_results.record.read.pdf import read_pdf
 from ipu_results.record.read.plain_text import read_plain_text
@@ -36,14 +35,15 @@ from tests.record.read.fuzz_seeds import TOKENS, make_seeds
 from tests.record.read.reading_support import make_document
 
 CORPUS = Path(__file__).resolve().parents[2] / "corpus"
-HANG_S = 120.0  # of wall time for one input, after which its process is killed
+CONTEXT = get_context("fork")
+HANG_S = 120  # of wall time for one input, after which its process is killed
 MAX_CPU_S = 20.0  # for one input; the slowest ordinary one takes about 1 s
 MAX_GROWTH_MB = 400.0  # of the process, by one input
 MAX_MEMORY = 4 * 2**30  # bytes of address space of a worker
 MAX_SIZE = 300_000  # bytes of an input
 MAX_EDITS = 6
 SHRINK_TRIES = 150
-EXIT_FOUND = 1
+NOT_TO_SHRINK = ("no answer", "the process", "memory", "slow")
 
 WORDS = load_vocabulary()
 
@@ -61,18 +61,25 @@ def check_document(kind: str, parsed: ParsedDocument) -> None:
         raise UnexpectedResultError("neither a table nor a problem")
     if any(len(row.cells) != len(table.columns) for table in parsed.tables for row in table.rows):
         raise UnexpectedResultError("a row is not as wide as its table")
-    if kind:
+    if kind not in ("", RECORD):
         normalise(make_document(kind), parsed, WORDS)
 
 
-def _read_pages(data: bytes) -> None:
-    check_document(PAGE, read_html(data, WORDS.headers_of(PAGE)))
+PAGE = find_table("bow_training").reader
+PAPER = find_table("qwant_table_1").reader
+HISTORY = find_table("bow_training_history").reader
+RECORD = find_table("runs").reader
+
+
+def check_reader(read: Reader, kind: str) -> Callable[[bytes], None]:
+    """Return a check of a reader with the headers of a kind."""
+    return lambda data: check_document(kind, read(data, WORDS.headers_of(kind)))
 
 
 def _read_pdf(data: bytes) -> None:
     for kind in (PAGE, PAPER):
         try:
-            check_document(kind, read_pdf(data, WORDS.headers_of(kind)))
+            check_reader(read_pdf, kind)(data)
         except IpuResultsError:
             continue
 
@@ -82,27 +89,22 @@ def _read_log(data: bytes) -> None:
     read_mlperf_log(data)
 
 
-PAGE, PAPER = find_table("bow_training").reader, find_table("qwant_table_1").reader
-HISTORY, RECORD = find_table("bow_training_history").reader, find_table("runs").reader
 READERS: dict[str, Callable[[bytes], None]] = {
-    "html": _read_pages,
+    "html": check_reader(read_html, PAGE),
     "pdf": _read_pdf,
-    "page-text": lambda data: check_document(PAGE, read_plain_text(data, WORDS.headers_of(PAGE))),
-    "paper-text": lambda data: check_document(
-        PAPER, read_plain_text(data, WORDS.headers_of(PAPER))
-    ),
-    "csv": lambda data: check_document(HISTORY, read_csv(data, WORDS.headers_of(HISTORY))),
-    "sweep-record": lambda data: check_document(
-        "", read_sweep_record(data, WORDS.headers_of(RECORD))
-    ),
+    "page-text": check_reader(read_plain_text, PAGE),
+    "paper-text": check_reader(read_plain_text, PAPER),
+    "csv": check_reader(read_csv, HISTORY),
+    "sweep-record": check_reader(read_sweep_record, RECORD),
     "mlperf-log": _read_log,
     "dispatch": lambda data: check_document("", read_document(data, WORDS.table_headers)),
 }
 
 
-def run_reader(name: str, data: bytes) -> str | None:
-    """Return what is wrong with the way in which a reader took an input, None if nothing is."""
-    before, start = _peak_mb(), time.process_time()
+def run_reader(name: str, data: bytes) -> str:
+    """Return what is wrong with the way in which a reader took an input, "" if nothing is."""
+    memory = _measure_peak()
+    start = time.process_time()
     try:
         READERS[name](data)
     except IpuResultsError as error:
@@ -110,55 +112,54 @@ def run_reader(name: str, data: bytes) -> str | None:
             return "a message of several lines"
     except Exception as error:
         return f"{type(error).__name__}: {error}"[:200]
-    if (seconds := time.process_time() - start) > MAX_CPU_S:
+    seconds = time.process_time() - start
+    if seconds > MAX_CPU_S:
         return f"slow: {seconds:.0f} s"
-    growth = _peak_mb() - before
-    return f"memory grew by {growth:.0f} MB" if growth > MAX_GROWTH_MB else None
+    growth = _measure_peak() - memory
+    return f"memory grew by {growth:.0f} MB" if growth > MAX_GROWTH_MB else ""
 
 
-def _peak_mb() -> float:
+def _measure_peak() -> float:
+    """Return the most memory that this process had, in megabytes."""
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
 
 
 # --- mutation
 
 
-EDITS = "delete repeat flip insert insert splice swap truncate".split()
+EDITS = ("delete", "repeat", "flip", "insert", "insert", "splice", "swap", "truncate")
+NUMBERS = (b"0", b"-1", b"1e999", b"9" * 400, b"4294967296", "٣".encode(), b"NaN")
 
 
 def mutate(data: bytes, others: Sequence[bytes], tokens: Sequence[bytes], random: Random) -> bytes:
     """Edit an input a few times at random places."""
     for _ in range(random.randint(1, MAX_EDITS)):
-        data = _edit(random.choice(EDITS), data, others, tokens, random)[:MAX_SIZE]
+        data = _edit(data, others, tokens, random)[:MAX_SIZE]
     return data
 
 
-def _edit(
-    edit: str, data: bytes, others: Sequence[bytes], tokens: Sequence[bytes], random: Random
-) -> bytes:
+def _edit(data: bytes, others: Sequence[bytes], tokens: Sequence[bytes], random: Random) -> bytes:
     start = random.randint(0, len(data))
     stop = min(len(data), start + int(random.paretovariate(0.7)))
-    before, part, after = data[:start], data[start:stop], data[stop:]
-    match edit:
+    before = data[:start]
+    part = data[start:stop]
+    after = data[stop:]
+    match random.choice(EDITS):
         case "delete":
             return before + after
         case "repeat":
             return before + part * random.choice((2, 2, 3, 50, 3000)) + after
         case "flip":
-            return (
-                before + bytes([(part or b"\0")[0] ^ (1 << random.randrange(8))]) + part[1:] + after
-            )
+            first = (part or b"\0")[0] ^ (1 << random.randrange(8))
+            return before + bytes([first]) + part[1:] + after
         case "insert":
             return before + random.choice(tokens) * random.choice((1, 1, 1, 2, 400)) + part + after
         case "splice":
             other = random.choice(others)
             return before + other[random.randint(0, len(other)) :]
         case "swap":  # one known token by another, or a digit by another number
-            present = [token for token in tokens if token in data]
-            old = random.choice(present) if present else b"1"
-            new = random.choice(
-                [*tokens, b"0", b"-1", b"1e999", b"9" * 400, b"4294967296", "٣".encode(), b"NaN"]
-            )
+            old = random.choice([token for token in tokens if token in data] or [b"1"])
+            new = random.choice([*tokens, *NUMBERS])
             return data.replace(old, new, random.choice((1, 1, -1)))
     return before
 
@@ -175,58 +176,45 @@ def generate_inputs(name: str, seed: int) -> Iterator[bytes]:
 # --- watching workers
 
 
-def _work(name: str, seed: int, seconds: float, last: Path, pipe: Connection) -> None:
-    """Read inputs until the time is over; each is on disk before it is read, and each is reported
-    after.
+def _work(name: str, seed: int, stop: float, count: Any, last: Path, told: Path) -> None:
+    """Read inputs up to the first failure, which is told, or until the time is over; each is on
+    disk before it is read.
     """
     resource.setrlimit(resource.RLIMIT_AS, (MAX_MEMORY, MAX_MEMORY))
-    deadline = time.monotonic() + seconds
+    failure = ""
     for data in generate_inputs(name, seed):
         last.write_bytes(data)
+        signal.alarm(HANG_S)  # it ends the process, whatever library has the control
         failure = run_reader(name, data)
-        pipe.send((failure, data if failure else b""))
-        if time.monotonic() > deadline:
+        signal.alarm(0)
+        count.value += 1
+        if failure or time.monotonic() > stop:
             break
-    pipe.send(None)
+    told.write_text(failure)
 
 
 def fuzz_reader(name: str, seed: int, seconds: float) -> tuple[int, dict[str, bytes]]:
     """Return how many inputs a reader took, and an input for each kind of failure."""
     failures: dict[str, bytes] = {}
-    count, stop = 0, time.monotonic() + seconds
+    count = CONTEXT.Value("i", 0)
+    stop = time.monotonic() + seconds
     with tempfile.TemporaryDirectory() as folder:
         last = Path(folder, "input")
-        while (left := stop - time.monotonic()) > 0 or not count:
-            receiver, sender = get_context("fork").Pipe(duplex=False)
-            process = get_context("fork").Process(
-                target=_work, args=(name, seed + count, left, last, sender)
-            )
+        told = Path(folder, "failure")
+        while not count.value or time.monotonic() < stop:
+            told.write_text("the process died")
+            arguments = (name, seed + count.value, stop, count, last, told)
+            process = CONTEXT.Process(target=_work, args=arguments)
             process.start()
-            sender.close()
-            count += _follow(process.pid or 0, receiver, last, failures)
             process.join()
-    return count, failures
-
-
-def _follow(pid: int, receiver: Connection, last: Path, failures: dict[str, bytes]) -> int:
-    """Receive the results of one worker until it ends, hangs or dies."""
-    count = 0
-    while True:
-        try:
-            if not receiver.poll(HANG_S):
-                os.kill(pid, signal.SIGKILL)
-                failures.setdefault(f"no answer in {HANG_S:.0f} s", last.read_bytes())
-                return count + 1
-            result = receiver.recv()
-        except EOFError:
-            failures.setdefault("the process died", last.read_bytes())
-            return count + 1
-        if result is None:
-            return count
-        count += 1
-        failure, data = result
-        if failure:
-            failures.setdefault(failure.split(":")[0], data)
+            failure = told.read_text()
+            if process.exitcode == -signal.SIGALRM:
+                failure = f"no answer in {HANG_S} s"
+            if process.exitcode:
+                count.value += 1
+            if failure:
+                failures.setdefault(failure.split(":")[0], last.read_bytes())
+    return count.value, failures
 
 
 def shrink(name: str, failure: str, data: bytes) -> bytes:
@@ -237,7 +225,7 @@ def shrink(name: str, failure: str, data: bytes) -> bytes:
         for start in range(0, len(data), size):
             smaller = data[:start] + data[start + size :]
             tries += 1
-            if (run_reader(name, smaller) or "").split(":")[0] == failure:
+            if run_reader(name, smaller).split(":")[0] == failure:
                 data = smaller
                 break
             if tries >= SHRINK_TRIES:
@@ -264,19 +252,19 @@ def main(arguments: Sequence[str] | None = None) -> int:
     )
     options = parser.parse_args(arguments)
     readers = options.reader or list(READERS)
-    failed = 0
+    found = 0
     for name in readers:
         count, failures = fuzz_reader(name, options.seed, options.seconds / len(readers))
         print(f"{name}: {count:,} inputs, {len(failures)} kinds of failure", flush=True)
         for number, (failure, data) in enumerate(failures.items()):
-            slow = failure.startswith(("no answer", "the process", "memory", "slow"))
-            small = data if slow else shrink(name, failure, data)
+            is_quick = not failure.startswith(NOT_TO_SHRINK)
+            small = shrink(name, failure, data) if is_quick else data
             options.out.mkdir(parents=True, exist_ok=True)
             path = options.out / f"{name}-{number}"
             path.write_bytes(small)
             print(f"  {failure}: {len(small):,} bytes in {path}", flush=True)
-            failed += 1
-    return EXIT_FOUND if failed else 0
+            found += 1
+    return 1 if found else 0
 
 
 if __name__ == "__main__":

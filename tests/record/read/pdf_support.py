@@ -81,7 +81,8 @@ def set_page(
         before(canvas)
     for place, cells in enumerate((header, *rows)):
         for column, text in enumerate(cells):
-            x, y = 100 + 80 * column, 700 - 14 * place
+            x = 100 + 80 * column
+            y = 700 - 14 * place
             canvas.saveState()
             if place == 2 and column == 1 and draw_cell is not write:
                 draw_cell(canvas, x, y, text)
@@ -127,7 +128,8 @@ def make_pdf(
         b"<</Type /Font /Subtype /Type1 /BaseFont /Times-Roman>>",
         *others,
     ]
-    out, places = b"%PDF-1.7\n", []
+    out = b"%PDF-1.7\n"
+    places = []
     for number, body in enumerate(objects, 1):
         places.append(len(out))
         out += b"%d 0 obj\n%s\nendobj\n" % (number, body)

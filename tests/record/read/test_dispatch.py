@@ -16,8 +16,8 @@ from tests.record.read.reading_support import (
     ROOT,
     TRAINING,
     WORDS,
+    assert_read,
     assert_read_or_refused,
-    grids,
     one_cell_a_line,
     table_html,
     training_page,
@@ -55,7 +55,7 @@ TEXT = "\n".join(one_cell_a_line(TRAINING, [GPT2]))
     ],
 )
 def test_html_in_any_encoding_and_text_are_distinguished(data: bytes, kind: str | None) -> None:
-    assert grids(read_document(data, HEADERS, kind)) == {"bow_training": [GPT2]}
+    assert_read(read_document(data, HEADERS, kind), bow_training=[GPT2])
 
 
 def test_wrong_kind_is_refused_and_not_corrected() -> None:

@@ -9,7 +9,6 @@ from __future__ import annotations
 import json
 import os
 import subprocess
-from collections import Counter
 from collections.abc import Iterable
 from dataclasses import replace
 from decimal import Decimal
@@ -46,17 +45,15 @@ from benchmarks.documents.recipes import (
 )
 from benchmarks.documents.tables import Table
 
-PLAIN_PAGE = Recipe("html: plain", paper=False, rows=3, mutations=(), seed=0)
-PLAIN_PAPER = Recipe("pdf: ruled", paper=True, rows=3, mutations=(), seed=0)
+PLAIN_PAGE = Recipe("html: plain", False, 3, (), seed=0)
+PLAIN_PAPER = Recipe("pdf: ruled", True, 3, (), seed=0)
 
 # PDFs that were silently wrong; the test makes them, so no PDF is kept for them
 READ_WRONG_ONCE = [
-    *(
-        Recipe("pdf: ruled", paper=True, rows=1, mutations=(name,), seed=seed)
-        for name, seed in {"decimal comma": 1, "decimal comma, proven in one column": 1}.items()
-    ),
-    Recipe("pdf: continued", paper=False, rows=3, mutations=(), seed=1),
-    Recipe("pdf: loose", paper=False, rows=3, mutations=(), seed=1),
+    Recipe("pdf: ruled", True, 1, ("decimal comma",), seed=1),
+    Recipe("pdf: ruled", True, 1, ("decimal comma, proven in one column",), seed=1),
+    Recipe("pdf: continued", False, 3, (), seed=1),
+    Recipe("pdf: loose", False, 3, (), seed=1),
 ]
 
 
@@ -94,7 +91,7 @@ def change_figure(table: Table, value: Decimal) -> Table:
 def names(trials: Iterable[Trial], outcome: str) -> set[str]:
     """Return which documents have an outcome, with its reason if a figure is silently wrong."""
     found = [trial for trial in trials if trial.verdict.outcome == outcome]
-    return {f"{own.name} {own.verdict.reason}".strip() for own in found}
+    return {f"{trial.name} {trial.verdict.reason}".strip() for trial in found}
 
 
 def judge_file(path: Path) -> Verdict:
@@ -153,15 +150,14 @@ def test_every_mutation_changes_the_document() -> None:
     for name, mutation in MUTATIONS.items():
         recipe = PLAIN_PAGE if "html" in mutation.formats else PLAIN_PAPER
         seeds = [replace(recipe, seed=seed) for seed in range(8)]
-        changed = [replace(plain, mutations=(name,)) for plain in seeds]
-        assert {build_document(plain)[0] for plain in seeds} != {
-            build_document(other)[0] for other in changed
-        }, name
+        plain = [build_document(seed)[0] for seed in seeds]
+        changed = [build_document(replace(seed, mutations=(name,)))[0] for seed in seeds]
+        assert plain != changed, name
 
 
-@pytest.mark.parametrize("name", [path.name for path in CASES])
-def test_file_that_was_read_wrong_once_is_exact_or_reported(name: str) -> None:
-    verdict = judge_file(FIGURES / name)
+@pytest.mark.parametrize("path", CASES, ids=lambda path: path.name)
+def test_file_that_was_read_wrong_once_is_exact_or_reported(path: Path) -> None:
+    verdict = judge_file(path)
     assert verdict.outcome != SILENT, verdict.reason
 
 
@@ -213,9 +209,7 @@ def test_every_figure_is_exact_or_reported(recipe: Recipe) -> None:
 
 @pytest.mark.slow
 def test_most_plain_documents_are_exact() -> None:
-    counts: dict[str, Counter[str]] = {PLAIN_HTML: Counter(), PLAIN_PDF: Counter()}
-    for trial in run_trials(300):
-        counts.setdefault(trial.kind, Counter())[trial.verdict.outcome] += 1
+    trials = list(run_trials(300))
     for kind in (PLAIN_HTML, PLAIN_PDF):
-        share = 100 * counts[kind][EXACT] / counts[kind].total()
-        assert share >= MIN_EXACT[kind], kind
+        outcomes = [trial.verdict.outcome for trial in trials if trial.kind == kind]
+        assert 100 * outcomes.count(EXACT) >= MIN_EXACT[kind] * len(outcomes) > 0, kind

@@ -16,7 +16,7 @@ from ipu_results.errors import BrowserError, UnprovenDocumentError
 from ipu_results.record.read import ParsedDocument
 from ipu_results.record.read.document import Words
 from ipu_results.record.read.html import read_html
-from ipu_results.record.read.html_shown import parse_shown
+from ipu_results.record.read.html.shown import parse_shown
 from ipu_results.record.sources import browser
 from ipu_results.record.sources.browser import Browser, find_modules, is_installed
 
@@ -25,7 +25,7 @@ from tests.record.read.reading_support import (
     GPT2,
     LAYOUTS,
     RESNET,
-    grids,
+    assert_read,
     training_page,
 )
 
@@ -204,7 +204,7 @@ def test_saved_page_is_opened_as_mhtml(hidden: bool, chromium: Browser) -> None:
     if hidden:
         assert (document.tables, len(document.problems)) == ((), 2)
     else:
-        assert grids(document) == {"bow_training": [GPT2, RESNET]}
+        assert_read(document, bow_training=[GPT2, RESNET])
 
 
 def show(page: bytes, folder: Path, chromium: Browser) -> ParsedDocument:
@@ -234,7 +234,7 @@ def test_words_that_only_a_browser_shows_are_signed(
     near = f"<p>in thousands of nodes</p><template><p>in thousands</p></template>{markup}"
     page = training_page(GPT2).decode().replace("<table", f"{near}<table")
     document = show(page.encode(), tmp_path, chromium)
-    assert grids(document) == {"bow_training": [GPT2]}
+    assert_read(document, bow_training=[GPT2])
     assert Words("shown", "in thousands") in document.context
 
 

@@ -20,6 +20,7 @@ from tests.record.read.reading_support import (
     TRAINING,
     UNET,
     WORDS,
+    assert_read,
     grids,
     list_results,
     make_document,
@@ -27,6 +28,7 @@ from tests.record.read.reading_support import (
     read_page,
     row_html,
     table_html,
+    table_page,
     training_page,
 )
 
@@ -84,7 +86,7 @@ def test_one_cell_over_two_figures_rejects_its_row() -> None:
         row_html([*UNET[:8], text]).replace(f"<td>{text}", f'<td colspan="2">{text}')
         for text in ("9,801", "n/a")
     ]
-    document = read_page(page_html("<table>", row_html(INFERENCE, "th"), *rows, "</table>"))
+    document = read_page(table_page(row_html(INFERENCE, "th"), *rows))
     assert grids(document) == {"bow_inference": [[*UNET[:8], "n/a", "n/a"]]}
     [problem] = document.problems
     assert (problem.row_number, problem.reason) == (1, "unread-cell")
@@ -93,7 +95,7 @@ def test_one_cell_over_two_figures_rejects_its_row() -> None:
 
 def read_ogb(column: int, cell: str) -> ParsedDocument:
     row = [*OGB_ROW[:column], cell, *OGB_ROW[column + 1 :]]
-    return read_page(page_html("<table>", row_html(OGB, "th"), row_html(row), "</table>"))
+    return read_page(table_page(row_html(OGB, "th"), row_html(row)))
 
 
 @pytest.mark.parametrize(
@@ -112,23 +114,35 @@ def test_duration_in_several_elements_is_read() -> None:
     ] == [(), ()]
 
 
-@pytest.mark.parametrize(
-    "element",
-    ["<p>SL128</p>", "<div>SL128</div>", "<br>SL128"],
-)
-def test_block_elements_divide_words(element: str) -> None:
-    document = read_page(training_page([GPT2[0], f"Large{element}", *GPT2[2:]]))
-    assert grids(document)["bow_training"][0][1] == "Large SL128"
-
-
 def test_unit_that_is_wrapped_is_a_unit() -> None:
     header = [*TRAINING[:8], "Throughput\n(items/ sec)"]
-    parsed = read_page(page_html("<table>", row_html(header, "th"), row_html(GPT2), "</table>"))
+    parsed = read_page(table_page(row_html(header, "th"), row_html(GPT2)))
     normalised = normalise(make_document("graphcore-performance"), parsed, WORDS)
     assert [result["throughput"] for result in list_results(normalised)] == [1590.0]
 
 
 # --- saved pages and e-mails
+
+
+ENCODE = {"quoted-printable": quopri.encodestring, "base64": base64.encodebytes, "8bit": bytes}
+SAVED = """\
+From: <Saved by Blink>
+MIME-Version: 1.0
+Content-Type: multipart/related;
+ boundary=B
+
+--B
+Content-Type: text/html; charset={charset}
+Content-Transfer-Encoding: {encoding}
+
+{body}
+--B
+Content-Type: image/png
+Content-Transfer-Encoding: base64
+
+iVBO
+--B--
+"""
 
 
 def save_page(encoding: str, charset: str = "utf-8") -> bytes:
@@ -137,33 +151,20 @@ def save_page(encoding: str, charset: str = "utf-8") -> bytes:
         .decode()
         .replace('<meta charset="utf-8">', "")
     )
-    encode = {"quoted-printable": quopri.encodestring, "base64": base64.encodebytes, "8bit": bytes}[
-        encoding
-    ]
-    body = encode(page.encode(charset)).replace(b"\n", b"\r\n")
-    head = (
-        "From: <Saved by Blink>\r\nMIME-Version: 1.0\r\nContent-Type: multipart/related;\r\n"
-        " boundary=B\r\n"
-    )
-    part = (
-        f"\r\n--B\r\nContent-Type: text/html; charset={charset}\r\nContent-Transfer-Encoding:"
-        f" {encoding}\r\n\r\n"
-    )
-    image = (
-        b"\r\n--B\r\nContent-Type: image/png\r\nContent-Transfer-Encoding:"
-        b" base64\r\n\r\niVBO\r\n--B--\r\n"
-    )
-    return (head + part).encode() + body + image
+    body = ENCODE[encoding](page.encode(charset)).decode("latin-1")
+    lines = SAVED.format(encoding=encoding, charset=charset, body=body)
+    return lines.replace("\n", "\r\n").encode("latin-1")
 
 
 @pytest.mark.parametrize("encoding", ["quoted-printable", "base64", "8bit"])
 @pytest.mark.parametrize("charset", ["utf-8", "windows-1252"])
 def test_saved_page_is_decoded(encoding: str, charset: str) -> None:
     document = read_document(save_page(encoding, charset), WORDS.table_headers)
-    assert grids(document) == {"bow_training": [[GPT2[0], "Größe 128", *GPT2[2:]]]}
+    assert_read(document, bow_training=[[GPT2[0], "Größe 128", *GPT2[2:]]])
 
 
-WHOLE, IMAGE = save_page("8bit"), b"--B\r\nContent-Type: image"
+WHOLE = save_page("8bit")
+IMAGE = b"--B\r\nContent-Type: image"
 
 
 @pytest.mark.parametrize(
@@ -193,7 +194,7 @@ def test_damaged_saved_page_or_message_without_one_page_is_refused(
 
 def test_page_with_the_end_of_its_body_only_is_whole() -> None:
     page = training_page(GPT2).replace(b"</html>", b"")
-    assert grids(read_page(page)) == {"bow_training": [GPT2]}
+    assert_read(read_page(page), bow_training=[GPT2])
     with pytest.raises(DamagedDocumentError, match="ends in the middle"):
         read_page(page.replace(b"</body>", b""))
 

@@ -16,13 +16,14 @@ from ipu_results.errors import (
 )
 from ipu_results.record.read import ParsedDocument
 from ipu_results.record.read.html import read_html
-from ipu_results.record.read.html_shown import parse_shown
+from ipu_results.record.read.html.shown import parse_shown
 
 from tests.record.read.reading_support import (
     GPT2,
     LAYOUTS,
     RESNET,
     TRAINING,
+    assert_read,
     grids,
     page_html,
     problems,
@@ -100,13 +101,13 @@ def test_figure_that_is_shown_otherwise_is_refused(cell: str, shown: Cell, messa
 
 def test_cell_that_is_not_displayed_takes_no_column() -> None:
     page = training_page([*GPT2[:6], "<i class=x>7</i>", *GPT2[6:]])
-    assert grids(read_shown(page, [*GPT2[:6], None, *GPT2[6:]])) == {"bow_training": [GPT2]}
+    assert_read(read_shown(page, [*GPT2[:6], None, *GPT2[6:]]), bow_training=[GPT2])
 
 
 def test_row_that_is_not_displayed_is_quarantined() -> None:
     document = read_shown(training_page(GPT2, RESNET), [None] * 9, RESNET)
     assert grids(document) == {"bow_training": [RESNET]}
-    assert problems(document) == [("bow_training", 1, "hidden-row")]
+    assert problems(document) == ["bow_training 1 hidden-row"]
 
 
 @pytest.mark.parametrize("rows", [[GPT2], [GPT2[:8], RESNET]])
@@ -120,7 +121,7 @@ def test_header_that_is_shown_otherwise_or_hidden_is_a_problem() -> None:
     scaled = [[*TRAINING[:8], "Throughput (k items/sec)"], GPT2]
     for table in (scaled, [[None] * 9, [None] * 9]):
         document = read_shown(page, tables=[table])
-        assert (document.tables, problems(document)) == ((), [("", None, "unknown-header")])
+        assert (document.tables, problems(document)) == ((), ["unknown-header"])
 
 
 def test_words_that_a_script_or_style_sheet_prints_are_to_be_signed() -> None:
@@ -176,7 +177,7 @@ NOT_PLAIN = {
 
 @pytest.mark.parametrize("page", PLAIN)
 def test_plain_page_needs_no_evidence(page: str) -> None:
-    assert grids(read_page(page.encode())) == {"bow_training": [GPT2]}
+    assert_read(read_page(page.encode()), bow_training=[GPT2])
 
 
 @pytest.mark.parametrize("odd", NOT_PLAIN)

@@ -10,8 +10,9 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 from ipu_results.errors import DamagedDocumentError, UnrecognisedDocumentError
 from ipu_results.record.read import ParsedDocument, SourceTable
+from ipu_results.record.read.document import Headers
 from ipu_results.record.read.html import read_html
-from ipu_results.record.read.plain_text import RowSpan, cut_rows, read_plain_text
+from ipu_results.record.read.plain_text import read_plain_text
 from ipu_results.schema.vocabulary import TableHeader
 
 from tests.record.read.reading_support import (
@@ -29,9 +30,8 @@ from tests.record.read.reading_support import (
     TGN,
     TRAINING,
     UNET,
-    WORDS,
     Grid,
-    assert_read_or_refused,
+    assert_read,
     delimited,
     grids,
     markdown,
@@ -44,7 +44,7 @@ from tests.record.read.reading_support import (
 PAPER_TEXT = ROOT.parent / "shared" / "sources" / "qwant-c2-report-arxiv-2002.11670.txt"
 COMMITTED = read_html(PAGE.read_bytes(), LAYOUTS)
 ROWS = [GPT2, RESNET, TGN]
-LOST_HEADER = [("", None, "unknown-header")]
+LOST_HEADER = ["unknown-header"]
 LATENCY = FIGURES[1]
 PAIRS = [[*pair] for pair in zip(BATCHES, LATENCY, strict=True)]
 
@@ -58,7 +58,7 @@ FORMS: dict[str, Form] = {
 every_form = pytest.mark.parametrize("form", FORMS.values(), ids=FORMS)
 
 
-def read_lines(headers: Sequence[TableHeader], *lines: str) -> ParsedDocument:
+def read_lines(headers: Headers, lines: Sequence[str]) -> ParsedDocument:
     return read_plain_text("\n".join(lines).encode(), headers)
 
 
@@ -68,8 +68,12 @@ read_paper = partial(read_lines, PAPER_HEADERS)
 
 def columns(labels: Sequence[str] = BATCHES, figures: Sequence[str] = LATENCY) -> list[str]:
     """Write a table of a paper column by column."""
-    labelled = ["Batch size", *labels, "", "Some words."]
-    return [*labelled, "", "Latency", *figures, "", "Table 1. Latency (ms)"]
+    between = ["", "Some words.", ""]
+    return ["Batch size", *labels, *between, "Latency", *figures, "", "Table 1. Latency (ms)"]
+
+
+def drop(cells: Sequence[str], place: int) -> list[str]:
+    return [*cells[:place], *cells[place + 1 :]]
 
 
 # --- the real texts
@@ -110,8 +114,8 @@ def test_text_of_the_paper_has_its_three_tables() -> None:
 def test_table_in_every_form(form: Form) -> None:
     marked = ["GPT2²", *GPT2[1:8], "1,590*"]
     header = [*TRAINING[:8], "Throughput (items/sec)†"]
-    inference = "", *form(INFERENCE, [UNET, UNET]), "", "Some text, with | in it."
-    document = read("Training", "Model", *form(header, [marked, RESNET, TGN]), *inference)
+    inference = ["", *form(INFERENCE, [UNET, UNET]), "", "Some text, with | in it."]
+    document = read(["Training", "Model", *form(header, [marked, RESNET, TGN]), *inference])
     assert texts(document) == {
         "bow_training": [TRAINING, *ROWS],
         "bow_inference": [INFERENCE, UNET, UNET],
@@ -126,19 +130,19 @@ def test_line_of_unusual_blanks_is_a_blank_cell_and_an_empty_one_ends_the_table(
     blank: str, end: str
 ) -> None:
     lines = [blank if line == "\u00a0" else line for line in one_cell_a_line(TRAINING, ROWS)]
-    document = read(*lines, end, "GPT2", "more text")
-    assert (document.problems, grids(document)) == ((), {"bow_training": ROWS})
+    document = read([*lines, end, "GPT2", "more text"])
+    assert_read(document, bow_training=ROWS)
     assert [text for _, text in document.context] == ["GPT2", "more text"]
 
 
 def test_locators_are_lines() -> None:
-    table = read("a", "", *one_cell_a_line(TRAINING, ROWS)).tables[0]
+    table = read(["a", "", *one_cell_a_line(TRAINING, ROWS)]).tables[0]
     assert (table.locator, [row.locator for row in table.rows]) == (
         "line 3",
         ["line 12", "line 21", "line 30"],
     )
     assert table.cell_locator(table.rows[1], 8) == "line 29"
-    table = read("a", "", *markdown(TRAINING, ROWS)).tables[0]
+    table = read(["a", "", *markdown(TRAINING, ROWS)]).tables[0]
     assert (table.locator, table.rows[2].locator) == ("line 3", "line 7")
 
 
@@ -151,7 +155,7 @@ def test_any_tables_in_any_form_are_read_back(
         # outer pipes are a frame
         assume(form != "pipes" or all(row[0] or row[-1] for row in rows))
         lines += ["", *FORMS[form](header, rows), "", "Words."]
-    document = read(*lines)
+    document = read(lines)
     assert texts(document) == {name: [header, *rows] for name, (header, rows) in tables.items()}
     assert document.problems == ()
 
@@ -159,7 +163,7 @@ def test_any_tables_in_any_form_are_read_back(
 @every_form
 def test_header_that_lost_a_name_is_a_problem(form: Form) -> None:
     for lost in range(len(TRAINING)):
-        document = read(*form([*TRAINING[:lost], *TRAINING[lost + 1 :]], ROWS))
+        document = read(form(drop(TRAINING, lost), ROWS))
         assert (document.tables, problems(document)) == ((), LOST_HEADER)
         assert repr(TRAINING[lost].split(" (")[0]) in document.problems[0].message
 
@@ -167,65 +171,26 @@ def test_header_that_lost_a_name_is_a_problem(form: Form) -> None:
 @every_form
 def test_rows_without_their_header_are_a_problem(form: Form) -> None:
     table = form(TRAINING, ROWS)
-    size = (len(table) - len(form(TRAINING, []))) // len(ROWS)
-    bare = table[-len(ROWS) * size :]
+    bare = table[len(form(TRAINING, [])) :]
+    two_rows = len(bare) // 3 * 2
     good = form(INFERENCE, [UNET])
-    for lines in (
-        [*good, "", *bare],
-        ["Words", *bare, *good],
-        ["Words", *form([*TRAINING[:5], "Data Source", *TRAINING[6:]], ROWS), *good],
-    ):
-        document = read(*lines)
+    renamed = form([*TRAINING[:5], "Data Source", *TRAINING[6:]], ROWS)
+    for lines in ([*good, "", *bare], ["Words", *bare, *good], ["Words", *renamed, *good]):
+        document = read(lines)
         assert (grids(document), problems(document)) == ({"bow_inference": [UNET]}, LOST_HEADER)
-    document = read(*table[: -2 * size], "", *table[-2 * size :])
+    document = read([*table[:-two_rows], "", *table[-two_rows:]])
     assert (grids(document), problems(document)) == ({"bow_training": [GPT2]}, LOST_HEADER)
 
 
-@pytest.mark.parametrize(("line", "first"), [(13, (1, "row-width")), (9, (None, "no-rows"))])
-def test_empty_line_inside_a_row_or_after_the_header_is_two_problems(
-    line: int, first: tuple[int | None, str]
-) -> None:
+@pytest.mark.parametrize(("line", "first"), [(13, "1 row-width"), (9, "no-rows")])
+def test_empty_line_inside_a_row_or_after_the_header_is_two_problems(line: int, first: str) -> None:
     lines = one_cell_a_line(TRAINING, ROWS)
-    document = read(*lines[:line], "", *lines[line:])
-    assert problems(document) == [("bow_training", *first), *LOST_HEADER]
+    document = read([*lines[:line], "", *lines[line:]])
+    assert problems(document) == [f"bow_training {first}", *LOST_HEADER]
     assert document.tables == ()
 
 
 # --- cells that are cut into rows
-
-FIELDS = [WORDS.header_of("performance-page", "bow_training").field_of(name) for name in TRAINING]
-OGB_FIELDS = [WORDS.header_of("performance-page", "ogb_lsc").field_of(name) for name in OGB]
-OGB_ROW = (
-    "WikiKG90Mv2|TransE (256)|Bow Pod16|SDK 3.0|Poplar|1,260,000|11h 50m|0.2562 MRR|First".split(
-        "|"
-    )
-)
-FIVE = [*GPT2, *RESNET, *TGN, *GPT2, *RESNET]
-
-
-@pytest.mark.parametrize(
-    ("cells", "fields", "spans"),
-    [
-        ([], FIELDS, []),
-        (GPT2 * 2, FIELDS, [(0, 9, True), (9, 18, True)]),
-        # a line that is lost, too many, or of another shape costs its row and those next to it
-        (FIVE[:20] + FIVE[21:], FIELDS, [(0, 9, True), (9, 35, False), (35, 44, True)]),
-        (
-            [*FIVE[:20], "x", *FIVE[20:]],
-            FIELDS,
-            [(0, 9, True), (9, 28, False), (28, 37, True), (37, 46, True)],
-        ),
-        ([*FIVE[:26], "l2", *FIVE[27:]], FIELDS, [(0, 9, True), (9, 36, False), (36, 45, True)]),
-        # the last three cells of one row may be the first of the next, which are lost
-        ([*OGB_ROW, *OGB_ROW[3:]], OGB_FIELDS, [(0, 15, False)]),
-        # of no field is it certain where it is
-        (["1", "2"], ["batch_size", "throughput"], [(0, 2, False)]),
-    ],
-)
-def test_cells_are_rows_where_no_other_cut_is_possible(
-    cells: list[str], fields: list[str], spans: list[tuple[int, int, bool]]
-) -> None:
-    assert cut_rows(cells, fields) == [RowSpan(*span) for span in spans]
 
 
 @given(st.sampled_from(COMMITTED.tables), st.data())
@@ -242,64 +207,90 @@ def test_lost_or_added_lines_never_make_a_wrong_row(
         changed = {data.draw(places)}
         extra = data.draw(st.sampled_from([*lines, "Alien words", "7", "\u00a0"]))
         lines.insert(min(changed), extra)
-    document = read(*lines)
+    document = read(lines)
     rows = [row for read_rows in grids(document).values() for row in read_rows]
     assert [row for row in rows if row not in printed] == []
     assert len(rows) >= len(printed) - 3 * len(changed)
     assert document.problems
 
 
+def test_cells_that_can_be_cut_in_two_ways_are_no_rows() -> None:
+    # the last three cells of one row may be the first of the next, which are lost
+    row = COMMITTED.tables[0].rows[1].cells
+    document = read(one_cell_a_line(OGB, [row, row[3:]]))
+    assert (document.tables, problems(document)) == ((), ["ogb_lsc 1 row-width"])
+    # of no field is it certain where it is
+    fields = (("Batch Size", "batch_size"), ("Throughput", "throughput"))
+    header = TableHeader("performance-page", "t", fields, "training")
+    assert read_lines([header], ["Batch Size", "Throughput", "1", "2"]).tables == ()
+
+
 # --- column by column
 
-PARTS = ["Batch size", *BATCHES[:4], "x", *BATCHES[4:], "Latency", *LATENCY[:2], "x", *LATENCY[2:]]
-# a page number is neither label nor figure
-PAGES = ["Batch size", *BATCHES, "", "13", "\f", "Latency", *LATENCY, "", "14"]
+NAMES = ["Batch size", "Latency"]
+
+
+def set_columns(labels: str, figures: str) -> list[str]:
+    """Write a table column by column, with words between, from words that blanks divide."""
+    return ["Batch size", *labels.split(" "), "words", "Latency", *figures.split(" ")]
 
 
 @pytest.mark.parametrize(
     "lines",
     [
         columns(),
-        PARTS,
-        PAGES,
-        *(form(["Batch size", "Latency"], PAIRS) for form in (delimited, markdown)),
+        set_columns("2 4 6 8 x 10 12", "1.36 1.94 x 2.82 3.32 4.13 4.75"),
+        # a page number is neither label nor figure
+        set_columns("2 4 6 8 10 12  13 \f", "1.36 1.94 2.82 3.32 4.13 4.75  14"),
+        delimited(NAMES, PAIRS),
+        markdown(NAMES, PAIRS),
     ],
 )
 def test_table_of_a_paper_in_every_form(lines: list[str]) -> None:
-    document = read_paper("Platform: C2", *lines)
-    assert (document.problems, grids(document)) == ((), {"qwant_table_1": PAIRS})
+    document = read_paper(["Platform: C2", *lines])
+    assert_read(document, qwant_table_1=PAIRS)
     assert [(item.label, item.text, item.locator) for item in document.metadata] == [
         ("Platform", "C2", "line 1")
     ]
 
 
 def test_labels_lost_at_the_end_are_blank() -> None:
-    document = read_paper(*columns(labels=BATCHES[:3]))
+    document = read_paper(columns(labels=BATCHES[:3]))
     blanks = [["", figure] for figure in LATENCY[3:]]
-    assert grids(document) == {"qwant_table_1": PAIRS[:3] + blanks}
-    assert document.problems == ()
+    assert_read(document, qwant_table_1=PAIRS[:3] + blanks)
 
 
-def drop(cells: Sequence[str], place: int) -> list[str]:
-    return [*cells[:place], *cells[place + 1 :]]
+UNPAIRED = [
+    ("2 4", "1.36 1.94 2.82", "labels-missing"),
+    ("1 2 4", "1.36 1.94 2.82 3.32", "labels-missing"),
+    ("4 2 6 8 10 12", "1.36 1.94 2.82 3.32 4.13 4.75", "cells-missing"),
+    ("2 4 6 8 10 12", "1.36 1.94 2.82 3.32 4.13  4", "cells-missing"),
+    ("2 4 6 8 10 12", "1.36 1.94 2.82 3.32 4.13 4", "cells-missing"),
+    ("2 4 6 8", "1.36 1.94 2.82 3.32 x 1.5", "cells-missing"),
+]
 
 
 @pytest.mark.parametrize(
     ("lines", "reason"),
     [
-        *((columns(labels=drop(BATCHES, lost)), "labels-missing") for lost in range(5)),
-        *((columns(figures=drop(LATENCY, lost)), "cells-missing") for lost in range(6)),
-        *((columns(labels=labels), "labels-missing") for labels in (("2", "4"), ("1", "2", "4"))),
-        (columns(labels=("4", "2", "6", "8", "10", "12")), "cells-missing"),
-        (columns(figures=[*LATENCY[:5], "", "4"]), "cells-missing"),
-        (columns(figures=[*LATENCY[:5], "4"]), "cells-missing"),
-        (columns(labels=BATCHES[:4], figures=[*LATENCY[:4], "x", "1.5"]), "cells-missing"),
-        (one_cell_a_line(["Batch size", "Latency"], PAIRS), "labels-missing"),
+        *((set_columns(labels, figures), reason) for labels, figures, reason in UNPAIRED),
+        (one_cell_a_line(NAMES, PAIRS), "labels-missing"),
     ],
 )
 def test_columns_that_cannot_be_paired_are_a_problem(lines: list[str], reason: str) -> None:
-    document = read_paper(*lines)
-    assert (grids(document), problems(document)) == ({}, [("qwant_table_1", None, reason)])
+    refuse(lines, reason)
+
+
+@pytest.mark.parametrize("lost", range(5))
+def test_label_or_figure_that_is_lost_is_a_problem(lost: int) -> None:
+    refuse(columns(labels=drop(BATCHES, lost)), "labels-missing")
+    refuse(columns(figures=drop(LATENCY, lost)), "cells-missing")
+
+
+def refuse(lines: list[str], reason: str) -> None:
+    document = read_paper(lines)
+    assert document.tables == ()
+    assert problems(document) == [f"qwant_table_1 {reason}"]
 
 
 @pytest.mark.parametrize(
@@ -307,12 +298,12 @@ def test_columns_that_cannot_be_paired_are_a_problem(lines: list[str], reason: s
     [
         ["Foo", *BATCHES, "words", "Latency", *LATENCY],
         ["Batch size", *BATCHES, "words", "Foo", *LATENCY],
-        [*columns()[:8], *columns()],
+        columns()[:8] + columns(),
     ],
 )
 def test_column_without_its_other_column_is_a_problem(lines: list[str]) -> None:
     efficiency = ["Batch size", *BATCHES, "words", "Energy e\ufb03ciency", *FIGURES[3]]
-    document = read_paper(*lines, "", *efficiency)
+    document = read_paper([*lines, "", *efficiency])
     assert problems(document) == LOST_HEADER
     assert "qwant_table_3" in grids(document)
 
@@ -320,70 +311,75 @@ def test_column_without_its_other_column_is_a_problem(lines: list[str]) -> None:
 def test_table_of_fewer_rows_than_the_others_is_a_problem() -> None:
     efficiency = ["Batch size", *BATCHES[:5], "words", "Energy efficiency", *FIGURES[3][:5]]
     throughput = ["Batch size", *BATCHES, "words", "Throughput", *FIGURES[2]]
-    document = read_paper(*columns(), *efficiency, *throughput)
+    document = read_paper(columns() + efficiency + throughput)
     assert [*grids(document)] == ["qwant_table_1", "qwant_table_2"]
-    assert problems(document) == [("qwant_table_3", None, "cells-missing")]
-    assert read_paper(*columns(), *efficiency).tables == ()
+    assert problems(document) == ["qwant_table_3 cells-missing"]
+    assert read_paper(columns() + efficiency).tables == ()
 
 
 def test_repeated_table_is_read_once_and_two_captions_are_none() -> None:
-    document = read_paper(*columns(), "", *columns(figures=FIGURES[3]))
+    document = read_paper(columns() + columns(figures=FIGURES[3]))
     assert grids(document) == {"qwant_table_1": PAIRS}
-    assert problems(document) == [("qwant_table_1", None, "duplicate-table")]
+    assert problems(document) == ["qwant_table_1 duplicate-table"]
     assert document.tables[0].caption == "Table 1. Latency (ms)"
-    assert read_paper(*columns(), "Table 2. Latency (s)").tables[0].caption == ""
+    assert read_paper([*columns(), "Table 2. Latency (s)"]).tables[0].caption == ""
 
 
-@given(
-    step=st.integers(1, 40),
-    count=st.integers(1, 20),
-    start=st.integers(0, 20),
-    length=st.integers(0, 20),
-)
+@given(st.integers(1, 40), st.integers(1, 20), st.integers(0, 20), st.integers(0, 20))
 def test_labels_lost_in_one_piece_never_shift_a_row(
     step: int, count: int, start: int, length: int
 ) -> None:
-    truth = [(str(step * place), f"{place}.50") for place in range(1, count + 1)]
-    kept = truth[:start] + truth[start + length :]
-    labels = [label for label, _ in kept]
-    document = read_paper(*columns(labels, [figure for _, figure in truth]))
+    labels = [str(step * place) for place in range(1, count + 1)]
+    figures = [f"{place}.50" for place in range(1, count + 1)]
+    document = read_paper(columns(labels[:start] + labels[start + length :], figures))
     assert document.tables or document.problems
     for rows in grids(document).values():
-        assert [figure for _, figure in rows] == [figure for _, figure in truth]
-        for (label, _), (known, _) in zip(rows, truth, strict=True):
-            assert label in ("", known)
+        assert [figure for _, figure in rows] == figures
+        for (label, _), printed in zip(rows, labels, strict=True):
+            assert label in ("", printed)
 
 
 # --- other text
 
 
+LONG = 2_000
+
+
 @pytest.mark.parametrize(
     "text",
     [
-        *("Words.\nMore words.", "a | b | c\nd | e | f", "Model\nPlatform", "Latency\nwords"),
+        "Words.\nMore words.",
+        "a | b | c\nd | e | f",
+        "Model\nPlatform",
+        "Latency\nwords",
         # long runs end
-        *(" " * 300_000 + "|x", "(" * 90_000, "*" * 90_000 + "x", "|" * 20_000, "1,\n" * 5_000),
-        *(f"{line}\n" * 9_000 for line in ("Model", "Latency", "Batch size", "Table 1. Latency")),
+        " " * 100 * LONG + "|x",
+        "(" * 10 * LONG,
+        "*" * 10 * LONG + "x",
+        "|" * 10 * LONG,
+        "1,\n" * LONG,
+        "Model\n" * LONG,
+        "Batch size\n" * LONG,
+        "Table 1. Latency\n" * LONG,
     ],
 )
-def test_text_without_a_table_is_not_recognised(text: str) -> None:
-    for headers in (LAYOUTS, PAPER_HEADERS):
-        with pytest.raises(UnrecognisedDocumentError):
-            read_lines(headers, text)
+@pytest.mark.parametrize("headers", [LAYOUTS, PAPER_HEADERS])
+def test_text_without_a_table_is_not_recognised(text: str, headers: Headers) -> None:
+    with pytest.raises(UnrecognisedDocumentError):
+        read_lines(headers, [text])
 
 
 def test_empty_text_is_damaged() -> None:
     with pytest.raises(DamagedDocumentError, match="is empty"):
-        read(" ", "")
+        read([" ", ""])
 
 
 def test_long_columns_and_many_tables_end() -> None:
-    parts = ["Latency", "words"] * 9_000
-    assert grids(read_paper(*parts, *columns())) == {"qwant_table_1": PAIRS}
-    tables = read_paper(*["Batch size | Latency", "2 | 1.36", ""] * 3_000)
-    assert {reason for _, _, reason in problems(tables)} == {"duplicate-table"}
-    rows = read(*one_cell_a_line(TRAINING, [*[GPT2, ["", *TGN]] * 2_000]))
-    assert grids(rows) == {}
+    assert grids(read_paper(["Latency", "words"] * LONG + columns())) == {"qwant_table_1": PAIRS}
+    tables = read_paper(["Batch size | Latency", "2 | 1.36", ""] * LONG)
+    assert set(problems(tables)) == {"qwant_table_1 duplicate-table"}
+    shifted = [GPT2, ["", *TGN]] * LONG
+    assert grids(read(one_cell_a_line(TRAINING, shifted))) == {}
 
 
 PIECES = st.sampled_from(
@@ -405,26 +401,21 @@ PIECES = st.sampled_from(
 )
 
 
-@given(st.text(max_size=200) | st.lists(PIECES, max_size=60).map("\n".join))
-def test_any_text_is_read_or_refused(text: str) -> None:
-    for headers in (LAYOUTS, PAPER_HEADERS):
-        assert_read_or_refused(read_plain_text, text.encode(), headers)
-    assert_read_or_refused(read, *one_cell_a_line(TRAINING, ROWS), text)
-
-
-@given(st.lists(PIECES, max_size=30), st.sampled_from([LAYOUTS, PAPER_HEADERS]))
+@given(st.lists(PIECES, max_size=30))
+@pytest.mark.parametrize(
+    ("table", "headers"), [(columns(), PAPER_HEADERS), (markdown(TRAINING, ROWS), LAYOUTS)]
+)
 def test_every_line_is_a_row_a_problem_or_context(
-    lines: list[str], headers: Sequence[TableHeader]
+    table: list[str], headers: Headers, lines: list[str]
 ) -> None:
-    whole = (
-        [*columns(), *lines] if headers is PAPER_HEADERS else [*markdown(TRAINING, ROWS), *lines]
-    )
-    document = read_lines(headers, *whole)
-    known = {place for place, _ in document.context}
-    names = {name for table in document.tables for name in table.columns}
-    for table in document.tables:
-        for row in table.rows:
-            known.update(row.cell_locators or [row.locator])
+    whole = table + lines
+    document = read_lines(headers, whole)
+    told = {place for place, _ in document.context}
+    names = {""}
+    for read_table in document.tables:
+        names.update(read_table.columns)
+        for row in read_table.rows:
+            told.update(row.cell_locators or [row.locator])
     for number, line in enumerate(whole, start=1):
-        cells = {cell.strip() for cell in line.strip("|").split("|")} - {"", *names}
-        assert f"line {number}" in known or not cells
+        cells = {cell.strip() for cell in line.strip("|").split("|")}
+        assert f"line {number}" in told or cells <= names

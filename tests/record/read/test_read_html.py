@@ -13,13 +13,13 @@ from ipu_results.errors import DamagedDocumentError, DocumentError, Unrecognised
 
 from tests.record.read.reading_support import (
     GPT2,
-    HEADERS,
     INFERENCE,
     PAGE,
     RESNET,
     TGN,
     TRAINING,
     UNET,
+    assert_read,
     assert_read_or_refused,
     grids,
     page_html,
@@ -28,31 +28,28 @@ from tests.record.read.reading_support import (
     read_page,
     row_html,
     table_html,
+    table_page,
     texts,
     training_page,
 )
 
-COUNTS = dict(zip(HEADERS, (2, 64, 37, 11, 62, 1, 71), strict=True))
-GOLDEN = {
-    (
-        "ogb_lsc",
-        2,
-    ): "WikiKG90Mv2|TransE (256)|Bow Pod16|SDK 3.0|Poplar|1,260,000|11h 50m|0.2562 MRR|First",
-    (
-        "bow_training",
-        36,
-    ): "TGN|Temporal Graph Network|1x Bow IPU|SDK 3.3|Pytorch Geometric||||31,617",
-    ("bow_training", 41): "Cluster-GCN||Bow-2000|SDK 3.2|TensorFlow2|ogbn-mag||16.16|2,586,673",
-    (
-        "bow_inference",
-        32,
-    ): "Unet (Medical)||Bow-2000|SDK 3.3|TensorFlow2|Synthetic (host-generated)|4|16.16|1,920|",
-    (
-        "pod_training",
-        40,
-    ): "ResNet-50 v1.5||IPU-POD256|SDK 2.4.0|TensorFlow1|ImageNet2012|10,240|16.16|365,040",
-    ("pod_time_to_result", 1): "MCMC TFP||IPU-M2000|SDK 2.4.0|TensorFlow1|Proprietary||32.32|49",
+COUNTS = {
+    "ogb_lsc": 2,
+    "bow_training": 64,
+    "bow_inference": 37,
+    "mlperf_v2_training": 11,
+    "pod_training": 62,
+    "pod_time_to_result": 1,
+    "pod_inference": 71,
 }
+GOLDEN = """
+ogb_lsc|2|WikiKG90Mv2|TransE (256)|Bow Pod16|SDK 3.0|Poplar|1,260,000|11h 50m|0.2562 MRR|First
+bow_training|36|TGN|Temporal Graph Network|1x Bow IPU|SDK 3.3|Pytorch Geometric||||31,617
+bow_training|41|Cluster-GCN||Bow-2000|SDK 3.2|TensorFlow2|ogbn-mag||16.16|2,586,673
+bow_inference|32|Unet (Medical)||Bow-2000|SDK 3.3|TensorFlow2|Synthetic (host-generated)|4|16.16|1,920|
+pod_training|40|ResNet-50 v1.5||IPU-POD256|SDK 2.4.0|TensorFlow1|ImageNet2012|10,240|16.16|365,040
+pod_time_to_result|1|MCMC TFP||IPU-M2000|SDK 2.4.0|TensorFlow1|Proprietary||32.32|49
+"""
 COMMITTED = PAGE.read_bytes()
 
 
@@ -79,19 +76,17 @@ def test_committed_page_has_its_rows_and_locators() -> None:
     committed = read_page(COMMITTED)
     assert committed.problems == ()
     assert [(table.name, len(table.rows)) for table in committed.tables] == list(COUNTS.items())
-    rows = {(name, number): grids(committed)[name][number - 1] for name, number in GOLDEN}
-    assert rows == {place: text.split("|") for place, text in GOLDEN.items()}
+    for line in GOLDEN.strip().splitlines():
+        name, number, *cells = line.split("|")
+        assert grids(committed)[name][int(number) - 1] == cells
     for place, table in enumerate(committed.tables, start=1):
         assert [row.number for row in table.rows] == list(range(1, len(table.rows) + 1))
         assert table.locator == f"table {place}"
-        assert {row.locator for row in table.rows} == {
-            f"table {place}, row {row.number}" for row in table.rows
-        }
-    tgn = committed.tables[1].rows[35]
-    assert (
-        committed.tables[1].cell_locator(tgn, 8)
-        == "table 2, row 36, column 9 (Throughput (items/sec))"
-    )
+        for row in table.rows:
+            assert row.locator == f"table {place}, row {row.number}"
+    training = committed.tables[1]
+    place = "table 2, row 36, column 9 (Throughput (items/sec))"
+    assert training.cell_locator(training.rows[35], 8) == place
 
 
 # --- text of a cell
@@ -145,8 +140,13 @@ def test_figure_of_a_cell_and_its_footnote_mark(cell: str, text: str, mark: str)
         ("Re\u0301seau", "R\u00e9seau"),
         ("R\u00e9seau", "R\u00e9seau"),
         ("<b>" * 1000 + "x", "x"),
-        *((f"16<{tag}>16", "16 16") for tag in "br p div".split()),
-        *((blank, "") for blank in ("", "&nbsp;", "\u00a0\u200b", "<p></p>", "<br>", " \n ")),
+        ("16<br>16", "16 16"),
+        ("16<p>16", "16 16"),
+        ("Large<div>SL128</div>", "Large SL128"),
+        ("", ""),
+        ("\u00a0\u200b", ""),
+        ("<p></p>", ""),
+        (" \n ", ""),
     ],
 )
 def test_text_of_a_label(cell: str, text: str) -> None:
@@ -164,7 +164,9 @@ def test_digits_of_two_elements_are_never_one_figure(cell: str) -> None:
 
 # --- ways to write a table
 
-HEAD, ROW, OTHER = row_html(TRAINING, "th"), row_html(GPT2), row_html(RESNET)
+HEAD = row_html(TRAINING, "th")
+ROW = row_html(GPT2)
+OTHER = row_html(RESNET)
 UNCLOSED = ["".join("<tr>" + "".join(f"<td>{cell}" for cell in row)) for row in (GPT2, RESNET)]
 BLANK = row_html(["", "&nbsp;"] + [""] * 7)
 CAPTION = '<caption>c</caption><tr><td colspan="9">Training</td></tr><tr><td>n</td></tr><tr></tr>'
@@ -219,24 +221,22 @@ WAYS = {
 @pytest.mark.parametrize("way", WAYS)
 def test_every_way_to_write_a_table_is_read(way: str) -> None:
     parts, rows = WAYS[way]
-    document = read_page(page_html("<table>", *parts, "</table>"))
+    document = read_page(table_page(*parts))
     assert [row for table in grids(document).values() for row in table] == rows
     assert document.problems == ()
 
 
 def test_footnote_of_a_spanned_cell_is_repeated() -> None:
     first = row_html(GPT2).replace("<td>GPT2</td>", '<td rowspan="2">GPT2<sup>1</sup></td>')
-    document = read_page(
-        page_html("<table>", row_html(TRAINING, "th"), first, row_html(GPT2[1:]), "</table>")
-    )
-    assert [(row.cells[0], row.footnotes) for row in document.tables[0].rows] == [
-        ("GPT2", ((0, "1"),))
-    ] * 2
+    document = read_page(table_page(HEAD, first, row_html(GPT2[1:])))
+    for row in document.tables[0].rows:
+        assert (row.cells[0], row.footnotes) == ("GPT2", ((0, "1"),))
 
 
 SWAPPED = row_html([TRAINING[0], TRAINING[5], *TRAINING[2:5], TRAINING[1], *TRAINING[6:]], "th")
-TWO, THREE = (("bow_training", number, "row-width") for number in (2, 3))
-AGAIN = ("bow_training", None, "duplicate-table")
+TWO = "bow_training 2 row-width"
+THREE = "bow_training 3 row-width"
+AGAIN = "bow_training duplicate-table"
 DAMAGES = {
     "row span never fills a later short row": (
         [
@@ -258,7 +258,7 @@ DAMAGES = {
     "another header inside of a table begins another": ([ROW, SWAPPED, ROW], [AGAIN]),
     "rows without their header": (
         [ROW, "</table><table>", ROW, OTHER],
-        [("", None, "unknown-header")],
+        ["unknown-header"],
     ),
 }
 
@@ -266,23 +266,21 @@ DAMAGES = {
 @pytest.mark.parametrize("name", DAMAGES)
 def test_damage_is_a_problem_and_the_other_rows_are_kept(name: str) -> None:
     parts, expected = DAMAGES[name]
-    document = read_page(page_html("<table>", HEAD, *parts, "</table>"))
+    document = read_page(table_page(HEAD, *parts))
     assert (grids(document), problems(document)) == ({"bow_training": [GPT2]}, expected)
     assert name != "overlapping spans" or document.problems[0].message == "two cells span one place"
 
 
 def test_row_of_two_texts_under_a_broken_header_is_lost_and_a_title_is_not() -> None:
     broken = HEAD.replace("Precision", "Precisoin")
-    for row, expected in (
-        (["GPT2", "16.16"], [("", None, "unknown-header")]),
-        (["Training"] * 2, []),
-    ):
-        document = read_page(page_html("<table>", broken, row_html(row), HEAD, ROW, "</table>"))
-        assert (grids(document), problems(document)) == ({"bow_training": [GPT2]}, expected)
+    for row, lost in ((["GPT2", "16.16"], 1), (["Training"] * 2, 0)):
+        document = read_page(table_page(broken, row_html(row), HEAD, ROW))
+        assert grids(document) == {"bow_training": [GPT2]}
+        assert problems(document) == ["unknown-header"] * lost
 
 
 def test_table_without_rows_is_a_problem() -> None:
-    assert problems(read_page(training_page())) == [("bow_training", None, "no-rows")]
+    assert problems(read_page(training_page())) == ["bow_training no-rows"]
 
 
 @pytest.mark.parametrize("span", ["1000000000", "-4", "x", "1e9", "²"])
@@ -290,7 +288,7 @@ def test_absurd_spans_are_limited_and_not_a_row(span: str) -> None:
     wide = f'<tr><td colspan="{span}" rowspan="{span}">x</td></tr>' * 50
     document = read_page(training_page(GPT2).replace(b"</table>", wide.encode() + b"</table>"))
     assert grids(document) == {"bow_training": [GPT2]}
-    assert {reason for _, _, reason in problems(document)} == {"row-width"}
+    assert {problem.reason for problem in document.problems} == {"row-width"}
     assert max(len(problem.raw) for problem in document.problems) <= 1100
 
 
@@ -310,42 +308,42 @@ SAME = {
 @pytest.mark.parametrize("page", SAME.values(), ids=SAME)
 def test_page_written_otherwise_has_the_same_row(page: bytes) -> None:
     document = read_page(page)
-    assert (grids(document), document.problems) == ({"bow_training": [GPT2]}, ())
+    assert_read(document, bow_training=[GPT2])
 
 
 def test_declared_latin_1_is_read_as_browsers_do() -> None:
-    page = (
-        training_page([*GPT2[:1], "Ré\x96seau", *GPT2[2:]]).decode().replace("utf-8", "iso-8859-1")
-    )
-    assert grids(read_page(page.encode("latin-1")))["bow_training"][0][1] == "Ré–seau"
+    page = training_page([GPT2[0], "Ré\x96seau", *GPT2[2:]]).decode()
+    data = page.replace("utf-8", "iso-8859-1").encode("latin-1")
+    assert grids(read_page(data))["bow_training"][0][1] == "Ré–seau"
 
 
 NOT_TEXT = PLAIN.replace(b"<title>", b"<title>\xe9\\d\xff")
-CUT = training_page(GPT2, RESNET).partition(row_html(RESNET).encode())[0]
-HIDING = b"<body><table><tr><td>1</td></tr></table>"
-DAMAGED = [
-    *(
-        (NOT_TEXT.replace(b"utf-8", name), "encoding")
-        for name in b"utf-8 punycode hex no-such undefined".split()
-    ),
-    (CUT + b"<!-- </table></html>", "ends in the middle"),
-    (CUT + b"<script>'</table></html>'", "ends in the middle"),
-    (b"<html>" + b"<!--<script " * 30_000 + PLAIN, None),
-    *(
-        (PLAIN.replace(b"<body>", HIDING + tag), "hides 1 of")
-        for tag in b"<style> <title> <textarea> <iframe>".split()
-    ),
-]
+CUT = PLAIN.partition(b"</tr>")[0]
+
+
+@pytest.mark.parametrize("charset", [b"utf-8", b"punycode", b"hex", b"no-such", b"undefined"])
+def test_page_in_no_encoding_of_pages_is_refused(charset: bytes) -> None:
+    with pytest.raises(DamagedDocumentError, match="encoding"):
+        read_page(NOT_TEXT.replace(b"utf-8", charset))
+
+
+@pytest.mark.parametrize("tag", [b"<style>", b"<title>", b"<textarea>", b"<iframe>"])
+def test_element_that_swallows_a_table_is_told(tag: bytes) -> None:
+    page = PLAIN.replace(b"<body>", b"<body><table><tr><td>1</td></tr></table>" + tag)
+    with pytest.raises(DamagedDocumentError, match="hides 1 of"):
+        read_page(page)
 
 
 @pytest.mark.parametrize(
     ("page", "error", "message"),
     [
-        *((page, DamagedDocumentError, message) for page, message in DAMAGED),
+        (CUT + b"<!-- </table></html>", DamagedDocumentError, "ends in the middle"),
+        (CUT + b"<script>'</table></html>'", DamagedDocumentError, "ends in the middle"),
+        (b"<html>" + b"<!--<script " * 30_000 + PLAIN, DamagedDocumentError, None),
         (b"\x89PNG\r\n\x1a\n" + bytes(range(32)) * 40, DocumentError, None),
         (b"\xff\xfe<\x00t", DocumentError, None),
         (page_html("<h1>503 Service Unavailable</h1>"), UnrecognisedDocumentError, None),
-        (page_html("<table><tr><td>x</table>"), UnrecognisedDocumentError, None),
+        (table_page("<tr><td>x"), UnrecognisedDocumentError, None),
     ],
 )
 def test_damaged_or_other_page_is_refused(
@@ -355,42 +353,35 @@ def test_damaged_or_other_page_is_refused(
         read_page(page)
 
 
-COLUMNS = range(len(TRAINING))
+@pytest.mark.parametrize("lost", range(len(TRAINING)))
+def test_header_that_lost_a_name_is_a_problem_of_the_table(lost: int) -> None:
+    header = without(TRAINING, lost)
+    for row in (GPT2, without(GPT2, lost)):
+        assert repr(TRAINING[lost].split(" (")[0]) in refuse_header(header, row)
 
 
-@pytest.mark.parametrize(
-    ("header", "row", "message"),
-    [
-        *(
-            (without(TRAINING, n), without(GPT2, n), repr(TRAINING[n].split(" (")[0]))
-            for n in COLUMNS
-        ),
-        *((without(TRAINING, n), GPT2, "") for n in COLUMNS),
-        *(
-            ([*TRAINING[:5], name, *TRAINING[6:]], GPT2, "'Dataset'")
-            for name in ("Data set", "Model", "", "Dataset 2")
-        ),
-        ([*TRAINING, ""], [*GPT2, ""], "the header has a column without a name"),
-    ],
-)
-def test_dropped_renamed_repeated_or_nameless_header_is_a_problem_of_the_table(
-    header: list[str], row: list[str], message: str
-) -> None:
+@pytest.mark.parametrize("name", ["Data set", "Model", "", "Dataset 2"])
+def test_renamed_repeated_or_nameless_column_is_a_problem_of_the_table(name: str) -> None:
+    assert "'Dataset'" in refuse_header([*TRAINING[:5], name, *TRAINING[6:]], GPT2)
+    message = refuse_header([*TRAINING, ""], [*GPT2, ""])
+    assert "the header has a column without a name" in message
+
+
+def refuse_header(header: list[str], row: list[str]) -> str:
+    """Check that a table is not read, and the one before it is; return why."""
     document = read_page(page_html(table_html(INFERENCE, [UNET]), table_html(header, [row])))
     assert grids(document) == {"bow_inference": [UNET]}
-    assert problems(document) == [("", None, "unknown-header")]
+    assert problems(document) == ["unknown-header"]
     assert document.problems[0].locator == "table 2"
-    assert message in document.problems[0].message
+    return document.problems[0].message
 
 
 @pytest.mark.parametrize("above", [[], [["Training"] * 9], [["x"], [""] * 9]])
 def test_rows_above_the_header_are_a_problem(above: list[list[str]]) -> None:
-    lost = "".join(map(row_html, [*above, GPT2, RESNET, TGN]))
-    document = read_page(
-        page_html("<table>", lost, row_html(TRAINING, "th"), row_html(GPT2), "</table>")
-    )
+    lost = map(row_html, [*above, GPT2, RESNET, TGN])
+    document = read_page(table_page(*lost, HEAD, ROW))
     assert grids(document) == {"bow_training": [GPT2]}
-    assert problems(document) == [("", None, "unknown-header")]
+    assert problems(document) == ["unknown-header"]
     assert document.problems[0].raw == tuple(GPT2)
 
 
@@ -434,20 +425,3 @@ def test_any_tables_are_read_back_cell_by_cell(
     expected = {name: [header, *rows] for name, (header, rows) in tables.items()}
     assert texts(document) == expected
     assert document.problems == ()
-
-
-@given(page_tables(), st.data())
-def test_lost_cell_costs_its_row_and_no_other(
-    tables: dict[str, tuple[list[str], list[list[str]]]], data: st.DataObject
-) -> None:
-    header, rows = data.draw(st.sampled_from(list(tables.values())))
-    row = data.draw(st.integers(0, len(rows) - 1))
-    column = data.draw(st.integers(0, len(header) - 1))
-    damaged = [
-        [cell for i, cell in enumerate(cells) if (r, i) != (row, column)]
-        for r, cells in enumerate(rows)
-    ]
-    document = read_page(page_html(table_html(header, damaged)))
-    assert [(p.row_number, p.reason) for p in document.problems] == [(row + 1, "row-width")]
-    kept = [cells for r, cells in enumerate(rows) if r != row]
-    assert list(grids(document).values()) == ([kept] if kept else [])

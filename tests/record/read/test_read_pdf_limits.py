@@ -11,7 +11,7 @@ from functools import cache
 import pytest
 from ipu_results.errors import DamagedDocumentError, DocumentTooLargeError
 from ipu_results.kit.limits import MAX_UNPACKED_PDF_BYTES, MAX_UNPACKED_STREAM_BYTES
-from ipu_results.record.read.pdf_limits import open_pdf
+from ipu_results.record.read.pdf.limits import open_pdf
 from reportlab.lib.pdfencrypt import StandardEncryption
 from reportlab.pdfgen.canvas import Canvas
 

@@ -5,7 +5,7 @@ no reader knows.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import replace
 from functools import partial
 from typing import Protocol
@@ -22,11 +22,11 @@ from ipu_results.kit.limits import pause_garbage_collection
 from ipu_results.kit.sql import get_first_line
 from ipu_results.mlperf.log import MARK
 from ipu_results.record.read.context import list_context
-from ipu_results.record.read.document import FirstRow, ParsedDocument
+from ipu_results.record.read.document import FirstRow, Headers, ParsedDocument
 from ipu_results.record.read.figures import is_figure
 from ipu_results.record.read.html import TABLE_TAG, find_charset, is_message, parse_page, read_html
-from ipu_results.record.read.html_cells import read_cell
-from ipu_results.record.read.html_shown import ShownPage
+from ipu_results.record.read.html.cells import read_cell
+from ipu_results.record.read.html.shown import ShownPage
 from ipu_results.record.read.plain_text import read_plain_text, split_lines
 from ipu_results.record.read.records import (
     parse_line,
@@ -36,7 +36,7 @@ from ipu_results.record.read.records import (
     read_sweep_record,
 )
 from ipu_results.record.read.text import decode, lift_footnote
-from ipu_results.schema.vocabulary import ALIASES, KINDS, TableHeader
+from ipu_results.schema.vocabulary import ALIASES, KINDS
 
 PDF_SIGNATURE = b"%PDF-"
 PDF_HEAD_BYTES = 1024  # in which a reader of PDFs looks for the signature
@@ -57,7 +57,7 @@ class Reader(Protocol):
     It opens no file and keeps nothing between two documents.
     """
 
-    def __call__(self, data: bytes, headers: Sequence[TableHeader], /) -> ParsedDocument:
+    def __call__(self, data: bytes, headers: Headers, /) -> ParsedDocument:
         """Return the tables of a document, each row and cell with its place, and a problem for what
         is not read.
 
@@ -70,7 +70,7 @@ class Reader(Protocol):
         """
 
 
-def _read_pdf(data: bytes, headers: Sequence[TableHeader]) -> ParsedDocument:
+def _read_pdf(data: bytes, headers: Headers) -> ParsedDocument:
     # pdfminer takes longer to import than a page to read
     from ipu_results.record.read.pdf import read_pdf  # noqa: PLC0415
 
@@ -89,7 +89,7 @@ READERS: dict[str, Reader] = {
 
 def read_document(
     data: bytes,
-    headers: Sequence[TableHeader],
+    headers: Headers,
     kind: str | None = None,
     shown: ShownPage | None = None,
 ) -> ParsedDocument:
@@ -111,9 +111,7 @@ def read_document(
         return _read_as(kind, data, headers, shown)
 
 
-def _read_by_trial(
-    data: bytes, headers: Sequence[TableHeader], shown: ShownPage | None
-) -> ParsedDocument:
+def _read_by_trial(data: bytes, headers: Headers, shown: ShownPage | None) -> ParsedDocument:
     """Read as the first kind that finds a table, else as the first that finds a nearly known
     header.
     """
@@ -139,9 +137,7 @@ def _read_by_trial(
     raise UnrecognisedDocumentError(f"is none of {', '.join(KINDS)}: no table with a known header")
 
 
-def _read_as(
-    kind: str, data: bytes, headers: Sequence[TableHeader], shown: ShownPage | None
-) -> ParsedDocument:
+def _read_as(kind: str, data: bytes, headers: Headers, shown: ShownPage | None) -> ParsedDocument:
     read = READERS[KINDS[kind].format]
     if _is_pdf(data):
         read = _read_pdf

@@ -1,7 +1,7 @@
 """The grammar of printed figures: what a figure is, and what it is worth with either decimal mark.
 
-`docs/reference/figures.md` is its page. Digits are those of ASCII, and thousands marks divide groups
-of three. Signs, exponents, units, ranges and blanks are no part of a figure.
+`docs/reference/figures.md` is its page. Digits are those of ASCII, and thousands marks divide
+groups of three. Signs, exponents, units, ranges and blanks are no part of a figure.
 """
 
 from __future__ import annotations

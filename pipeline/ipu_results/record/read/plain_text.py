@@ -13,33 +13,26 @@ from dataclasses import replace
 from itertools import pairwise, takewhile
 from typing import NamedTuple
 
+from ipu_results.record.read.assemble import NO_HEADER, Assembler, PlacedRow, RawRow
 from ipu_results.record.read.document import (
-    DISTINCTIVE_FIELD,
-    NO_HEADER,
-    Assembler,
+    Headers,
     MetadataItem,
     ParsedDocument,
-    RawRow,
     SourceTable,
     Words,
-    contains_row,
-    find_well_shaped,
 )
 from ipu_results.record.read.figures import is_figure
-from ipu_results.record.read.text import (
+from ipu_results.record.read.papers import (
     LABEL_FIELDS,
-    clean_cell,
-    decode,
     is_caption,
     known_names,
-    lift_footnote,
     mentions_measure,
     refuse_incomplete_tables,
-    spell_out,
     split_metadata,
 )
+from ipu_results.record.read.shapes import DISTINCTIVE_FIELD, contains_row, find_well_shaped
+from ipu_results.record.read.text import clean_cell, decode, lift_footnote, spell_out
 from ipu_results.schema.vocabulary import (
-    TableHeader,
     explain_mismatch,
     find_headers,
     normalise_header,
@@ -69,6 +62,7 @@ def split_lines(text: str) -> list[TextLine]:
 
 def _split_cells(line: str) -> list[str]:
     """Divide a line at its pipes, or else at its tabs. A pipe at both ends is a frame."""
+    # a line of another blank, such as U+00A0, is a blank cell
     if not line.strip(" \t\f\v"):
         return []
     if "|" not in line:
@@ -78,7 +72,7 @@ def _split_cells(line: str) -> list[str]:
     return (bare[1:-1] if is_framed else line).split("|")
 
 
-def read_plain_text(data: bytes, headers: Sequence[TableHeader]) -> ParsedDocument:
+def read_plain_text(data: bytes, headers: Headers) -> ParsedDocument:
     """Read every table whose header is one of `headers`; those whose rows are joined may be column
     by column.
 
@@ -89,92 +83,120 @@ def read_plain_text(data: bytes, headers: Sequence[TableHeader]) -> ParsedDocume
     joined = [header for header in headers if header.joins]
     others = [header for header in headers if not header.joins]
     assembler = Assembler(headers)
-    for block, width in _split_blocks(lines, others):
-        rows = _cut_block(block, width, others) if width else _list_rows(block)
-        assembler.add_grid(block[0].place, rows)
-        if not width:
+    for block in _split_blocks(lines, others):
+        place = block.lines[0].place
+        if block.width:
+            assembler.add_grid(place, _cut_block(block, others))
+        else:
+            assembler.add_grid(place, _list_rows(block))
             _tell_lost_rows(block, others, assembler)
     _pair_columns(lines, known_names(joined), assembler)
     document = assembler.finish()
-    items = [(split_metadata(line.text), line.place) for line in lines if joined]
-    metadata = tuple(MetadataItem(*item, place) for item, place in items if item)
-    tables = tuple(_add_caption(table, lines, joined) for table in document.tables)
-    document = replace(document, tables=tables, metadata=metadata)
+    document = replace(
+        document,
+        tables=tuple(_add_caption(table, lines, joined) for table in document.tables),
+        metadata=tuple(_list_metadata(lines)) if joined else (),
+    )
     document = refuse_incomplete_tables(document, headers)
-    return replace(document, context=_list_context(lines, document))
+    # last, for the rows of a refused table are words again
+    return replace(document, context=tuple(_list_context(lines, document)))
 
 
-def _list_context(lines: Sequence[TextLine], document: ParsedDocument) -> tuple[Words, ...]:
-    """Return the cells of all lines that are of no row that was read, and no names of its columns."""
+def _list_metadata(lines: Sequence[TextLine]) -> Iterator[MetadataItem]:
+    for line in lines:
+        item = split_metadata(line.text)
+        if item:
+            yield MetadataItem(*item, line.place)
+
+
+def _list_context(lines: Sequence[TextLine], document: ParsedDocument) -> Iterator[Words]:
+    """Yield the cells of all lines that are of no row that was read, but no names of columns."""
     read = {item.locator for item in document.metadata}
     names = {""}
     for table in document.tables:
         names.update(table.columns)
         for row in table.rows:
             read.update(row.cell_locators or [row.locator])
-    return tuple(
-        Words(line.place, cell)
-        for line in lines
-        if line.place not in read
-        for cell in line.cells
-        if clean_cell(cell) not in names
-    )
+    for line in lines:
+        if line.place not in read:
+            for cell in line.cells:
+                if clean_cell(cell) not in names:
+                    yield Words(line.place, cell)
 
 
-def _split_blocks(
-    lines: Sequence[TextLine], headers: Sequence[TableHeader]
-) -> Iterator[tuple[list[TextLine], int]]:
-    """Yield lines that follow one another, up to an empty line or the next header of one name a
-    line; with the number of names of such a header that they begin with, 0 for none.
+class TextBlock(NamedTuple):
+    """Lines that follow one another, and the number of names of a header of one name a line that
+    they begin with, 0 for none.
+    """
+
+    lines: list[TextLine]
+    width: int
+
+
+def _split_blocks(lines: Sequence[TextLine], headers: Headers) -> Iterator[TextBlock]:
+    """Yield the blocks of a text: each goes up to an empty line or the next header of one name a
+    line.
     """
     known = known_names(headers)
     keys = [normalise_header(clean_cell(line.text)) for line in lines]
-    block: list[TextLine] = []
-    width = 0
+    block = TextBlock([], 0)
     for number, line in enumerate(lines):
+        width = _find_width(keys, number, headers) if keys[number] in known else 0
         # the names of one header may begin with those of another
-        names = [header.keys for header in headers] if keys[number] in known else []
-        found = [len(each) for each in names if each == {*keys[number : number + len(each)]}]
-        begins = bool(found) and len(block) >= width  # not within the names of a header
-        if block and (begins or not line.cells):
-            yield block, width
-            block = []
-        if not block:
-            width = max(found, default=0)
+        begins = width > 0 and len(block.lines) >= block.width
+        if block.lines and (begins or not line.cells):
+            yield block
+            block = TextBlock([], 0)
+        if not block.lines:
+            block = TextBlock([], width)
         if line.cells:
-            block.append(line)
-    if block:
-        yield block, width
+            block.lines.append(line)
+    if block.lines:
+        yield block
 
 
-def _list_rows(block: Sequence[TextLine]) -> Iterator[tuple[str, RawRow]]:
+def _find_width(keys: Sequence[str], start: int, headers: Headers) -> int:
+    """Return the size of the largest header that begins at a place."""
+    width = 0
+    for header in headers:
+        size = len(header.keys)
+        if size > width and header.keys == set(keys[start : start + size]):
+            width = size
+    return width
+
+
+def _list_rows(block: TextBlock) -> Iterator[PlacedRow]:
     """Yield the rows of lines that are divided into cells."""
-    for line in block:
+    for line in block.lines:
         if not RULE.fullmatch(line.text):
             yield line.place, _make_row(line.cells)
 
 
 def _make_row(texts: Sequence[str], places: tuple[str, ...] | None = None) -> RawRow:
-    lifted = [lift_footnote(text) for text in texts]
-    cells, marks = zip(*lifted, strict=True)
-    return RawRow(cells, marks, places)
+    cells = []
+    marks = []
+    for text in texts:
+        cell, mark = lift_footnote(text)
+        cells.append(cell)
+        marks.append(mark)
+    return RawRow(tuple(cells), tuple(marks), places)
 
 
-def _cut_block(
-    block: Sequence[TextLine], width: int, headers: Sequence[TableHeader]
-) -> Iterator[tuple[str, RawRow]]:
+def _cut_block(block: TextBlock, headers: Headers) -> Iterator[PlacedRow]:
     """Yield the rows of lines that are one cell each, of which the first are the header."""
-    texts = [line.text for line in block]
-    cells = [clean_cell(text) for text in texts]
-    header = find_headers(cells[:width], headers)[0]
-    fields = [header.field_of(name) for name in cells[:width]]
-    yield block[0].place, _make_row(texts[:width])
-    for span in cut_rows(cells[width:], fields):
-        part = slice(span.start + width, span.stop + width)
-        places = tuple(line.place for line in block[part])
-        row = _make_row(texts[part], places)
-        problem = f"{len(places)} lines that are not the {width} cells of one row"
-        yield places[0], row if span.is_row else row._replace(problem=problem)
+    names = [line.text for line in block.lines[: block.width]]
+    body = block.lines[block.width :]
+    columns = [clean_cell(name) for name in names]
+    header = find_headers(columns, headers)[0]
+    yield block.lines[0].place, _make_row(names)
+    cells = [clean_cell(line.text) for line in body]
+    for span in cut_rows(cells, [header.field_of(name) for name in columns]):
+        part = body[span.start : span.stop]
+        row = _make_row([line.text for line in part], tuple(line.place for line in part))
+        if not span.is_row:
+            problem = f"{len(part)} lines that are not the {block.width} cells of one row"
+            row = row._replace(problem=problem)
+        yield part[0].place, row
 
 
 class RowSpan(NamedTuple):
@@ -192,33 +214,29 @@ def cut_rows(cells: Sequence[str], fields: Sequence[str]) -> list[RowSpan]:
 
     A row has the shapes of its fields, and so have the rows before and after it: a line that is
     lost or too many costs its row and those next to it. Without a field of a shape of its own
-    nobody knows where a row begins.
+    nobody knows where a row begins; with one, no other row begins within such a row.
     """
     width = len(fields)
-    is_distinctive = DISTINCTIVE_FIELD in fields
-    shaped = find_well_shaped(cells, fields) if is_distinctive else [False] * len(cells)
-    starts = [start for start, fits in enumerate(shaped) if fits]
-    edges = {-width, len(cells), *starts}
+    shaped = find_well_shaped(cells, fields) if DISTINCTIVE_FIELD in fields else []
+    starts = [start for start, is_shaped in enumerate(shaped) if is_shaped]
+    edges = {-width, len(cells), *starts}  # where the row before the first would begin, too
     spans: list[RowSpan] = []
     position = 0
     for start in starts:
-        overlapping = sum(shaped[max(start - width + 1, 0) : start + width]) > 1
-        if overlapping or not {start - width, start + width} <= edges:
+        if not edges.issuperset((start - width, start + width)):
             continue
         if position < start:
-            spans.append(RowSpan(position, start, False))
+            spans.append(RowSpan(position, start, is_row=False))
         position = start + width
-        spans.append(RowSpan(start, position, True))
+        spans.append(RowSpan(start, position, is_row=True))
     if position < len(cells):
-        spans.append(RowSpan(position, len(cells), False))
+        spans.append(RowSpan(position, len(cells), is_row=False))
     return spans
 
 
-def _tell_lost_rows(
-    block: Sequence[TextLine], headers: Sequence[TableHeader], assembler: Assembler
-) -> None:
+def _tell_lost_rows(block: TextBlock, headers: Headers, assembler: Assembler) -> None:
     """Record lines of one cell that are nearly a header, or rows without their header."""
-    whole = [line for line in block if len(line.cells) == 1]
+    whole = [line for line in block.lines if len(line.cells) == 1]
     cells = [clean_cell(line.text) for line in whole]
     known = known_names(headers)
     names = [cell for cell in cells if normalise_header(cell) in known]
@@ -241,7 +259,7 @@ def _pair_columns(lines: Sequence[TextLine], names: frozenset[str], assembler: A
     labels: PrintedColumn | None = None
     for column in _list_columns(lines, names):
         if _labels_rows(column, assembler.headers):
-            _refuse_column(labels, assembler)
+            _refuse_column(labels, assembler)  # the labels before have no figures
             labels = column
         elif labels is None:
             _refuse_column(column, assembler)
@@ -253,23 +271,22 @@ def _pair_columns(lines: Sequence[TextLine], names: frozenset[str], assembler: A
 
 def _list_columns(lines: Sequence[TextLine], names: frozenset[str]) -> Iterator[PrintedColumn]:
     """Yield the columns in their order, each up to the next name or caption."""
-    borders = [
-        number
-        for number, line in enumerate(lines)
-        if normalise_header(line.text) in names or is_caption(line.text)
-    ]
+    borders = []
+    for number, line in enumerate(lines):
+        if normalise_header(line.text) in names or is_caption(line.text):
+            borders.append(number)
     for start, stop in pairwise([*borders, len(lines)]):
         below = lines[start + 1 : stop]
-        figures = [*takewhile(lambda line: is_figure(line.text), below)]
+        figures = list(takewhile(lambda line: is_figure(line.text), below))
         others = [line for line in below[len(figures) :] if is_figure(line.text)]
         if not is_caption(lines[start].text):
             yield PrintedColumn(lines[start], figures, others)
 
 
-def _labels_rows(column: PrintedColumn, headers: Sequence[TableHeader]) -> bool:
+def _labels_rows(column: PrintedColumn, headers: Headers) -> bool:
     name = column.name.text
-    key = normalise_header(name)
-    return any(header.field_of(name) in LABEL_FIELDS for header in headers if key in header.keys)
+    known = [header for header in headers if normalise_header(name) in header.keys]
+    return any(header.field_of(name) in LABEL_FIELDS for header in known)
 
 
 def _refuse_column(column: PrintedColumn | None, assembler: Assembler) -> None:
@@ -289,10 +306,11 @@ def _add_pair(labels: PrintedColumn, figures: PrintedColumn, assembler: Assemble
         _refuse_column(figures, assembler)
         return
     rows = _pair_lines(labels, figures)
-    if rows is None:
-        counts = (len(labels.figures), len(figures.figures))
-        reason = "labels-missing" if counts[0] < counts[1] else "cells-missing"
-        message = f"{counts[0]} labels and {counts[1]} figures cannot be paired"
+    if not rows:
+        label_count = len(labels.figures)
+        figure_count = len(figures.figures)
+        reason = "labels-missing" if label_count < figure_count else "cells-missing"
+        message = f"{label_count} labels and {figure_count} figures cannot be paired"
         assembler.refuse_table(headers[0].table, place, reason, message, columns)
         return
     grid = [(place, RawRow(columns))]
@@ -302,29 +320,33 @@ def _add_pair(labels: PrintedColumn, figures: PrintedColumn, assembler: Assemble
     assembler.add_grid(place, grid)
 
 
-def _pair_lines(
-    labels: PrintedColumn, figures: PrintedColumn
-) -> list[tuple[TextLine, TextLine]] | None:
-    """Pair as many labels as figures in their order, None if it is not certain which belong
+def _pair_lines(labels: PrintedColumn, figures: PrintedColumn) -> list[tuple[TextLine, TextLine]]:
+    """Pair as many labels as figures in their order; none if it is not certain which belong
     together.
 
     Of figures all have a decimal point or none has: a page number has none. A text may have lost
     the last labels. They are blank, if those that are left are the first multiples of one number
     (2, 4, 6): a gap before them (4, 6, 8) or among them (1, 2, 4) could be anywhere.
     """
-    whole = figures.figures + figures.others
-    for cells, others in ((figures.figures, figures.others), (whole, [])):
-        shapes = {"." in line.text for line in cells}
-        if len(shapes) != 1 or any(("." in line.text) in shapes for line in others):
+    for cells in (figures.figures, figures.figures + figures.others):
+        others = figures.others if cells is figures.figures else []
+        if not _are_told_apart(cells, others):
             continue
         for names in (labels.figures, labels.figures + labels.others):
             if len(names) == len(cells) and _is_ascending(names):
-                return [*zip(names, cells, strict=True)]
+                return list(zip(names, cells, strict=True))
         lost = len(cells) - len(labels.figures)
         if lost > 0 and not labels.others and not figures.others and _is_series(labels.figures):
             blanks = [line._replace(text="") for line in cells[-lost:]]
-            return [*zip(labels.figures + blanks, cells, strict=True)]
-    return None
+            return list(zip(labels.figures + blanks, cells, strict=True))
+    return []
+
+
+def _are_told_apart(cells: Sequence[TextLine], others: Sequence[TextLine]) -> bool:
+    """Check whether all cells have a decimal point and no other line has, or the reverse."""
+    have_point = {"." in line.text for line in cells}
+    others_have_point = {"." in line.text for line in others}
+    return len(have_point) == 1 and have_point.isdisjoint(others_have_point)
 
 
 def _is_ascending(labels: Sequence[TextLine]) -> bool:
@@ -344,18 +366,12 @@ def _parse_labels(labels: Sequence[TextLine]) -> list[int]:
     return [int(line.text) if line.text.isdecimal() else 0 for line in labels]
 
 
-def _add_caption(
-    table: SourceTable, lines: Sequence[TextLine], headers: Sequence[TableHeader]
-) -> SourceTable:
-    """Return the table with the caption that names its measure, unless several different ones do."""
-    captions = {
-        line.text
-        for line in lines
-        if is_caption(line.text)
-        and any(
-            mentions_measure(line.text, header, headers)
-            for header in headers
-            if header.table == table.name
-        )
-    }
+def _add_caption(table: SourceTable, lines: Sequence[TextLine], headers: Headers) -> SourceTable:
+    """Return the table with the caption that names its measure, unless several others do."""
+    captions = set()
+    for header in headers:
+        if header.table == table.name:
+            for line in lines:
+                if is_caption(line.text) and mentions_measure(line.text, header, headers):
+                    captions.add(line.text)
     return replace(table, caption=captions.pop()) if len(captions) == 1 else table

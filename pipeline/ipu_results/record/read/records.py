@@ -7,9 +7,9 @@ from __future__ import annotations
 import csv
 import io
 import json
-from collections.abc import Sequence
+from collections.abc import Iterator
 from functools import cache
-from typing import Annotated, Any
+from typing import Annotated
 
 import msgspec
 import pyarrow as pa
@@ -20,11 +20,11 @@ from ipu_results.errors import DamagedDocumentError, UnrecognisedDocumentError
 from ipu_results.kit.sql import get_first_line
 from ipu_results.kit.text import collect_unique, refuse_constant
 from ipu_results.mlperf.log import MARK, extract_marked, number_marked, parse_object
+from ipu_results.record.read.assemble import Assembler, PlacedRow, RawRow
 from ipu_results.record.read.document import (
-    Assembler,
     ColumnTable,
+    Headers,
     ParsedDocument,
-    RawRow,
     ReadProblem,
     SourceRow,
     SourceTable,
@@ -32,22 +32,21 @@ from ipu_results.record.read.document import (
 from ipu_results.record.read.text import clean, decode
 from ipu_results.schema import table
 from ipu_results.schema.frames import arrow_schema
-from ipu_results.schema.vocabulary import (
-    TableHeader,
-    explain_mismatch,
-    find_headers,
-)
+from ipu_results.schema.vocabulary import explain_mismatch, find_headers
 
 COLUMNS = ("time_ms", "namespace", "event_type", "key", "value", "metadata")
 NAME = "mlperf_log"
 
-Text = Annotated[
-    str, msgspec.Meta(pattern=r"^[^\0]*[^\0\s][^\0]*$")
-]  # neither blank nor with a NUL
-OBJECTS = ("environment", "setup", "plan", "model", "images")
+# neither blank nor with a NUL
+Text = Annotated[str, msgspec.Meta(pattern=r"^[^\0]*[^\0\s][^\0]*$")]
+JsonObject = dict[str, object]
 # JSON type of each key; all others are texts.
-TYPES: dict[str, Any] = {
-    **dict.fromkeys(OBJECTS, dict[str, Any]),
+TYPES: dict[str, object] = {
+    "environment": JsonObject,
+    "setup": JsonObject,
+    "plan": JsonObject,
+    "model": JsonObject,
+    "images": JsonObject,
     "versions": dict[str, str],
     "notes": list[str],
 }
@@ -55,7 +54,7 @@ SIGNATURE = '"run_id"'
 MAX_MESSAGE = 200  # characters of what a library says
 
 
-def read_csv_columns(data: bytes, headers: Sequence[TableHeader]) -> ParsedDocument:
+def read_csv_columns(data: bytes, headers: Headers) -> ParsedDocument:
     """Read the rows of a published table, each on a line of its own, with the types of its columns.
 
     A blank cell is null. Raises UnrecognisedDocumentError for another header, DamagedDocumentError
@@ -84,6 +83,7 @@ def read_csv_columns(data: bytes, headers: Sequence[TableHeader]) -> ParsedDocum
         rows = pa_csv.read_csv(io.BytesIO(data), one_by_one, convert_options=options)
     except pa.ArrowInvalid as error:
         raise DamagedDocumentError(f"is not CSV: {error}") from error
+    # a locator is a line, so each row has one of its own
     if rows.num_rows != data.count(b"\n") - 1:
         raise DamagedDocumentError("has a cell of several lines, or an empty line")
     for column, type_ in types.items():
@@ -95,7 +95,7 @@ def read_csv_columns(data: bytes, headers: Sequence[TableHeader]) -> ParsedDocum
     return ParsedDocument((), columnar=(ColumnTable(name, rows.combine_chunks()),))
 
 
-def read_csv(data: bytes, headers: Sequence[TableHeader]) -> ParsedDocument:
+def read_csv(data: bytes, headers: Headers) -> ParsedDocument:
     """Read the table of a CSV file whose first line is one of `headers`.
 
     Raises UnrecognisedDocumentError if the first line resembles none of them, and
@@ -110,21 +110,19 @@ def read_csv(data: bytes, headers: Sequence[TableHeader]) -> ParsedDocument:
     if not text.endswith("\n"):
         raise DamagedDocumentError("does not end with a line break: truncated", place="last line")
     assembler = Assembler(headers)
+    assembler.add_grid("line 1", _list_rows(text))
+    return assembler.finish()
+
+
+def _list_rows(text: str) -> Iterator[PlacedRow]:
     reader = csv.reader(io.StringIO(text, newline=""), strict=True)
     clean_once = cache(clean)  # most texts are in many rows
     try:
-        assembler.add_grid(
-            "line 1",
-            (
-                (f"line {reader.line_num}", RawRow(tuple(map(clean_once, cells))))
-                for cells in reader
-            ),
-        )
+        for cells in reader:
+            yield f"line {reader.line_num}", RawRow(tuple(map(clean_once, cells)))
     except csv.Error as error:
-        raise DamagedDocumentError(
-            f"is not CSV: {error}", place=f"line {reader.line_num}"
-        ) from error
-    return assembler.finish()
+        place = f"line {reader.line_num}"
+        raise DamagedDocumentError(f"is not CSV: {error}", place=place) from error
 
 
 def parse_line(line: str) -> list[str]:
@@ -145,34 +143,33 @@ def read_mlperf_log(data: bytes) -> ParsedDocument:
     rows: list[SourceRow] = []
     problems: list[ReadProblem] = []
     block = data + b"\n"
-    for row_number, (line, text) in enumerate(
-        zip(number_marked(block, 1), extract_marked(block), strict=True), start=1
-    ):
+    marked = zip(number_marked(block, 1), extract_marked(block), strict=True)
+    for number, (line, text) in enumerate(marked, start=1):
         place = f"line {line}"
         try:
             fields = parse_object(text)
             cells = tuple(_format_log_cell(fields.get(column)) for column in COLUMNS)
+            rows.append(SourceRow(number, cells, place))
         except (ValueError, RecursionError) as error:
-            raw = ((MARK + text).decode("utf-8", "backslashreplace").strip(),)
-            problems.append(
-                ReadProblem(NAME, row_number, place, "broken-log-line", str(error), raw)
-            )
-        else:
-            rows.append(SourceRow(row_number, cells, place))
+            raw = (MARK + text).decode("utf-8", "backslashreplace").strip()
+            reason = "broken-log-line"
+            problems.append(ReadProblem(NAME, number, place, reason, str(error), (raw,)))
     if not rows and not problems:
         raise UnrecognisedDocumentError("holds no :::MLLOG line")
-    tables = (SourceTable.from_rows(NAME, COLUMNS, rows, rows[0].locator),) if rows else ()
-    return ParsedDocument(tables, tuple(problems))
+    tables = []
+    if rows:
+        tables.append(SourceTable.from_rows(NAME, COLUMNS, rows, rows[0].locator))
+    return ParsedDocument(tuple(tables), tuple(problems))
 
 
-def _format_log_cell(value: Any) -> str:
+def _format_log_cell(value: object) -> str:
     if value is None:
         return ""
     text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
     return text.encode(errors="backslashreplace").decode()
 
 
-def read_sweep_record(data: bytes, headers: Sequence[TableHeader]) -> ParsedDocument:
+def read_sweep_record(data: bytes, headers: Headers) -> ParsedDocument:
     """Read one row: strings as they are, objects and arrays as JSON with sorted keys.
 
     Raises UnrecognisedDocumentError for anything but a JSON object with a run_id, and
@@ -197,7 +194,7 @@ def read_sweep_record(data: bytes, headers: Sequence[TableHeader]) -> ParsedDocu
     return ParsedDocument((SourceTable.from_rows(header.table, header.names, (row,), "$"),))
 
 
-def _format_cell(name: str, value: Any) -> str:
+def _format_cell(name: str, value: object) -> str:
     try:
         if not isinstance(value, str):
             value = json.dumps(value, ensure_ascii=False, sort_keys=True, allow_nan=False)

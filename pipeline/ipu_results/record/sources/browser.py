@@ -25,7 +25,7 @@ from ipu_results.errors import BrowserError
 from ipu_results.kit.files import SCHEMA
 from ipu_results.kit.limits import MAX_SHOWING_S
 from ipu_results.record.read.html import find_charset, is_message
-from ipu_results.record.read.html_shown import ShownPage
+from ipu_results.record.read.html.shown import ShownPage
 
 SCRIPT = Path(__file__).with_suffix(".mjs")
 BYTE_ORDER_MARKS = (b"\xef\xbb\xbf", b"\xff\xfe", b"\xfe\xff")
@@ -87,7 +87,7 @@ class Browser:
             has_charset = data.startswith(BYTE_ORDER_MARKS) or find_charset(data)
             charset = "" if has_charset else "utf-8"
             request = {"file": str(shown_path.resolve()), "mhtml": is_saved_whole}
-            answer = self._ask(json.dumps({**request, "charset": charset}), path.name)
+            answer = self._ask(json.dumps(request | {"charset": charset}), path.name)
         answer["sha256"] = hashlib.sha256(data).hexdigest()
         try:
             shown = msgspec.convert(answer, ShownPage)

@@ -32,9 +32,11 @@ from ipu_results.kit.text import (
     parse_toml,
 )
 from ipu_results.schema import table
+from ipu_results.schema.records import DocumentsRow
 from ipu_results.schema.vocabulary import ALIASES, KINDS
 
-RUN, LOCAL_PUBLISHER = "run", "local"
+RUN = "run"  # kind of what a local run measured
+LOCAL_PUBLISHER = "local"
 SUBMISSION = "submission"  # kind of the figures that a user handed in
 INGESTED = tuple(name for name, kind in KINDS.items() if kind.is_ingested)
 NOT_UTF8 = "the name of the file or of a folder is not UTF-8; rename it"
@@ -43,6 +45,7 @@ PLACEHOLDER = "TODO"  # begins a value of a drafted sidecar that a person has st
 
 # no path that leads out of the folder; a saved page and its files may have blanks in their names
 FILE_NAME = re.compile(r"^(?:\w[\w .,()&+@-]*/)?\w[\w .,()&+@-]*$")
+UNDECODED = re.compile("[\ud800-\udfff]")
 FileName = Annotated[str, msgspec.Meta(pattern=FILE_NAME.pattern)]
 Digest = Annotated[str, msgspec.Meta(pattern=r"^[0-9a-f]{64}$")]
 
@@ -117,7 +120,7 @@ class Sidecar(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
 def read_entry(path: Path, place: str) -> dict[str, Any]:
     """Return the content of a sidecar. Raises CatalogueError that names its place."""
     # a byte that the file system cannot decode
-    if any("\ud800" <= character <= "\udfff" for character in place):
+    if UNDECODED.search(place):
         raise CatalogueError(NOT_UTF8, place=escape_unprintable(place))
     try:
         with open_regular_file(path) as file:
@@ -129,19 +132,15 @@ def read_entry(path: Path, place: str) -> dict[str, Any]:
 
 def list_placeholders(entry: Mapping[str, Any]) -> list[str]:
     """Return the keys of a sidecar that a person has still to fill in."""
-    return [
-        key
-        for key, value in entry.items()
-        if isinstance(value, str) and value.startswith(PLACEHOLDER)
-    ]
+    return [key for key, value in entry.items() if str(value).startswith(PLACEHOLDER)]
 
 
 def parse_sidecar(entry: Mapping[str, Any], place: str) -> Sidecar:
     """Check the content of a sidecar. Raises CatalogueError for what is invalid in it."""
     if unfilled := list_placeholders(entry):
         message = (
-            f"the sidecar is a draft: fill in {', '.join(unfilled)}, which begin with {PLACEHOLDER},"
-            " or delete it"
+            f"the sidecar is a draft: fill in {', '.join(unfilled)}, which begin with"
+            f" {PLACEHOLDER}, or delete it"
         )
         raise CatalogueError(message, place=place)
     if wrong := _find_wrong_keys(entry):
@@ -167,8 +166,10 @@ def _find_wrong_keys(entry: Mapping[str, Any]) -> str | None:
             words = f" (one of {', '.join(choices[name])})" if name in choices else ""
             parts.append(f"missing required field `{name}`{words}")
     for name in entry.keys() - fields.keys():
-        nearest = find_nearest_words(name, list(fields), 1)
-        parts.append(f"unknown field `{name}`" + (f", nearest: `{nearest[0]}`" if nearest else ""))
+        part = f"unknown field `{name}`"
+        for nearest in find_nearest_words(name, list(fields), 1):
+            part += f", nearest: `{nearest}`"
+        parts.append(part)
     return "; ".join(sorted(parts)) or None
 
 
@@ -185,18 +186,17 @@ def _find_invalid(sidecar: Sidecar) -> str | None:
             return f"{name} {value!r} is not one of {', '.join(column.choices)}"
         if column.pattern and value is not None and not re.fullmatch(column.pattern, value):
             return f"{name} {value!r} does not match {column.pattern}"
-    if blank := [
-        name for name in ("title", "publisher", "licence") if not getattr(sidecar, name).strip()
-    ]:
-        return f"{blank[0]} is blank"
+    for name in ("title", "publisher", "licence"):
+        if not getattr(sidecar, name).strip():
+            return f"{name} is blank"
     is_signed = sidecar.context is not None
     has_meaning = bool(sidecar.means and sidecar.means.strip())
     if is_signed is not has_meaning:
         return "context and means are given together: `ipu-results add --force` drafts both"
-    if letter := find_lookalike(sidecar.publisher):
-        return (
-            f"publisher {sidecar.publisher!r} has {letter!r}, which only looks like a Latin letter"
-        )
+    letter = find_lookalike(sidecar.publisher)
+    if letter:
+        what = f"publisher {sidecar.publisher!r} has {letter!r}"
+        return f"{what}, which only looks like a Latin letter"
     is_run = sidecar.kind == RUN
     if KINDS[sidecar.reader].local is not is_run:
         return f"reader {sidecar.reader!r} does not go with kind {sidecar.kind!r}"
@@ -217,10 +217,6 @@ REGISTER = "register.toml"
 BUNDLE = "submission.toml"  # describes a bundle that a user handed in; it is not a sidecar
 PDF = b"%PDF-"
 NOT_DOCUMENTS = frozenset({".toml", ".md", ".py", ".pyc", ".part"})
-RECORD = """
-    document_id title publisher url commit published_on kind sha256 licence retrieved_on file note
-    measured_by measured_on verified
-""".split()
 
 
 class Document(Sidecar, frozen=True, kw_only=True):
@@ -248,37 +244,35 @@ class Document(Sidecar, frozen=True, kw_only=True):
     def read_shown(self) -> bytes | None:
         """Return the attached evidence of what a browser shows of the file, None if it has none."""
         path = self.path.with_name(f"{self.path.name}{EVIDENCE}")
-        expected = self.attached.get(path)
-        if expected is None:
-            return None
-        evidence = read_limited(path, self.document_id, MAX_EVIDENCE_BYTES)
-        self._check_digest(path.name, hashlib.sha256(evidence).hexdigest(), expected)
-        return evidence
+        return self._read_attached(path, MAX_EVIDENCE_BYTES) if path in self.attached else None
 
     def read_attached_texts(self, suffix: str) -> dict[str, str]:
         """Return the UTF-8 text of each attachment with this suffix, by file stem, after a check of
         its digest.
         """
         texts = {}
-        for path, expected in self.attached.items():
-            if path.suffix == suffix:
-                data = read_limited(path, self.document_id, MAX_BYTES)
-                self._check_digest(path.name, hashlib.sha256(data).hexdigest(), expected)
-                try:
-                    texts[path.stem] = data.decode("utf-8")
-                except UnicodeDecodeError as error:
-                    message = "is not UTF-8 text"
-                    raise DamagedDocumentError(
-                        message, document=self.document_id, place=path.name
-                    ) from error
+        for path in self.attached:
+            if path.suffix != suffix:
+                continue
+            data = self._read_attached(path, MAX_BYTES)
+            try:
+                texts[path.stem] = data.decode("utf-8")
+            except UnicodeDecodeError as error:
+                raise DamagedDocumentError(
+                    "is not UTF-8 text", document=self.document_id, place=path.name
+                ) from error
         return texts
+
+    def _read_attached(self, path: Path, max_bytes: int) -> bytes:
+        data = read_limited(path, self.document_id, max_bytes)
+        self._check_digest(path.name, hashlib.sha256(data).hexdigest(), self.attached[path])
+        return data
 
     @property
     def attached(self) -> dict[Path, str]:
         """The paths of the attachments with their sha256."""
-        return {
-            self.path.parent / name: digest for name, digest in sorted(self.attachments.items())
-        }
+        folder = self.path.parent
+        return {folder / name: self.attachments[name] for name in sorted(self.attachments)}
 
     def _check_digest(self, place: str, actual: str, expected: str) -> None:
         if actual != expected:
@@ -288,28 +282,43 @@ class Document(Sidecar, frozen=True, kw_only=True):
             )
             raise CatalogueError(message, document=self.document_id, place=place)
 
-    def record(self) -> dict[str, Any]:
+    def record(self) -> DocumentsRow:
         """Return the document's row of the table `documents`."""
-        sources = "; ".join(map(str, self.sources)) or None
-        return {name: getattr(self, name) for name in RECORD} | {"sources": sources}
+        return DocumentsRow(
+            document_id=self.document_id,
+            title=self.title,
+            publisher=self.publisher,
+            url=self.url,
+            commit=self.commit,
+            published_on=self.published_on,
+            kind=self.kind,
+            sha256=self.sha256,
+            licence=self.licence,
+            retrieved_on=self.retrieved_on,
+            file=self.file,
+            note=self.note,
+            measured_by=self.measured_by,
+            measured_on=self.measured_on,
+            verified=self.verified,
+            sources="; ".join(map(str, self.sources)) or None,
+        )
 
 
 def check_file_type(name: str, data: bytes, document: str) -> None:
     """Refuse a file whose first bytes contradict its suffix, such as an HTML error page saved as
     PDF.
     """
-    is_pdf = data.lstrip()[:5] == PDF
-    if not data.strip():
+    start = data.lstrip()[: len(PDF)]
+    if not start:
         raise DamagedDocumentError("is empty", document=document)
-    if name.lower().endswith(".pdf") and not is_pdf:
-        actual = "an HTML page" if data.lstrip()[:1] == b"<" else "something else"
-        raise DamagedDocumentError(
-            f"is not a PDF but {actual}", document=document, place="first bytes"
-        )
-    if is_pdf and not name.lower().endswith(".pdf"):
-        raise DamagedDocumentError(
-            "is a PDF under another suffix", document=document, place="first bytes"
-        )
+    is_named_pdf = name.lower().endswith(".pdf")
+    if is_named_pdf is (start == PDF):
+        return
+    message = "is a PDF under another suffix"
+    if is_named_pdf:
+        actual = "an HTML page" if start.startswith(b"<") else "something else"
+        message = f"is not a PDF but {actual}"
+    raise DamagedDocumentError(message, document=document, place="first bytes")
 
 
 def read_limited(path: Path, document: str, max_bytes: int) -> bytes:
@@ -340,12 +349,12 @@ def load_catalogue(raw: Path, *, drafts: bool = True) -> list[Document]:
     if not raw.is_dir():
         raise CatalogueError("no such folder", place=str(raw))
     check_links(raw)
-    entries = {path: read_entry(path, _format_place(path, raw)) for path in _files(raw, "*.toml")}
-    selected = (path for path, entry in entries.items() if drafts or not list_placeholders(entry))
-    documents = sorted(
-        (build_document(entries[path], path, raw) for path in selected),
-        key=lambda document: document.document_id,
-    )
+    documents = []
+    for path in _files(raw, "*.toml"):
+        entry = read_entry(path, _format_place(path, raw))
+        if drafts or not list_placeholders(entry):
+            documents.append(build_document(entry, path, raw))
+    documents.sort(key=lambda document: document.document_id)
     if not documents and drafts:
         raise CatalogueError("contains no sidecar (<file>.toml)", place=str(raw))
     check_distinct(documents)
@@ -390,8 +399,9 @@ def check_runs(raw: Path, documents: Sequence[Document]) -> None:
     Digests are compared when a document is read, and the record with the points when they are
     joined. Raises DamagedRunError that names the run and the file.
     """
-    folders = {path for path in raw.rglob("*") if re.fullmatch(RUN_ID, path.name)}
-    for folder in sorted(path for path in folders if path.is_dir()):
+    for folder in sorted(raw.rglob("*")):
+        if not re.fullmatch(RUN_ID, folder.name) or not folder.is_dir():
+            continue
         try:
             missing = RUN_FILES - {path.name for path in folder.iterdir()}
         except OSError as error:
@@ -425,11 +435,14 @@ def read_register(raw: Path) -> dict[str, list[dict[str, Any]]]:
 
 def find_orphans(raw: Path, documents: Sequence[Document]) -> list[str]:
     """Return the files under `raw` that no sidecar describes, except those of unfinished runs."""
-    known = {document.path for document in documents}.union(
-        *(document.attached for document in documents)
-    )
-    files = (path for path in _files(raw, "*") if path.suffix not in NOT_DOCUMENTS)
-    return sorted(path.relative_to(raw).as_posix() for path in files if path not in known)
+    known: set[Path] = set()
+    for document in documents:
+        known.update((document.path, *document.attached))
+    orphans = []
+    for path in _files(raw, "*"):
+        if path not in known and path.suffix not in NOT_DOCUMENTS:
+            orphans.append(path.relative_to(raw).as_posix())
+    return sorted(orphans)
 
 
 def find_unfinished_runs(raw: Path) -> list[str]:

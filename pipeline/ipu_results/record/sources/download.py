@@ -78,20 +78,18 @@ def _transfer(url: str) -> Download:
         session.get_redirect_target = lambda resp: None  # type: ignore[method-assign]  # noqa: ARG005
         target = url
         for _ in range(MAX_REDIRECTS + 1):
-            response = session.get(target, stream=True, timeout=MAX_SILENCE_S)
-            with response:
-                if response.is_redirect:
-                    target = _resolve_redirect(url, target, response.headers["Location"])
-                    continue
-                suffix = _check_headers(url, response)
-                data = _read_body(url, response)
-            today = datetime.now(UTC).date()
-            return Download(data, _make_folder(url), _make_name(url, suffix), today)
+            with session.get(target, stream=True, timeout=MAX_SILENCE_S) as response:
+                if not response.is_redirect:
+                    suffix = _check_headers(url, response)
+                    data = _read_body(url, response)
+                    today = datetime.now(UTC).date()
+                    return Download(data, _make_folder(url), _make_name(url, suffix), today)
+                target = _resolve_redirect(url, target, response.headers["Location"])
     raise FetchError(f"more than {MAX_REDIRECTS} redirects", document=url)
 
 
 def _check_address(url: str) -> None:
-    """Refuse all but an http or https address without a password, which the sidecar would repeat."""
+    """Refuse all but an http or https address without a password: the sidecar would repeat it."""
     try:
         parts = urlsplit(url)
     except ValueError as error:
@@ -104,7 +102,7 @@ def _check_address(url: str) -> None:
 
 
 def _resolve_redirect(url: str, old: str, location: str) -> str:
-    """Return the address that a redirect leads to. It may be on another host, but not less secure."""
+    """Return the address that a redirect leads to: on any host, but not less secure."""
     try:
         new = urljoin(old, location)
         _check_address(new)

@@ -1,4 +1,4 @@
-"""Open a PDF within the limits: refuse what unpacks, or draws, too much before a library reads it."""
+"""Open a PDF within the limits: refuse what unpacks or draws too much before a library reads it."""
 
 from __future__ import annotations
 
@@ -40,7 +40,8 @@ IMAGE = re.compile(rb"/Subtype\s*/Image\b")
 SIDES = re.compile(rb"/(Width|Height)\s+(\d{1,9})\b")
 # The filters of ordinary producers. A stream that is packed twice, or as phrases or runs, may
 # unpack to any size: no producer of tables writes one.
-FLATE, TEXT = b"FlateDecode", b"ASCII85Decode"
+FLATE = b"FlateDecode"
+TEXT = b"ASCII85Decode"
 PLAIN_FILTERS: Sequence[Sequence[bytes]] = ([], [FLATE], [TEXT], [TEXT, FLATE])
 PIECE = 1 << 16  # bytes that are unpacked at a time: a stream is measured without being kept
 DRAW = re.compile(rb"/([^\s/<>\[\](){}%]+)(?:\s|%[^\r\n]*[\r\n])+Do\b")
@@ -94,10 +95,12 @@ def _check_index(data: bytes) -> None:
     """Raise for a file that was cut off, or whose updates a library may not find."""
     if b"%%EOF" not in data[-TAIL_BYTES:]:
         raise DamagedDocumentError("is a truncated PDF: its end is missing")
-    start = max(data.find(b"%PDF-"), 0)
-    places = [int(place) for place in START_OF_INDEX.findall(data)[-1:]]  # of the last update
-    found = [INDEX.match(data, place + shift) for place in places for shift in (0, start)]
-    if found and not any(found):
+    stated = START_OF_INDEX.findall(data)
+    if not stated:
+        return
+    place = int(stated[-1])  # of the last update
+    start = max(data.find(b"%PDF-"), 0)  # from which some writers count
+    if not INDEX.match(data, place) and not INDEX.match(data, place + start):
         raise DamagedDocumentError(
             "is a damaged PDF: its index is not where its end states, so updates may be lost"
         )
@@ -112,18 +115,18 @@ def _check_streams(data: bytes, is_encrypted: bool) -> None:
     total = 0
     for match in STREAM.finditer(data):
         head = data.rfind(b"obj", max(0, match.start() - DICTIONARY_BYTES), match.start())
-        dictionary = data[max(head, 0) : match.start()]
-        dictionary = ESCAPE.sub(lambda code: bytes([int(code[1], 16)]), dictionary)
+        dictionary = _unescape(data[max(head, 0) : match.start()])
         is_image = IMAGE.search(dictionary) is not None
-        sides = dict(SIDES.findall(dictionary)) if is_image else {}
-        if int(sides.get(b"Width", 0)) * int(sides.get(b"Height", 0)) > MAX_IMAGE_PIXELS:
+        if is_image and _count_pixels(dictionary) > MAX_IMAGE_PIXELS:
             raise DocumentTooLargeError(f"has an image of more than {MAX_IMAGE_PIXELS:,} pixels")
+        filters: list[bytes] = []
         listed = FILTERS.search(dictionary)
-        # a reference to another object is no name: it is in no list of plain filters
-        filters = listed[1].strip(b"[] ").replace(b"/", b" ").split() if listed else []
-        if filters not in PLAIN_FILTERS and is_image:
-            continue  # a codec of pictures, which unpacks to their pixels
+        if listed:
+            # a reference to another object is no name: it is in no list of plain filters
+            filters = listed[1].strip(b"[] ").replace(b"/", b" ").split()
         if filters not in PLAIN_FILTERS:
+            if is_image:
+                continue  # a codec of pictures, which unpacks to their pixels
             raise DocumentTooLargeError("has a stream that may unpack to any size: not read")
         end = data.find(b"endstream", match.end())
         packed = data[match.end() : end if end >= 0 else None]
@@ -132,10 +135,20 @@ def _check_streams(data: bytes, is_encrypted: bool) -> None:
             raise DocumentTooLargeError(f"unpacks to more than {MAX_UNPACKED_PDF_BYTES:,} bytes")
 
 
+def _unescape(name: bytes) -> bytes:
+    """Return names of PDF with their `#41` spelled out."""
+    return ESCAPE.sub(lambda code: bytes.fromhex(code[1].decode()), name)
+
+
+def _count_pixels(dictionary: bytes) -> int:
+    sides = dict(SIDES.findall(dictionary))
+    return int(sides.get(b"Width", 0)) * int(sides.get(b"Height", 0))
+
+
 def _measure(packed: bytes, filters: Sequence[bytes], may_be_damaged: bool) -> int:
     """Return the size that a stream unpacks to."""
-    decoder = zlib.decompressobj()
     size = 0
+    decoder = zlib.decompressobj()
     try:
         if TEXT in filters:
             packed = ascii85decode(packed)
@@ -159,7 +172,7 @@ def _measure(packed: bytes, filters: Sequence[bytes], may_be_damaged: bool) -> i
 
 
 def _check_pages(data: bytes) -> None:
-    """Measure what each page draws: a stream may be drawn many times, and draw others many times."""
+    """Measure what each page draws: a stream may be drawn many times, and so may those in it."""
     pages = PDFPage.create_pages(PDFDocument(PDFParser(io.BytesIO(data))))
     number = 0
     for number, page in enumerate(pages, 1):
@@ -176,13 +189,12 @@ def _check_pages(data: bytes) -> None:
 def _measure_drawing(contents: Sequence[Any], resources: Any, forms: dict[int, int]) -> int:
     """Return the bytes of instructions that streams follow; `forms` has those of each form."""
     size = 0
-    known = resolve1(resolve1(resources or {}).get("XObject")) or {}
+    objects = resolve1(resolve1(resources or {}).get("XObject")) or {}
     for content in map(resolve1, contents):
         instructions = content.get_data() if isinstance(content, PDFStream) else b""
         size += len(instructions)
         for name in DRAW.findall(instructions):
-            key = ESCAPE.sub(lambda code: bytes([int(code[1], 16)]), name).decode("latin-1")
-            form = resolve1(known.get(key))
+            form = resolve1(objects.get(_unescape(name).decode("latin-1")))
             if isinstance(form, PDFStream) and literal_name(form.get("Subtype")) == "Form":
                 if id(form) not in forms:
                     forms[id(form)] = MAX_DRAWN_BYTES  # if it draws itself

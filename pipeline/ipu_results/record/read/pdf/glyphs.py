@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 from unicodedata import category
 
@@ -65,6 +66,16 @@ class Box(NamedTuple):
         is_level = min(self.bottom, other.bottom) > max(self.top, other.top)
         return self.page == other.page and is_level and self.overlaps(other)
 
+    def join(self, other: Box) -> Box:
+        """Return the smallest box around this one and another on its page."""
+        return Box(
+            page=self.page,
+            x0=min(self.x0, other.x0),
+            top=min(self.top, other.top),
+            x1=max(self.x1, other.x1),
+            bottom=max(self.bottom, other.bottom),
+        )
+
     def __str__(self) -> str:
         return f"page {self.page}, box {self.x0:.1f},{self.top:.1f},{self.x1:.1f},{self.bottom:.1f}"
 
@@ -79,12 +90,13 @@ class Glyph(NamedTuple):
     doubt: str
 
 
-class PageGlyphs(NamedTuple):
-    """The glyphs of a page: those that are upright, those that are turned or mirrored, and blanks."""
+@dataclass(slots=True)
+class PageGlyphs:
+    """The glyphs of a page: those that are upright, those turned or mirrored, and blanks."""
 
-    upright: list[Glyph]
-    turned: list[Glyph]
-    blanks: list[Glyph]
+    upright: list[Glyph] = field(default_factory=list)
+    turned: list[Glyph] = field(default_factory=list)
+    blanks: list[Glyph] = field(default_factory=list)
 
 
 class FontManager(PDFResourceManager):
@@ -103,8 +115,9 @@ class GlyphDevice(PDFTextDevice):
     def __init__(self, fonts: FontManager, number: int, page: PDFPage) -> None:
         super().__init__(fonts)
         self.number = number
-        _, self.height = measure_page(page)
-        self.glyphs = PageGlyphs([], [], [])
+        self.height = measure_page(page)[1]
+        self.glyphs = PageGlyphs()
+        self.count = 0
         self.proofs: dict[tuple[int, int], bool] = {}
 
     def render_char(
@@ -122,26 +135,38 @@ class GlyphDevice(PDFTextDevice):
             text = str(font.to_unichr(cid))
         except PDFUnicodeNotDefined:
             text = f"(cid:{cid})"
-        width, shift = font.char_width(cid), font.char_disp(cid)
+        width = font.char_width(cid)
+        shift = font.char_disp(cid)
         item = LTChar(matrix, font, fontsize, scaling, rise, text, width, shift, *rest)
-        if sum(map(len, self.glyphs)) >= MAX_PAGE_OBJECTS:
+        self.count += 1
+        if self.count > MAX_PAGE_OBJECTS:
             raise DocumentTooLargeError(
                 f"has more than {MAX_PAGE_OBJECTS:,} characters on page {self.number}"
             )
-        key = id(font), cid
+        key = (id(font), cid)
         if key not in self.proofs:
             self.proofs[key] = proves(font, cid, text)
-        top, bottom = self.height - item.y1, self.height - item.y0
-        box = Box(self.number, item.x0, top, item.x1, bottom)
+        # pdfminer measures from the bottom of the page
+        box = Box(self.number, item.x0, self.height - item.y1, item.x1, self.height - item.y0)
         baseline = self.height - matrix[3] * rise - matrix[5]
         doubt = _find_doubt(text, item.size, box, self.proofs[key])
         glyph = Glyph(text, item.size, box, baseline, doubt)
-        a, b, _, d, *_ = matrix
-        sign = -1 if item.adv < 0 else 1
-        is_upright = sign * a > 0 and sign * d > 0 and abs(b) <= MAX_SLOPE * abs(a)
-        kind = self.glyphs.upright if is_upright else self.glyphs.turned
-        (self.glyphs.blanks if text.isspace() else kind).append(glyph)
+        if text.isspace():
+            self.glyphs.blanks.append(glyph)
+        elif _is_upright(matrix, item.adv):
+            self.glyphs.upright.append(glyph)
+        else:
+            self.glyphs.turned.append(glyph)
         return item.adv
+
+
+def _is_upright(matrix: Sequence[float], advance: float) -> bool:
+    """Check whether text runs to the right, level and with its top above; a font may be mirrored
+    twice.
+    """
+    sign = -1 if advance < 0 else 1
+    across, slope, _, up, *_ = matrix
+    return sign * across > 0 and sign * up > 0 and abs(slope) <= MAX_SLOPE * abs(across)
 
 
 def _find_doubt(text: str, size: float, box: Box, is_proven: bool) -> str:
@@ -167,8 +192,9 @@ def read_glyphs(fonts: FontManager, number: int, page: PDFPage) -> PageGlyphs:
 def measure_page(page: PDFPage) -> tuple[float, float]:
     """Return width and height of a page as it is turned, in points."""
     x0, y0, x1, y1 = page.mediabox
-    size = abs(x1 - x0), abs(y1 - y0)
-    return size[::-1] if page.rotate % 180 else size
+    width = abs(x1 - x0)
+    height = abs(y1 - y0)
+    return (height, width) if page.rotate % 180 else (width, height)
 
 
 def proves(font: Any, code: int, text: str) -> bool:
@@ -200,13 +226,13 @@ def _find_encoded(font: Any, code: int, is_embedded: bool) -> str | None:
         # pdfminer reads the names of the glyphs.
         is_known = has_letters or "FontFile" in font.descriptor
         return font.cid2unicode.get(code) if is_known else None
-    base = encoding
     if isinstance(encoding, dict):
-        base = encoding.get("BaseEncoding", LITERAL_STANDARD_ENCODING if has_letters else None)
         differences = _read_differences(encoding)
         if code in differences:
             return differences[code]
-    return EncodingDB.encodings.get(literal_name(base), {}).get(code)
+        standard = LITERAL_STANDARD_ENCODING if has_letters else None
+        encoding = encoding.get("BaseEncoding", standard)
+    return EncodingDB.encodings.get(literal_name(encoding), {}).get(code)
 
 
 def _read_differences(encoding: Mapping[str, Any]) -> dict[int, str | None]:

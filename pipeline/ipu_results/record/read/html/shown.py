@@ -24,9 +24,9 @@ DIGIT = re.compile(r"\d")
 BEYOND_DOUBT = re.compile(r"(?:display|visibility|opacity): ")
 
 PLAIN = load_schema_file("vocabulary/plain_pages.toml")
-ON_PAGES, ANYWHERE, IN_TABLES = (
-    frozenset(PLAIN["elements"][name].split()) for name in ("page", "anywhere", "in_tables")
-)
+ELEMENTS = {place: frozenset(names.split()) for place, names in PLAIN["elements"].items()}
+ANYWHERE_IN_TABLES = ELEMENTS["anywhere"] | ELEMENTS["in_tables"]
+OUTSIDE_OF_TABLES = ELEMENTS["anywhere"] | ELEMENTS["page"] | {"table"}
 CHILDREN = {name: frozenset(names.split()) for name, names in PLAIN["children"].items()}
 CELLS = CHILDREN["tr"]
 ATTRIBUTES = [(re.compile(name), re.compile(value)) for name, value in PLAIN["attributes"].items()]
@@ -76,6 +76,7 @@ def parse_shown(evidence: bytes, page: bytes) -> ShownPage:
         raise DamagedDocumentError(f"has unreadable evidence: {error}") from error
     if shown.sha256 != hashlib.sha256(page).hexdigest():
         raise DamagedDocumentError(f"has evidence of other bytes: {NEXT_STEP}")
+    # a style sheet or a script that is missing could hide or change a figure
     if shown.missing:
         raise UnprovenDocumentError(
             f"needs {shown.missing[0]}, which is not saved with it: save the page from a browser"
@@ -111,14 +112,15 @@ def refuse_if_not_plain(root: Element, text: str) -> None:
     """Raise UnprovenDocumentError for a page of which a browser may show something else than its
     text.
     """
-    if odd := next(_find_odd(root, text), ""):
+    for odd in _find_odd(root, text):
         raise UnprovenDocumentError(f"has {odd}, which may change what is shown: {NEXT_STEP}")
 
 
 def _find_odd(root: Element, text: str) -> Iterator[str]:
-    if match := READ_OTHERWISE.search(text):
+    match = READ_OTHERWISE.search(text)
+    if match:
         yield f"{match[0][:40]!r}"
-    for _ in root.xpath(BETWEEN_CELLS)[:1]:
+    if root.xpath(BETWEEN_CELLS):
         yield "a text between the cells of a table"
     for node in root.iter("*"):
         parent = node.getparent()
@@ -128,7 +130,7 @@ def _find_odd(root: Element, text: str) -> Iterator[str]:
             continue
         if allowed is None:
             is_in_table = next(node.iterancestors("table"), None) is not None
-            allowed = ANYWHERE | (IN_TABLES if is_in_table else ON_PAGES | {"table"})
+            allowed = ANYWHERE_IN_TABLES if is_in_table else OUTSIDE_OF_TABLES
         if node.tag not in allowed:
             yield f"an element <{node.tag}>"
         for name, value in node.items():

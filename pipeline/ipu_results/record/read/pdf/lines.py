@@ -5,9 +5,10 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import reduce
 from itertools import pairwise
 
-from ipu_results.record.read.pdf_glyphs import IN_FIGURE, Box, Glyph
+from ipu_results.record.read.pdf.glyphs import IN_FIGURE, Box, Glyph
 from ipu_results.record.read.text import spell_out
 
 # Glyphs are on one line if their middles follow within this share of their height.
@@ -48,7 +49,7 @@ class Line:
 
     @property
     def box(self) -> Box:
-        return enclose(cell.box for cell in self.cells)
+        return enclose(self.cells)
 
     @property
     def texts(self) -> tuple[str, ...]:
@@ -67,49 +68,47 @@ Strip = tuple[Line, ...]
 """The lines of one column of a page, or of a whole page, from the top."""
 
 
-def enclose(boxes: Iterable[Box]) -> Box:
-    """Return the smallest box around boxes of one page."""
-    pages, lefts, tops, rights, bottoms = zip(*boxes, strict=True)
-    return Box(pages[0], min(lefts), min(tops), max(rights), max(bottoms))
+def enclose(parts: Iterable[Glyph | Cell | Line]) -> Box:
+    """Return the smallest box around parts of one page."""
+    return reduce(Box.join, (part.box for part in parts))
 
 
 def build_lines(glyphs: Sequence[Glyph]) -> Strip:
     """Build the lines of a page across all its columns."""
-    return tuple(Line(tuple(_split_cells(row))) for row in _group_rows(glyphs))
-
-
-def _group_rows(glyphs: Sequence[Glyph]) -> list[list[Glyph]]:
-    """Group glyphs on one line, left to right, from the top."""
     rows: list[list[Glyph]] = []
-    last: Glyph | None = None
     for glyph in sorted(glyphs, key=lambda glyph: glyph.box.middle):
-        height = max(glyph.box.height, last.box.height) if last else 0.0
-        if last is None or glyph.box.middle - last.box.middle > SAME_LINE * height:
+        if not rows or _is_below(rows[-1][-1].box, glyph.box):
             rows.append([])
         rows[-1].append(glyph)
-        last = glyph
-    return [sorted(row, key=lambda glyph: glyph.box.x0) for row in rows]
+    return tuple(Line(tuple(_split_cells(row))) for row in rows)
+
+
+def _is_below(above: Box, box: Box) -> bool:
+    return box.middle - above.middle > SAME_LINE * max(box.height, above.height)
 
 
 def _split_cells(row: Sequence[Glyph]) -> Iterator[Cell]:
+    """Yield the cells of the glyphs of one line, from left to right."""
+    row = sorted(row, key=lambda glyph: glyph.box.x0)
     start = 0
     right = row[0].box.x1
     for place, (glyph, following) in enumerate(pairwise(row), 1):
         right = max(right, glyph.box.x1)
         if following.box.x0 - right > CELL_GAP * max(glyph.size, following.size):
-            yield make_cell(row[start:place])
+            yield _make_cell(row[start:place])
             start = place
-    yield make_cell(row[start:])
+    yield _make_cell(row[start:])
 
 
-def make_cell(glyphs: Sequence[Glyph]) -> Cell:
+def _make_cell(glyphs: Sequence[Glyph]) -> Cell:
     """Return the text of glyphs that stand together, from left to right, and what is in doubt."""
     main = max(glyphs, key=lambda glyph: glyph.size)
-    text = marks = ""
+    text = ""
+    marks = ""
     doubts = [glyph.doubt for glyph in glyphs if glyph.doubt]
     last: Glyph | None = None
     for glyph in glyphs:
-        if last and _is_over(last, glyph):
+        if last and _is_over(last.box, glyph.box):
             doubts.append("other text is printed over it")
         rise = (main.baseline - glyph.baseline) / main.size
         is_small = glyph.size < (1 - SIZE_SLACK) * main.size
@@ -120,31 +119,34 @@ def make_cell(glyphs: Sequence[Glyph]) -> Cell:
         if is_small and rise >= MIN_RISE:
             marks += glyph.text
         else:
-            is_apart = last and glyph.box.x0 - last.box.x1 >= WORD_GAP * main.size
-            text += f" {glyph.text}" if is_apart else glyph.text
+            if last and glyph.box.x0 - last.box.x1 >= WORD_GAP * main.size:
+                text += " "
+            text += glyph.text
         last = glyph
-    box = enclose(glyph.box for glyph in glyphs)
+    box = enclose(glyphs)
     doubt = doubts[0] if doubts else ""
     return Cell(spell_out(text), marks, main.size, box, main.baseline, tuple(glyphs), doubt)
 
 
-def _is_over(last: Glyph, glyph: Glyph) -> bool:
-    narrow = min(last.box.width, glyph.box.width)
-    return last.box.x1 - glyph.box.x0 > OVERLAP * narrow
+def _is_over(last: Box, box: Box) -> bool:
+    return last.x1 - box.x0 > OVERLAP * min(last.width, box.width)
 
 
 def split_columns(lines: Strip, gutter: float) -> tuple[Strip, Strip]:
-    """Return the columns of a page in reading order; what crosses the gutter goes with the first."""
-    return (
-        select_cells(lines, lambda cell: cell.box.x0 < gutter),
-        select_cells(lines, lambda cell: cell.box.x0 >= gutter),
-    )
+    """Return the columns of a page in reading order; what crosses the gutter is in the first."""
+    left = select_cells(lines, lambda cell: cell.box.x0 < gutter)
+    right = select_cells(lines, lambda cell: cell.box.x0 >= gutter)
+    return left, right
 
 
 def select_cells(lines: Strip, is_chosen: Callable[[Cell], bool]) -> Strip:
     """Return the lines with some of their cells."""
-    chosen = (tuple(filter(is_chosen, line.cells)) for line in lines)
-    return tuple(Line(cells) for cells in chosen if cells)
+    chosen = []
+    for line in lines:
+        cells = tuple(filter(is_chosen, line.cells))
+        if cells:
+            chosen.append(Line(cells))
+    return tuple(chosen)
 
 
 def find_gutter(lines: Strip, width: float) -> float | None:
@@ -154,8 +156,11 @@ def find_gutter(lines: Strip, width: float) -> float | None:
     middle of the page.
     """
     boxes = [cell.box for line in lines for cell in line.cells]
-    crossings = {
-        place: sum(box.x0 < place * width < box.x1 for box in boxes) for place in GUTTER_PLACES
-    }
-    gutter = min(crossings, key=crossings.__getitem__)
-    return gutter * width if crossings[gutter] <= GUTTER_CROSSINGS * len(lines) else None
+
+    def count_crossings(place: float) -> int:
+        return sum(box.x0 < place * width < box.x1 for box in boxes)
+
+    gutter = min(GUTTER_PLACES, key=count_crossings)
+    if count_crossings(gutter) > GUTTER_CROSSINGS * len(lines):
+        return None
+    return gutter * width

@@ -10,15 +10,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from ctypes import byref, c_float
-from itertools import compress
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 import pypdfium2.raw as pdfium
 
-from ipu_results.record.read.pdf_glyphs import Box, PageGlyphs
-from ipu_results.record.read.pdf_lines import HAS_DIGIT, Cell, Line
+from ipu_results.record.read.pdf.glyphs import Box, PageGlyphs
+from ipu_results.record.read.pdf.lines import HAS_DIGIT, Cell, Line
 
 Array = npt.NDArray[Any]
 
@@ -31,7 +30,8 @@ MIN_INK = 48  # a pixel of black text with less is the rim of a stroke
 MAX_DEVIATION = 0.4
 # Digits and capital letters reach from the baseline to this height, in ems. No rule of a table is
 # there, and a rule may be below and above.
-TEXT_RISE, TEXT_DROP = 0.76, 0.04
+TEXT_RISE = 0.76
+TEXT_DROP = 0.04
 # A line between the height of the text and this, in ems, is a rule, or it is a mark of the figure.
 RULE_RISE = 1.0
 RULE_DROP = 0.25  # a mark of a figure is nearer to its baseline than this, in ems
@@ -55,9 +55,8 @@ class Ink:
         width, height = page.get_size()
         self.scale = min(SCALE, (MAX_PIXELS / max(width * height, 1.0)) ** 0.5)
         self.shown = self._draw(page)
-        items = [*_walk(page.raw, pdfium.FPDFPage_CountObjects, pdfium.FPDFPage_GetObject)]
-        is_text = [pdfium.FPDFPageObj_GetType(item) == pdfium.FPDF_PAGEOBJ_TEXT for item in items]
-        texts = [*compress(items, is_text)]
+        items = list(_walk(page.raw, pdfium.FPDFPage_CountObjects, pdfium.FPDFPage_GetObject))
+        texts = [item for item in items if _get_type(item) == pdfium.FPDF_PAGEOBJ_TEXT]
         for item in texts:
             pdfium.FPDFPageObj_SetIsActive(item, False)
         self.bare = self._draw(page)
@@ -76,42 +75,54 @@ class Ink:
     def find_doubt(self, line: Line, block: Sequence[Line], table: Box | None = None) -> str:
         """Return why a line may not be seen as it is read; `""` if it is.
 
-        `block` are the lines that share its height, all of a header or it alone, and `table` is what
-        it is in, if it is in one.
+        `block` are the lines that share its height, all of a header or it alone, and `table` is
+        what it is in, if it is in one.
         """
+        size = line.largest.size
+        baseline = line.largest.baseline
         around = table or line.box
-        largest = line.largest
-        size, baseline = largest.size, largest.baseline
-        left, right = around.x0 - MARGIN * size, around.x1 + MARGIN * size
         band = Box(
-            line.box.page, left, baseline - TEXT_RISE * size, right, baseline + TEXT_DROP * size
+            page=line.box.page,
+            x0=around.x0 - MARGIN * size,
+            top=baseline - TEXT_RISE * size,
+            x1=around.x1 + MARGIN * size,
+            bottom=baseline + TEXT_DROP * size,
         )
         if self.is_odd:
             return "the page has a note or a field, or is cropped"
         if any(glyph.box.meets(band) for glyph in self.glyphs.turned):
             return "turned text is in the row"
         for cell in line.cells:
-            if doubt := cell.doubt or self._find_doubt_of(cell):
+            doubt = cell.doubt or self._find_doubt_of(cell)
+            if doubt:
                 return f"{cell.text!r}: {doubt}"
         if _find_varied(self._cut(self.bare, band), axis=0).any():
             return "something is drawn in the row that is no text: a line, a sign or a picture"
-        ink = self._rows(self.text, band)
-        unread = ink.copy()
-        read = [glyph for other in block for cell in other.cells for glyph in cell.glyphs]
-        for glyph in read:
-            unread[:, self._columns(glyph.box, PAD * size)] = 0
-        for blank in self.glyphs.blanks if table else ():
-            middle = self._columns(blank.box, -blank.box.width / 3)
-            if blank.box.meets(band):
-                unread[:, middle] = ink[:, middle]
-        if (unread[:, self._columns(band)] >= MIN_INK).any():
+        if self._has_unread_ink(band, block, PAD * size, has_blanks=table is not None):
             return "text is drawn in the row that has no characters"
         return ""
 
+    def _has_unread_ink(
+        self, band: Box, block: Sequence[Line], pad: float, has_blanks: bool
+    ) -> bool:
+        """Check whether there is ink of text in a band where no glyph of the lines is."""
+        ink = self._rows(self.text, band)
+        unread = ink.copy()
+        for line in block:
+            for cell in line.cells:
+                for glyph in cell.glyphs:
+                    unread[:, self._columns(glyph.box, pad)] = 0
+        # the ink of a blank is unread, also where the pad of a glyph reaches into it
+        for blank in self.glyphs.blanks:
+            if has_blanks and blank.box.meets(band):
+                middle = self._columns(blank.box, -blank.box.width / 3)
+                unread[:, middle] = ink[:, middle]
+        return bool((unread[:, self._columns(band)] >= MIN_INK).any())
+
     def _find_doubt_of(self, cell: Cell) -> str:
-        size, baseline, box = cell.size, cell.baseline, cell.box
-        shown, bare = self._cut(self.shown, box), self._cut(self.bare, box)
-        text = self._cut(self.text, box)
+        shown = self._cut(self.shown, cell.box)
+        bare = self._cut(self.bare, cell.box)
+        text = self._cut(self.text, cell.box)
         if not text.size:
             return "it is off the page"
         change = np.maximum(shown, bare) - np.minimum(shown, bare)  # they are unsigned
@@ -120,30 +131,40 @@ class Ink:
             return "it cannot be seen"
         if (np.abs(change / contrast - text / text.max()) > MAX_DEVIATION).any():
             return "a part of it is hidden, or something is drawn over it"
-        if HAS_DIGIT(cell.text) and self._is_marked(box, baseline, size):
+        if HAS_DIGIT(cell.text) and self._is_marked(cell):
             return "a mark is drawn above it, or below a part of it"
-        foot = box._replace(top=baseline - FOOT * size, bottom=baseline + FOOT * size)
+        max_drop = FOOT * cell.size
+        foot = cell.box._replace(top=cell.baseline - max_drop, bottom=cell.baseline + max_drop)
         for glyph in cell.glyphs:
-            place = self._columns(glyph.box, -INK_MARGIN * glyph.box.width)
-            if self._rows(self.text, box)[:, place].max(initial=0) < MIN_INK:
+            middle = self._columns(glyph.box, -INK_MARGIN * glyph.box.width)
+            if self._rows(self.text, cell.box)[:, middle].max(initial=0) < MIN_INK:
                 return "a character of it is not drawn"
-            is_level = abs(glyph.baseline - baseline) < FOOT * size
-            feet = self._rows(self.text, foot)[:, place]
+            is_level = abs(glyph.baseline - cell.baseline) < max_drop
+            feet = self._rows(self.text, foot)[:, middle]
             if glyph.text.isdigit() and is_level and feet.max(initial=0) < MIN_INK:
                 return "its font draws a digit raised: a footnote mark or a part of the figure"
         return ""
 
-    def _is_marked(self, box: Box, baseline: float, size: float) -> bool:
+    def _is_marked(self, cell: Cell) -> bool:
         """Check whether a line above a figure ends at both sides, for a rule of a table goes on, or
         something is below a part of it, for a rule and an underline are below all of it.
         """
-        above = box._replace(top=baseline - RULE_RISE * size, bottom=baseline - TEXT_RISE * size)
-        wider = (above._replace(x0=box.x0 - PAD * size), above._replace(x1=box.x1 + PAD * size))
-        first, second = (_find_varied(self._cut(self.bare, part), axis=1) for part in wider)
-        below = box._replace(top=baseline + TEXT_DROP * size, bottom=baseline + RULE_DROP * size)
-        pixels = self._rows(self.bare, below)[:, self._columns(box, -PAD * size)]
-        under = _find_varied(pixels, axis=0)
-        return bool((first & second).any() or (under.any() and not under.all()))
+        size = cell.size
+        baseline = cell.baseline
+        pad = PAD * size
+        above = cell.box._replace(
+            top=baseline - RULE_RISE * size, bottom=baseline - TEXT_RISE * size
+        )
+        # a line that goes on at a side leaves it of one shade
+        to_left = self._cut(self.bare, above._replace(x0=above.x0 - pad))
+        to_right = self._cut(self.bare, above._replace(x1=above.x1 + pad))
+        if (_find_varied(to_left, axis=1) & _find_varied(to_right, axis=1)).any():
+            return True
+        below = cell.box._replace(
+            top=baseline + TEXT_DROP * size, bottom=baseline + RULE_DROP * size
+        )
+        under = _find_varied(self._rows(self.bare, below)[:, self._columns(cell.box, -pad)], axis=0)
+        return bool(under.any() and not under.all())
 
     def _cut(self, picture: Array, box: Box) -> Array:
         """Return the part of a picture in a box."""
@@ -176,11 +197,16 @@ def _walk(parent: Any, count: Any, get: Any, depth: int = 0) -> Iterator[Any]:
     """Yield the texts, shapes and pictures of a page, also those in its forms."""
     for number in range(count(parent)):
         item = get(parent, number)
-        if pdfium.FPDFPageObj_GetType(item) != pdfium.FPDF_PAGEOBJ_FORM:
+        if _get_type(item) != pdfium.FPDF_PAGEOBJ_FORM:
             yield item
         elif depth < MAX_DEPTH:
-            count_inner, get_inner = pdfium.FPDFFormObj_CountObjects, pdfium.FPDFFormObj_GetObject
-            yield from _walk(item, count_inner, get_inner, depth + 1)
+            yield from _walk(
+                item, pdfium.FPDFFormObj_CountObjects, pdfium.FPDFFormObj_GetObject, depth + 1
+            )
+
+
+def _get_type(item: Any) -> int:
+    return int(pdfium.FPDFPageObj_GetType(item))
 
 
 def _set_black(item: Any) -> None:

@@ -10,9 +10,9 @@ from typing import NamedTuple
 
 from lxml.etree import _Element as Element
 
-from ipu_results.record.read.document import RawRow, Unread
+from ipu_results.record.read.assemble import RawRow, Unread
 from ipu_results.record.read.figures import is_power
-from ipu_results.record.read.html_shown import ShownCell, find_fault
+from ipu_results.record.read.html.shown import ShownCell, find_fault
 from ipu_results.record.read.text import clean, lift_footnote
 
 FOOTNOTE = re.compile(
@@ -27,6 +27,8 @@ BLOCKS = frozenset(
     """.split()
 )
 """Elements that divide words: a browser begins a line with each, or a cell."""
+RAISED = {"sup": "^{%s}", "sub": "_{%s}"}  # as the evidence has raised and lowered text
+RAISED_ALONE = re.compile(r"[_^]\{([^{}]*)\}")  # above or below no other text
 # Marks the border of an element inside of a cell, until it is known whether two digits meet there
 # (private use area).
 EDGE = "\ue000"
@@ -36,8 +38,6 @@ GLUED_NUMBER = re.compile(rf"[^\W\d_]{EDGE}+\d[\d.,]*+(?!{EDGE}*[\w:/]|[\s{EDGE}
 # metrics that are often printed with a lowered number: F1, AP50 and AP75
 NUMBERED_METRIC = re.compile(rf"(?:(?<![^\W_])F{EDGE}+1|AP{EDGE}+(?:50|75))$")
 GLUED = "holds a word and a number that are glued together"
-RAISED_ALONE = re.compile(r"[_^]\{([^{}]*)\}")  # above or below no other text
-SPANS = ("colspan", "rowspan")
 SPAN = re.compile(r"[ \t\n\f\r]*\+?([0-9]{1,9})")  # as the HTML standard reads it
 MAX_SPAN = 1000  # the limit of the HTML standard for a colspan
 
@@ -50,7 +50,7 @@ class CellText(NamedTuple):
     fault: str = ""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class HtmlRow:
     """Cells of one row, with what a browser shows of each if that is known.
 
@@ -81,34 +81,59 @@ def read_cell(cell: Element, shown: str | ShownCell | None = None) -> CellText:
     if isinstance(shown, str):
         shown = ShownCell(shown)
     hidden = {clean(text) for text, _ in shown.hidden} if shown else set()
-    parts: list[str] = []
-    written: list[str] = []  # as in the evidence: with raised and lowered text in ^{} and _{}
-    marks: list[str] = []
+    parts = CellParts()
     nodes = list_nodes(cell)[::-1]
     while nodes:
         node = nodes.pop()
         if isinstance(node, str):
             if clean(node) not in hidden:
-                parts.append(node)
-                written.append(node)
-        elif node.tag in ("sup", "sub"):
-            texts = node.xpath(".//text()")
-            text = "".join(part for part in texts if clean(part) not in hidden)
-            written.append(f"{'^' if node.tag == 'sup' else '_'}{{{text}}}" if text.strip() else "")
-            if node.tag == "sub" or not _add_raised(clean(text), parts, marks):
-                parts += [EDGE, text, EDGE]
+                parts.add(node)
+        elif node.tag in RAISED:
+            seen = [text for text in node.xpath(".//text()") if clean(text) not in hidden]
+            parts.add_raised(node.tag, "".join(seen))
         elif node.tag not in NOT_DISPLAYED:
             edge = " " if node.tag in BLOCKS else EDGE
             nodes += [edge, *list_nodes(node)[::-1], edge]
-    joined = "".join(parts)
+    joined = "".join(parts.texts)
     text, mark = lift_footnote(clean(_drop_edges(joined)))
+    if mark:
+        parts.marks.append(mark)
     fault = GLUED if _is_glued(joined) else ""
     if shown:
-        all_text = "".join(written).replace(EDGE, "").strip()
-        if alone := RAISED_ALONE.fullmatch(all_text):
-            all_text = alone[1]
-        fault = find_fault(all_text, text, shown) or fault
-    return CellText(text, " ".join([*marks, mark] if mark else marks), fault)
+        fault = find_fault(parts.write(), text, shown) or fault
+    return CellText(text, " ".join(parts.marks), fault)
+
+
+@dataclass(slots=True)
+class CellParts:
+    """The texts of a cell, its footnote marks, and all of it as the evidence has it."""
+
+    texts: list[str] = field(default_factory=list)
+    marks: list[str] = field(default_factory=list)
+    written: list[str] = field(default_factory=list)
+
+    def add(self, text: str) -> None:
+        self.texts.append(text)
+        self.written.append(text)
+
+    def add_raised(self, tag: str, raised: str) -> None:
+        """Add raised or lowered text: a footnote mark, a power of ten, or other text."""
+        if raised.strip():
+            self.written.append(RAISED[tag] % raised)
+        text = clean(raised)
+        base = clean(_drop_edges("".join(self.texts)))
+        if tag == "sup" and is_power(base, text):
+            self.texts.append(f"^{text}")
+        elif tag == "sup" and FOOTNOTE.fullmatch(text):
+            self.marks.append(text)
+        else:
+            self.texts += [EDGE, raised, EDGE]
+
+    def write(self) -> str:
+        """Return all text, with raised and lowered text in ^{} and _{} if there is other text."""
+        whole = "".join(self.written).replace(EDGE, "").strip()
+        alone = RAISED_ALONE.fullmatch(whole)
+        return alone[1] if alone else whole
 
 
 @lru_cache(maxsize=100_000)
@@ -127,94 +152,93 @@ def list_nodes(node: Element) -> list[str | Element]:
     return [each for each in nodes if each is not None]
 
 
-def _add_raised(text: str, parts: list[str], marks: list[str]) -> bool:
-    """Add a power of ten to the parts, or a footnote to the marks; False for other raised text."""
-    if is_power(clean(_drop_edges("".join(parts))), text):
-        parts.append(f"^{text}")
-    elif FOOTNOTE.fullmatch(text):
-        marks.append(text)
-    else:
-        return False
-    return True
-
-
 def _drop_edges(text: str) -> str:
     return GLUED_DIGITS.sub(" ", text).replace(EDGE, "")
 
 
 def _is_glued(text: str) -> bool:
-    glued = GLUED_NUMBER.finditer(text) if EDGE in text else ()
+    if EDGE not in text:
+        return False
+    glued = GLUED_NUMBER.finditer(text)
     return any(NUMBERED_METRIC.search(text[: match.end()]) is None for match in glued)
 
 
 def expand_rows(rows: Iterable[HtmlRow]) -> Iterator[RawRow]:
     """Repeat the cells that span rows or columns; a row span ends with its section."""
-    below: dict[int, Span] = {}
+    above: dict[int, Span] = {}
     section: Element | None = None
     for row in rows:
-        if row.shown and not any(cell is not None for cell in row.shown):
-            cells = [read_cell(cell) for cell in row.cells]
-            yield RawRow(tuple(cell.text for cell in cells), hidden=True)
+        if row.shown and all(cell is None for cell in row.shown):
+            texts = tuple(read_cell(cell).text for cell in row.cells)
+            yield RawRow(texts, hidden=True)
             continue
-        above = below if row.section is section else {}
+        if row.section is not section:
+            above = {}
         section = row.section
-        below = {
-            column: span._replace(left=span.left - 1)
-            for column, span in above.items()
-            if span.left > 1
-        }
+        below = {}
+        for column, span in above.items():
+            if span.left > 1:
+                below[column] = span._replace(left=span.left - 1)
         yield _expand_row(row, above, below)
+        above = below
 
 
 def _expand_row(row: HtmlRow, above: dict[int, Span], below: dict[int, Span]) -> RawRow:
     """Return one row with the cells that reach into it from `above`; add those that it extends to
     `below`.
-
-    Cells that are not displayed take no place.
     """
-    shown = row.shown or ("",) * len(row.cells)
-    own = [
-        (element, read_cell(element, seen if row.shown else None))
-        for element, seen in zip(row.cells, shown, strict=True)
-        if seen is not None
-    ]
-    if not above and not any(cell.keys() for cell, _ in own):
-        return _make_row([cell for _, cell in own])
+    elements = []
+    texts = []
+    for number, element in enumerate(row.cells):
+        shown = row.shown[number] if row.shown else None
+        if row.shown and shown is None:  # what is not displayed takes no place
+            continue
+        elements.append(element)
+        texts.append(read_cell(element, shown))
+    if not above and not any(element.keys() for element in elements):
+        return _make_row(texts, (), None)
     cells: list[CellText] = []
     wide: list[range] = []
     problem = None
-    for element, cell in [*own, (None, CellText(""))]:
+
+    def take_from_above() -> None:
         while len(cells) in above:
             span = above[len(cells)]
             if len(span.columns) > 1 and span.columns not in wide:
                 wide.append(span.columns)
             cells.append(span.cell)
-        if element is None:
-            break
+
+    for element, cell in zip(elements, texts, strict=True):
+        take_from_above()
         width = min(_read_span(element, "colspan"), max(MAX_SPAN - len(cells), 1))
         columns = range(len(cells), len(cells) + width)
         if not above.keys().isdisjoint(columns):
             problem = "two cells span one place"
-        if (height := _read_span(element, "rowspan")) > 1:
+        height = _read_span(element, "rowspan")
+        if height > 1:
             below |= dict.fromkeys(columns, Span(height - 1, cell, columns))
         if width > 1:
             wide.append(columns)
         cells += [cell] * width
-    if len(own) == 1 and len(cells) > 1 and not above:
+    take_from_above()
+    if len(elements) == 1 and len(cells) > 1 and not above:
         problem = "one cell spans the row"
     return _make_row(cells, tuple(wide), problem)
 
 
-def _make_row(
-    cells: Sequence[CellText], wide: tuple[range, ...] = (), problem: str | None = None
-) -> RawRow:
-    texts, marks, faults = zip(*cells, strict=True) if cells else ((), (), ())
-    unread = tuple(
-        Unread(column, fault, has_text=True, in_any_column=fault != GLUED)
-        for column, fault in enumerate(faults)
-        if fault
+def _make_row(cells: Sequence[CellText], wide: tuple[range, ...], problem: str | None) -> RawRow:
+    unread = []
+    for column, cell in enumerate(cells):
+        if cell.fault:
+            # what is glued to a name still shows the name
+            unread.append(Unread(column, cell.fault, in_any_column=cell.fault != GLUED))
+    return RawRow(
+        texts=tuple(cell.text for cell in cells),
+        footnotes=tuple(cell.mark for cell in cells),
+        problem=problem,
+        wide=wide,
+        unread=tuple(unread),
     )
-    return RawRow(texts, marks, problem=problem, wide=wide, unread=unread)
 
 
 def _read_span(cell: Element, name: str) -> int:
