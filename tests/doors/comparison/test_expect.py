@@ -11,7 +11,7 @@ from statistics import mean
 from typing import Any
 
 import pytest
-from ipu_results.doors.comparison import compare
+from ipu_results.doors.comparison import compare, expect
 from ipu_results.doors.comparison.expect import (
     COVERAGES,
     DeviationModel,
@@ -140,6 +140,22 @@ def test_comparison_with_a_figure_of_a_maker_has_its_interval(warehouse: Path) -
     record = own.to_record()["expected"][result_id]
     assert record["intervals"][0]["low"] == expected.intervals[0].low
     assert {"coverage", "nearest", "remarks"} <= set(record)
+
+
+def test_an_interval_that_tells_nothing_is_refused(
+    warehouse: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with open_warehouse(warehouse) as connection:
+        answers = expect_rows(connection, "model LIKE 'RetinaNet%'").values()
+        known = [answer for answer in answers if isinstance(answer, Expectation)]
+        widths = [answer.intervals[0].high / answer.intervals[0].low for answer in known]
+        assert max(widths) <= 3
+        monkeypatch.setattr(expect, "MAX_WIDTH", 2)
+        refused = expect_rows(connection, "model LIKE 'RetinaNet%'").values()
+    wide = [width for width in widths if width > 2]
+    reasons = [answer for answer in refused if "the interval at 80% would span" in str(answer)]
+    assert len(reasons) == len(wide) > 0
+    assert f"a factor of {max(wide):.1f}, above 2" in " ".join(map(str, reasons))
 
 
 def test_few_pairs_of_disinterested_parties_are_no_interval(warehouse: Path) -> None:

@@ -28,7 +28,7 @@ GROUPS = ("model", "first_result_id")
 # The coarser group counts as this number of pairs: 1 and 3 gave the same coverage, 1 the narrower
 # intervals.
 PRIOR_PAIRS = 1
-WIDE = 10  # times the low end, from which an interval tells nothing
+MAX_WIDTH = 3  # of the narrowest interval, high end over low: a wider one tells nothing
 FLOOR = 0.005  # added to each deviation: a pair that agrees to the last digit has a logarithm then
 LEFT_OUT = ("party", "round", "chip", "maker")
 MAX_NEAREST = 5
@@ -141,10 +141,8 @@ class Expectation:
             low = _round(interval.low)
             high = _round(interval.high)
             ends.append(f"{low} to {high} {self.unit} ({interval.nominal:.0%})")
-        narrowest = self.intervals[0]
-        use = ", too wide to tell anything" if narrowest.high > WIDE * narrowest.low else ""
         rests_on = f"from {self.pairs} pairs of {self.parties} third parties"
-        return f"{', '.join(ends)}, {rests_on}{use}. {' '.join(self.remarks)}"
+        return f"{', '.join(ends)}, {rests_on}. {' '.join(self.remarks)}"
 
     def to_record(self) -> dict[str, Any]:
         """Return everything as values of JSON."""
@@ -332,6 +330,13 @@ def _expect_row(row: Row, known: Mapping[Kind, KnownPairs]) -> Expectation | str
     if not intervals:
         lowest = f"{COVERAGES[0]:.0%}"
         return f"the record has {len(pairs)} pairs for {kind}, too few for an interval at {lowest}"
+    narrowest = intervals[0]
+    width = narrowest.high / narrowest.low
+    if width > MAX_WIDTH:
+        return (
+            f"others differ so much in {row['model']} that the interval at {narrowest.nominal:.0%}"
+            f" would span a factor of {width:.1f}, above {MAX_WIDTH}"
+        )
     if row["model"] not in known[kind].list_values("model"):
         remarks.append(f"No pair is of {row['model']}: the interval is that of an unknown work.")
     return Expectation(
