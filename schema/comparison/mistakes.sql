@@ -4,6 +4,7 @@
 WITH conditions AS (
     SELECT
         run, coalesce(batch_size, 1) AS batch, coalesce(chip_count, 1) AS chips,
+        coalesce(sequence_length, 1) AS tokens,
         coalesce(platform, 'the machine') AS machine
     FROM ours
 ),
@@ -17,11 +18,14 @@ listed AS (
             format('and the batch is {}: is it batches per second?', batch)),
         mistake('throughput', batch, 1,
             format('and the batch is {}: is it multiplied by the batch twice?', batch)),
+        mistake('throughput', tokens, 1,
+            format('and a sequence has {} tokens: is it tokens per second?', tokens)),
         of_several_chips(2, chips), of_several_chips(4, chips), of_several_chips(8, chips),
         of_several_chips(16, chips), of_several_chips(32, chips), of_several_chips(64, chips),
         of_one_chip('throughput', machine, chips),
         mistake('latency_ms', 1, 1000, 'is it in seconds? State latency_ms in milliseconds'),
         mistake('latency_ms', 1000, 1, 'is it in microseconds? State latency_ms in milliseconds'),
+        mistake('latency_ms', 1000000, 1, 'is it in nanoseconds? State latency_ms in milliseconds'),
         mistake('latency_ms', 1, batch, format(
             'and the batch is {}: is it the latency of an item? State latency_basis per-item', batch
         )),

@@ -10,6 +10,15 @@ WITH counted AS (  -- the variants of a model whose operations are counted
     FROM operations
     GROUP BY model
 ),
+worked AS (
+    -- forward and backward of training take three times what is counted for inference, or more
+    SELECT m.* REPLACE (coalesce(m.gmacs, if(
+        coalesce(m.sparsity, 0) = 0 AND m.packed IS NOT TRUE, o.macs / 1e9, NULL
+    )) AS gmacs)
+    FROM ours m
+    LEFT JOIN operations o ON o.model = m.model
+        AND o.variant = coalesce('SL' || m.sequence_length, m.variant, '')
+),
 runs AS (
     SELECT
         m.*, count_passes(m.task) AS passes,
@@ -22,8 +31,6 @@ runs AS (
             WHEN c.model IS NULL THEN what || ', which are not counted here'
             WHEN m.sparsity > 0 THEN what || ', which are counted for dense weights only'
             WHEN m.packed THEN what || ' in packed sequences, whose lengths are not known'
-            WHEN o.variant IS NOT NULL THEN
-                what || ' in training, which are counted for inference only'
             WHEN c.lengths <> '' AND m.sequence_length IS NULL THEN
                 'the length of a sequence: state sequence_length, counted are ' || c.lengths
             ELSE format(
@@ -31,10 +38,8 @@ runs AS (
                 coalesce('for ' || c.variants, 'without a variant')
             )
         END AS uncounted
-    FROM ours m
+    FROM worked m
     LEFT JOIN counted c USING (model)
-    LEFT JOIN operations o ON o.model = m.model
-        AND o.variant = coalesce('SL' || m.sequence_length, m.variant, '')
 ),
 rates AS (
     SELECT
@@ -99,12 +104,16 @@ asked AS (
             )),
             if(position = 3 AND work <= limit_ * 2000,
                 'is the latency in seconds? State latency_ms in milliseconds', NULL),
+            if(position = 3, 'was the device synchronised before the clock was read?', NULL),
             if(position = 3 AND batch > 1 AND work <= limit_ * batch,
                 'is it the latency of an item? State latency_basis per-item', NULL),
             if(position = 2 AND work <= limit_ * greatest(64, chip_count),
                 'is it the figure of more chips? State chip_count', NULL),
             if(position = 2 AND batch_size > 1 AND work <= limit_ * batch_size,
                 'is it multiplied by the batch twice?', NULL),
+            if(position = 2 AND sequence_length > 1 AND work <= limit_ * sequence_length, format(
+                'is it tokens per second? A sequence has {}', sequence_length
+            ), NULL),
             if(position = 2 AND work > limit_ * 10, 'is the unit items per second?', NULL)
         ) AS questions
     FROM judged

@@ -19,8 +19,10 @@ efficiencies AS (  -- each figure is rounded on its own
         run, 6 AS position, 'efficiency' AS name, throughput / power_w / efficiency AS value,
         1.0 AS limit_, if(abs(value - 1) > {EFFICIENCY_TOLERANCE}, 'impossible', 'ok') AS outcome,
         format(
-            'throughput / power is {} item/s/W, the stated efficiency {:.12g}',
-            format_plain(throughput / power_w, digits := 4), efficiency
+            'throughput / power is {} item/s/W, the stated efficiency {:.12g}{}',
+            format_plain(throughput / power_w, digits := 4), efficiency,
+            if(outcome = 'impossible' AND abs(throughput / power_w * efficiency - 1) < 0.1,
+                '; is it in joules per item? State its reciprocal', '')
         ) AS message
     FROM ours
     WHERE value IS NOT NULL
@@ -70,6 +72,8 @@ judged AS (
     SELECT
         *, CASE
             WHEN power IS NULL THEN 'missing'
+            WHEN power > rating * factor AND power_w IS NULL
+                AND throughput * efficiency BETWEEN least_w AND rating * factor THEN 'reciprocal'
             WHEN power > greatest(rating * factor, rating * 100) THEN 'milliwatts'
             WHEN power > rating * factor THEN 'more'
             WHEN power < least_w THEN 'kilowatts'
@@ -91,6 +95,8 @@ power_ratings AS (
             WHEN 'unknown' THEN no_rating
             ELSE format('{} W; {}{}', format_plain(power, digits := 4), words, CASE kind
                 WHEN 'kilowatts' THEN '; is it in kilowatts? State power_w in watts'
+                WHEN 'reciprocal' THEN
+                    '; is the efficiency in joules per item? State its reciprocal'
                 WHEN 'milliwatts' THEN '; is it in milliwatts? State power_w in watts'
                 WHEN 'more' THEN '; is it the power of more chips, or of the whole machine?'
                 ELSE ''
