@@ -82,7 +82,7 @@ release: $(VENV)/.dev ## Make release VERSION=X.Y.Z: version, changelog, record,
 # site: make site BASE_URL=https://example.org/ipu-results/
 site: $(VENV)/.user ## Build the web page of the release, else of the warehouse, in site/dist/ (needs Node.js)
 	@command -v npm >/dev/null || { echo "error: Node.js 20.19 or newer with npm is needed" >&2; exit 1; }
-	@echo "Building the page of $(RELEASE)/: about half a minute ..."
+	@echo "Building the page of $(RELEASE)/: about a minute ..."
 	rm -rf site/build
 	$(BIN)/python -m ipu_results.doors.site "$(RELEASE)" site/build/new/data --pages site/build/new --base-url "$(BASE_URL)"
 	cd site && npm ci --no-audit --no-fund && npm run build -- build/new
