@@ -145,6 +145,18 @@ def load_schema_file(path: str) -> dict[str, Any]:
     return tomllib.loads((SCHEMA / path).read_text(encoding="utf-8"))
 
 
+def list_in_order(kind: str, folder: str, suffix: str) -> list[str]:
+    """Return the names of a list of `schema/order.toml`, and after them, sorted, the files of the
+    folder that it does not name.
+
+    So a new file is used without being named anywhere. Its place matters where others read it.
+    """
+    listed: list[str] = load_schema_file("order.toml")[kind]
+    known = {name.rpartition(".")[2] for name in listed}
+    found = {path.stem for path in (SCHEMA / folder).glob(f"*{suffix}")}
+    return [*listed, *sorted(found - known)]
+
+
 DISTRIBUTION = "ipu-results"
 PROJECT = CHECKOUT / "pyproject.toml"
 

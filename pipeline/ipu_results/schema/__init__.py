@@ -12,7 +12,7 @@ from functools import cache
 from typing import Any, Literal
 
 from ipu_results.kit import physics
-from ipu_results.kit.files import SCHEMA, load_schema_file
+from ipu_results.kit.files import SCHEMA, list_in_order, load_schema_file
 from ipu_results.kit.physics import DERIVED_DIGITS
 
 Kind = Literal["text", "integer", "double", "date", "timestamp", "boolean"]
@@ -378,8 +378,8 @@ def _load_views(names: Iterable[str]) -> tuple[View, ...]:
 # Each name has the relations in the order in which one can read those before it.
 _ORDER = load_schema_file("order.toml")
 TABLES = tuple(map(load_table, _ORDER["tables"]))
-VIEWS = _load_views(_ORDER["views"])
-SHARED = tuple(map(load_shared, _ORDER["rules"]))
+VIEWS = _load_views(list_in_order("views", "views", ".sql"))
+SHARED = tuple(map(load_shared, list_in_order("rules", "rules/shared", ".sql")))
 """What the quality rules share."""
 LINKS: tuple[str, ...] = tuple(_ORDER["links"])
 """The statements of `schema/links`, in the order in which they run."""

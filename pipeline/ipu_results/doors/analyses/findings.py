@@ -13,7 +13,7 @@ import duckdb
 
 from ipu_results.doors.analyses.question import Question, fill_sentences, select_rows
 from ipu_results.errors import TooFewRowsError
-from ipu_results.kit.files import load_schema_file
+from ipu_results.kit.files import list_in_order, load_schema_file
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,7 +52,7 @@ def load_finding(name: str) -> RecordFinding:
     return RecordFinding(name=name, card=card and Card(**card), **content)
 
 
-FINDINGS = tuple(load_finding(name) for name in load_schema_file("order.toml")["findings"])
+FINDINGS = tuple(load_finding(name) for name in list_in_order("findings", "findings", ".toml"))
 
 
 @dataclass(frozen=True, slots=True)
