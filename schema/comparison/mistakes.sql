@@ -36,7 +36,8 @@ listed AS (
         mistake('efficiency', 1000, 1, 'is it in milliwatts? State power_w in watts'),
         mistake('minutes', 1, 1000, 'is the unit right?'),
         mistake('minutes', 60, 1, 'is it in seconds? State minutes'),
-        mistake('minutes', 1, 60, 'is it in hours? State minutes')
+        mistake('minutes', 1, 60, 'is it in hours? State minutes'),
+        mistake('minutes', 1, 40, 'is it the time of one epoch?')
     ] AS mistakes
     FROM conditions
 ),

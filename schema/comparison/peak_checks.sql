@@ -13,7 +13,8 @@ WITH counted AS (  -- the variants of a model whose operations are counted
 worked AS (
     -- forward and backward of training take three times what is counted for inference, or more
     SELECT m.* REPLACE (coalesce(m.gmacs, if(
-        coalesce(m.sparsity, 0) = 0 AND m.packed IS NOT TRUE, o.macs / 1e9, NULL
+        coalesce(m.sparsity, 0) = 0 AND m.packed IS NOT TRUE,
+        o.macs / 1e9 / if(m.item = 'token', m.sequence_length, 1), NULL
     )) AS gmacs)
     FROM ours m
     LEFT JOIN operations o ON o.model = m.model
@@ -104,16 +105,20 @@ asked AS (
             )),
             if(position = 3 AND work <= limit_ * 2000,
                 'is the latency in seconds? State latency_ms in milliseconds', NULL),
-            if(position = 3, 'was the device synchronised before the clock was read?', NULL),
+            -- a rate that follows from the latency of a clock that was read too early
+            if(position = 3 OR throughput * latency_ms / 1000 / batch < 2,
+                'was the device synchronised before the clock was read?', NULL),
             if(position = 3 AND batch > 1 AND work <= limit_ * batch,
                 'is it the latency of an item? State latency_basis per-item', NULL),
             if(position = 2 AND work <= limit_ * greatest(64, chip_count),
                 'is it the figure of more chips? State chip_count', NULL),
-            if(position = 2 AND batch_size > 1 AND work <= limit_ * batch_size,
+            if(position = 2 AND work / batch_size BETWEEN limit_ / 1000 AND limit_,
                 'is it multiplied by the batch twice?', NULL),
-            if(position = 2 AND sequence_length > 1 AND work <= limit_ * sequence_length, format(
-                'is it tokens per second? A sequence has {}', sequence_length
-            ), NULL),
+            -- a slip of a unit leaves 5 % of the peak or more, as most honest runs do
+            if(position = 2 AND item <> 'token' AND work / sequence_length BETWEEN limit_ / 20 AND limit_,
+                format('is it tokens per second? A sequence has {}', sequence_length), NULL),
+            if(position = 2 AND work / 60 BETWEEN limit_ / 20 AND limit_,
+                'is it items per minute?', NULL),
             if(position = 2 AND work > limit_ * 10, 'is the unit items per second?', NULL)
         ) AS questions
     FROM judged

@@ -1,5 +1,5 @@
 -- The rows that may not be compared with a run, by reason: what the user can state first, then the
--- largest groups, and last what nothing could make comparable, rows of another task.
+-- largest groups, and last what nothing could make comparable, rows of MLPerf and of another task.
 WITH refused AS (
     SELECT
         p.run, p.obstacle.reason AS reason,
@@ -15,6 +15,7 @@ SELECT
     run, reason, obstacle.code AS code, obstacle.has_next_step AS has_next_step, rows, examples,
     row_number() OVER (
         PARTITION BY run
-        ORDER BY NOT has_next_step, code = 'different-tasks', rows DESC, reason
+        ORDER BY
+            NOT has_next_step, code = 'different-tasks', code = 'mlperf-with-other', rows DESC, reason
     ) AS position
 FROM refused

@@ -33,7 +33,8 @@ SELECT
     CASE
         WHEN coalesce(sparsity, 0) = 0 AND packed IS NOT TRUE
             AND (task = 'inference' OR operations.training)
-            THEN operations.macs / 1e9
+            -- what is counted is an item, such as a sequence; a token is a part of it
+            THEN operations.macs / 1e9 / if(item = 'token', sequence_length, 1)
     END AS gmacs,
     compute_tflops(throughput, gmacs, count_passes(task))
         / (peaks_of_width.peak * rows.chip_count) AS peak_share
