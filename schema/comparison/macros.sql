@@ -65,6 +65,12 @@ CREATE OR REPLACE MACRO of_several_chips(several, chips) AS
     mistake('throughput', several, 1,
         format('is it the figure of {} chips? State chip_count', several * chips));
 
+-- Of a part of the machine that one process drives.
+CREATE OR REPLACE MACRO of_one_host(parts, chips) AS
+    mistake('throughput', 1, if(chips % parts = 0 AND parts < chips, parts, 1),
+        format('is it the figure of {} of {} chips, such as those of one host?', chips // parts,
+            chips));
+
 -- All but the emulated are measured, by whoever.
 CREATE OR REPLACE MACRO name_origin(origin) AS
     if(origin = 'emulated', 'emulated, not measured', 'measured');

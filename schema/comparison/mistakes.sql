@@ -23,6 +23,7 @@ listed AS (
         of_several_chips(2, chips), of_several_chips(4, chips), of_several_chips(8, chips),
         of_several_chips(16, chips), of_several_chips(32, chips), of_several_chips(64, chips),
         of_one_chip('throughput', machine, chips),
+        of_one_host(4, chips), of_one_host(8, chips), of_one_host(16, chips),
         mistake('latency_ms', 1, 1000, 'is it in seconds? State latency_ms in milliseconds'),
         mistake('latency_ms', 1000, 1, 'is it in microseconds? State latency_ms in milliseconds'),
         mistake('latency_ms', 1000000, 1, 'is it in nanoseconds? State latency_ms in milliseconds'),

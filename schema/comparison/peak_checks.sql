@@ -117,6 +117,8 @@ asked AS (
             -- a slip of a unit leaves 5 % of the peak or more, as most honest runs do
             if(position = 2 AND item <> 'token' AND work / sequence_length BETWEEN limit_ / 20 AND limit_,
                 format('is it tokens per second? A sequence has {}', sequence_length), NULL),
+            if(position = 2 AND work / 100 BETWEEN limit_ / 20 AND limit_,
+                'is the decimal comma lost?', NULL),
             if(position = 2 AND work / 60 BETWEEN limit_ / 20 AND limit_,
                 'is it items per minute?', NULL),
             if(position = 2 AND work > limit_ * 10, 'is the unit items per second?', NULL)

@@ -23,16 +23,18 @@ equal AS (
                 format('is it that of sequence length {}?', r.sequence_length), NULL),
             if(m.phase <> r.phase, format('is it that of {}?', r.phase), NULL),
             if(m.packed <> r.packed, 'are the sequences packed? State packed', NULL),
+            if(m.task <> r.task, format('is it that of {}?', r.task), NULL),
+            if(m.chip <> r.chip, format('is it that of {}?', r.platform), NULL),
             if(m.chip_count <> r.chip_count,
                 format('is it that of {} chips?', r.chip_count), NULL),
             if(m.batch_size <> r.batch_size, format(
-                'is {} the micro-batch, or the batch of one chip? The whole batch there is {}',
-                m.batch_size, r.batch_size
+                'is it that of batch {}, and {} the micro-batch or the batch of one chip?',
+                r.batch_size, m.batch_size
             ), NULL)
         ], lambda question: question IS NOT NULL) AS questions
     FROM printed p
     JOIN ours m USING (run)
-    JOIN theirs r USING (model, task)
+    JOIN theirs r USING (model)
     WHERE p.value = CASE p.figure
         WHEN 'throughput' THEN r.throughput
         WHEN 'latency_ms' THEN r.latency_ms
@@ -120,6 +122,30 @@ idle AS (
     JOIN chips c USING (chip)
     WHERE m.peak_share >= 0.05 AND m.power_w < c.rated_power_w * m.chip_count / 5
 ),
+reciprocals AS (
+    SELECT
+        run, 12, 'latency of an item', format(
+            '{:.12g} ms is one over the throughput, and the batch is {}: is it the latency of an'
+            ' item? State latency_basis per-item', latency_ms, batch_size
+        ), throughput * latency_ms / 1000, 1.0
+    FROM ours
+    WHERE batch_size > 1 AND latency_basis IS DISTINCT FROM 'per-item'
+        AND throughput * latency_ms / 1000 BETWEEN 0.99 AND 1.01
+),
+exchanged AS (
+    SELECT
+        m.run, 13, 'exchanged figures', format(
+            'throughput {:.12g} and latency {:.12g} ms are nearly the latency and the throughput of'
+            ' {}: are they exchanged?', m.throughput, m.latency_ms, any_value(r.result_id)
+        ), m.throughput, NULL
+    FROM ours m
+    JOIN theirs r USING (model, task, platform, batch_size)
+    WHERE m.variant IS NOT DISTINCT FROM r.variant AND m.precision IS NOT DISTINCT FROM r.precision
+        AND abs(ln(m.throughput / r.latency_ms)) < 0.1
+        AND abs(ln(m.latency_ms / r.throughput)) < 0.1
+        AND abs(ln(m.throughput / m.latency_ms)) > 0.5
+    GROUP BY m.run, m.throughput, m.latency_ms
+),
 micro_batches AS (
     SELECT
         run, 11, 'batch of each chip', format(
@@ -138,4 +164,6 @@ FROM (
     UNION ALL FROM slow
     UNION ALL FROM idle
     UNION ALL FROM micro_batches
+    UNION ALL FROM reciprocals
+    UNION ALL FROM exchanged
 )

@@ -52,6 +52,33 @@ def test_honest_runs_are_not_refused(warehouse: Path) -> None:
     assert len(doubted) <= MAX_DOUBTED, "\n".join(doubted)
 
 
+@pytest.mark.parametrize(
+    # of 42 and of 40; the second set was 15, 15 and 10 before its author's cases were seen
+    ("name", "min_named", "max_missed", "max_doubted"),
+    [("mistakes_tried", 38, 4, 1), ("mistakes_new", 22, 6, 0)],
+)
+def test_mistakes_by_others_are_named_or_doubted(
+    warehouse: Path, name: str, min_named: int, max_missed: int, max_doubted: int
+) -> None:
+    text = Path(__file__).with_name(f"{name}.toml").read_text(encoding="utf-8")
+    sets = tomllib.loads(text)
+    named = 0
+    missed = []
+    comparisons = compare_many(warehouse, [case["run"] for case in sets["case"]])
+    for case, comparison in zip(sets["case"], comparisons, strict=True):
+        failed = [check.message for check in comparison.checks if check.outcome in REFUSED]
+        said = "\n".join([comparison.verdict, *failed]).lower()
+        if comparison.status not in REFUSED:
+            missed.append(case["name"])
+        elif any(words in said for words in case["words"]):
+            named += 1
+    assert named >= min_named
+    assert len(missed) <= max_missed, missed
+    honest = compare_many(warehouse, [case["run"] for case in sets["honest"]])
+    doubted = [comparison.verdict for comparison in honest if comparison.status in REFUSED]
+    assert len(doubted) <= max_doubted, doubted
+
+
 def test_figure_may_be_that_of_one_chip_from_four_chips(warehouse: Path) -> None:
     run = {"on": "h200", "batch_size": 128, "throughput": 4500}
     cases = [{**run, "chip_count": 3}, {**run, "chip_count": 4}]
