@@ -19,7 +19,7 @@ from ipu_results.doors.analyses.question import (
 )
 from ipu_results.doors.charts import build_chart
 from ipu_results.errors import TooFewRowsError
-from ipu_results.kit.files import list_in_order, load_schema_file
+from ipu_results.kit.files import load_schema_file
 from ipu_results.kit.statements import run_text
 from ipu_results.schema import VIEWS, View
 
@@ -73,7 +73,7 @@ def load_analysis(name: str) -> Analysis:
     return Analysis(name=name, views=views, **content)
 
 
-ANALYSES = tuple(load_analysis(name) for name in list_in_order("analyses", "analyses", ".toml"))
+ANALYSES = tuple(load_analysis(name) for name in load_schema_file("order.toml")["analyses"])
 
 
 def answer_question(
