@@ -36,7 +36,7 @@ from ipu_results.schema.frames import frame_dtypes, to_pandas
 from benchmarks.report import Options, Report, ReportTable, ReportTarget, Value
 
 PER_KIND = 40  # errors
-QUICK_PER_KIND = 2
+QUICK_PER_KIND = 1
 SEED = 34
 LARGE = 0.1  # of a figure: errors below it are within what two sources differ by
 MIN_RECALL = {"figures": 0.8, "batch": 0.8, "conditions": 0.5}

@@ -228,12 +228,12 @@ def test_mlcroissant_accepts_the_description_and_reads_record_sets_in_any_order(
 
 
 COUNT_IN_SQLITE = """
-import json, subprocess, sys
+import json, sys
 import sqlite_utils
+from sqlite_utils.cli import cli
 database, files = sys.argv[1], json.loads(sys.argv[2])
 for name, file in files.items():
-    command = [sys.executable, "-m", "sqlite_utils", "insert", database, name, file, "--csv", "--silent"]
-    subprocess.run(command, check=True)
+    cli.main(["insert", database, name, file, "--csv", "--silent"], standalone_mode=False)
 tables = sqlite_utils.Database(database)
 print(json.dumps({name: tables[name].count for name in files}))
 """
