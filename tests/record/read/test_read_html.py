@@ -404,6 +404,12 @@ def test_truncated_page_is_refused(size: int) -> None:
         read_page(COMMITTED[:size])
 
 
+def test_page_in_one_open_tag_is_refused() -> None:
+    page = training_page(GPT2, RESNET).replace(b"lang='en'>", b"lang='>")
+    with pytest.raises(DamagedDocumentError, match="a tag at its beginning is left open"):
+        read_page(page)
+
+
 @given(st.data())
 def test_page_with_changed_or_lost_bytes_is_read_or_refused(data: st.DataObject) -> None:
     page = training_page(GPT2, RESNET)

@@ -87,13 +87,16 @@ def find_charset(data: bytes) -> str | None:
 def parse_page(text: str) -> Element:
     """Return the tree of a page, as its parser mends it.
 
-    Raises DocumentTooLargeError for elements nested so deeply that the parser leaves some out.
+    Raises DocumentTooLargeError for elements nested so deeply that the parser leaves some out, and
+    DamagedDocumentError for a page of which it leaves nothing, such as one open quotation mark does.
     """
     parser = etree.HTMLParser(encoding="utf-8", huge_tree=True, no_network=True)
     root = etree.fromstring(text.encode(), parser)
     limits = parser.error_log.filter_types(etree.ErrorTypes.ERR_RESOURCE_LIMIT)
     if limits:
         raise DocumentTooLargeError(f"is nested too deeply: {limits[0].message}")
+    if root is None:
+        raise DamagedDocumentError("has no element: a tag at its beginning is left open")
     return root
 
 
