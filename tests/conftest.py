@@ -321,7 +321,7 @@ def connect_to_files(warehouse: Path) -> duckdb.DuckDBPyConnection:
 def _open_once(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
     """Open the two warehouses that no test changes once in a process, their views from files.
 
-    tests/store compares the files with the views of the DuckDB file.
+    tests/record/store compares the files with the views of the DuckDB file.
     """
     connect = store.query._connect_once
     built = get_shared_folder(tmp_path_factory, "built") / "warehouse"
