@@ -8,7 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from ipu_results.record.recompute.claims import MARKS
+from ipu_results.record.recompute.evaluate import JudgedValue, prefer_own_baseline
 from ipu_results.record.recompute.reasons import REASONS
+from ipu_results.record.recompute.run import Recomputed
 from ipu_results.record.recompute.verdict import (
     AXES,
     BOUNDED,
@@ -19,6 +21,7 @@ from ipu_results.record.recompute.verdict import (
     RELATIONS,
     Claimed,
     Finding,
+    Gap,
     find_decisive_axes,
     judge_claim,
     judge_later,
@@ -255,3 +258,10 @@ def test_verdict_names_what_the_claim_rests_on(meanings: str, expected: str, dec
         findings.append(Finding(1.0, outcome, dict.fromkeys(AXES) | meant))
     assert judge_claim(findings) == judge_claim(findings[::-1]) == expected
     assert find_decisive_axes(findings) == decisive.split()
+
+
+def test_value_with_another_baseline_counts_only_without_one_of_its_own() -> None:
+    own = JudgedValue(Recomputed(2.0, "A100", "4 / 2", ()), "met", Gap(0.0, "none"), None, None)
+    other = own._replace(recomputed=own.recomputed._replace(stand_in="V100"))
+    assert prefer_own_baseline([other, other]) == [other, other]
+    assert prefer_own_baseline([own, other]) == [own, other._replace(not_counted="V100")]

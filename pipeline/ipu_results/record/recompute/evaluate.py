@@ -288,7 +288,7 @@ def _judge_values(
         for position, value in enumerate(recomputed[claim_id], start=1):
             departs = departures.get((claim_id, position))
             judged.append(_judge_value(claim, value, departs, margins))
-        values[claim_id] = _prefer_own_baseline(judged)
+        values[claim_id] = prefer_own_baseline(judged)
     return values
 
 
@@ -362,7 +362,7 @@ def _join_reasons(values: Sequence[JudgedValue]) -> str:
     return "; ".join(reasons)
 
 
-def _prefer_own_baseline(values: list[JudgedValue]) -> list[JudgedValue]:
+def prefer_own_baseline(values: list[JudgedValue]) -> list[JudgedValue]:
     """Let a value with another baseline than the claim's not count where one with the claim's own
     does.
     """
