@@ -18,7 +18,8 @@ equal AS (
         m.platform = r.platform AS is_same_machine,
         list_filter([
             if(m.type <> r.type,
-                format('is it a figure at {} called {}?', r.precision, m.precision), NULL),
+                format('is it a figure at {} called {}? State precision', r.precision, m.precision),
+                NULL),
             if(m.sequence_length <> r.sequence_length,
                 format('is it that of sequence length {}?', r.sequence_length), NULL),
             if(m.phase <> r.phase, format('is it that of {}?', r.phase), NULL),
