@@ -45,13 +45,14 @@ function ClaimList({ data, query, name }: { data: Data["claims"]; query: URLSear
     return isPicked && words.every((word) => content.includes(word));
   });
   const order = query.get("order") ?? "";
+  if (order === "gap") claims.sort((left, right) => rankGap(right) - rankGap(left));
+  if (order === "") claims.sort((left, right) => rankHeadline(right) - rankHeadline(left));
+  // in the order in which the claims are shown
   const documents = [...groupBy(claims, "document_id")].map(([id, rows]): Option => [id, `${id} (${rows.length})`]);
   const kinds = [...groupBy(claims, "kind")].map(([each, rows]): Option => {
     const confirmed = rows.filter((claim) => claim.verdict === "confirmed").length;
     return [each, `${each} (${rows.length}, ${confirmed} confirmed)`];
   });
-  if (order === "gap") claims.sort((left, right) => rankGap(right) - rankGap(left));
-  if (order === "") claims.sort((left, right) => rankHeadline(right) - rankHeadline(left));
   const shown = claims.filter((claim) => matches.includes(claim) || isLinked(claim)); // the linked one in its place
   const [parts, setParts] = useState(1);
   const position = shown.findIndex(isLinked);
@@ -163,18 +164,17 @@ function jumpToContradictions(event: Event): void {
 }
 
 // By the words of the column `outcome`.
-const OUTCOMES: Record<string, string> = {
-  agrees: "✓",
-  "last-digit": "~",
-  "within-spread": "≈",
-  "within-sdk-spread": "±",
-  reaches: "≥",
-  "nearly-reaches": "∓",
-  exceeds: "↑",
-  differs: "✗",
-  "falls-short": "↓",
+const OUTCOMES: Record<string, [sign: string, look: "holds" | "fails"]> = {
+  agrees: ["✓", "holds"],
+  "last-digit": ["~", "holds"],
+  "within-spread": ["≈", "holds"],
+  "within-sdk-spread": ["±", "holds"],
+  reaches: ["≥", "holds"],
+  "nearly-reaches": ["∓", "fails"],
+  exceeds: ["↑", "fails"],
+  differs: ["✗", "fails"],
+  "falls-short": ["↓", "fails"],
 };
-const HOLDS = ["agrees", "last-digit", "within-spread", "within-sdk-spread", "reaches"];
 
 // By the words of the column `gap_kind`, the mildest first.
 const GAPS = ["none", "last-digit", "within-run-to-run-spread", "beyond"];
@@ -229,10 +229,11 @@ function Claim({ claim, values, uses, open }: { claim: Row; values: Row[]; uses:
         <ul class="arithmetic">
           {values.map((value, index) => {
             const outcome = getText(value, "outcome");
+            const [sign, look] = OUTCOMES[outcome] ?? ["", "fails"];
             return (
               <li key={index}>
-                <span class={HOLDS.includes(outcome) ? "holds" : "fails"}>
-                  {OUTCOMES[outcome]}
+                <span class={look}>
+                  {sign}
                   <span class="unseen">{outcome}</span>
                 </span>{" "}
                 <code>{value.arithmetic}</code> <small>{value.baseline}</small>

@@ -13,9 +13,12 @@ export function Section({ title, children }: { title: string; children: Componen
   );
 }
 
+/** Whether there is something to show: 0 is, a blank is not. */
+const isStated = (value: ComponentChildren) => value !== null && value !== undefined && value !== "" && value !== false;
+
 /** A definition list: a value by name, without those that are missing. */
 export function Fields({ of, children }: { of: Record<string, ComponentChildren>; children?: ComponentChildren }) {
-  const stated = Object.entries(of).filter(([, value]) => value);
+  const stated = Object.entries(of).filter(([, value]) => isStated(value));
   return (
     <dl>
       {stated.map(([name, value]) => (
@@ -32,7 +35,7 @@ export function Fields({ of, children }: { of: Record<string, ComponentChildren>
 export const inCode = (text: Value | undefined) => text && <code>{text}</code>;
 
 /** Words with a sign between them, without those that are missing. */
-export const join = (words: ComponentChildren[], sign = ", ") => words.filter(Boolean).join(sign);
+export const join = (words: (Value | undefined | false)[], sign = ", ") => words.filter(isStated).join(sign);
 
 interface SourceProps {
   of: string; // result_id, or that and a column behind a point

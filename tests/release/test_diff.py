@@ -95,6 +95,28 @@ def test_diff_agrees_with_a_model(old: dict[Any, Row], new: dict[Any, Row]) -> N
 # Columns, tables and names
 
 
+def test_rows_and_cells_are_matched_by_key(tmp_path: Path) -> None:
+    old = write_folder(tmp_path / "old", [ROW, {**ROW, "a": None}, {**ROW, "a": 2}])
+    new = write_folder(
+        tmp_path / "new",
+        [{**ROW, "number": None, "text": "u"}, {**ROW, "a": None}, {**ROW, "a": 3}],
+    )
+    (table,) = diff_releases(old, new).tables
+    assert (table.rows, table.all_cells, table.figures) == ((1, 1, 1), (0, 1, 1), (0, 1, 0))
+    assert table.changed_cells == [
+        ({"a": 1, "b": "x"}, "number", 1.0, None),
+        ({"a": 1, "b": "x"}, "text", "t", "u"),
+    ]
+
+
+def test_key_that_names_a_column_twice_shifts_no_cell(tmp_path: Path) -> None:
+    package = {"resources": [{"path": "things.parquet", "schema": {"primaryKey": ["a", "a"]}}]}
+    old = write_folder(tmp_path / "old", [ROW], package=package)
+    new = write_folder(tmp_path / "new", [{**ROW, "number": 2.0}], package=package)
+    (table,) = diff_releases(old, new).tables
+    assert table.changed_cells == [({"a": 1}, "number", 1.0, 2.0)]
+
+
 def test_new_removed_and_changed_columns(tmp_path: Path) -> None:
     unit = pa.field("number", pa.float64(), metadata={"unit": "ms"})
     changed = pa.schema([*list(SCHEMA)[:2], unit, ("more", pa.string())])

@@ -6,12 +6,12 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from datetime import date
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 from ipu_results.errors import CorrectionsError, ReleaseError
 from ipu_results.release.corrections import apply_corrections
 from ipu_results.release.diff import diff_releases
-from ipu_results.release.files import RELEASE, ReleaseRecord, read_release
+from ipu_results.release.files import RELEASE, ReleaseRecord
 from ipu_results.release.problems import check_files
 from ipu_results.release.version import (
     LEVELS,
@@ -101,7 +101,7 @@ def decide_release(new: Path, request: ReleaseRequest) -> ReleaseDecision:
     if problems := check_files(previous):
         raise ReleaseError(f"is damaged: {problems[0].line}", place=str(previous))
     diff = diff_releases(previous, new, limit=0)
-    record = read_release(previous)
+    record = cast(ReleaseRecord, diff.old.metadata)  # release.json as the diff has read it
     before = parse_version(str(record.get("version")), str(previous / RELEASE))
     _assert_not_earlier(request.published_on, record, previous)
     matched = apply_corrections(request.corrections, diff)
@@ -117,7 +117,7 @@ def decide_release(new: Path, request: ReleaseRequest) -> ReleaseDecision:
             message = f"{message}. Raise it there and run: make docs"
             raise ReleaseError(message, place=REPOSITORY_VERSION)
         raise ReleaseError(message)
-    origin = {"version": str(before), "build_id": record["build_id"]}
+    origin = {"version": str(before), "build_id": record.get("build_id")}
     return ReleaseDecision(version, str(lowest), origin, changes, matched.records, matched.unused)
 
 
@@ -148,7 +148,7 @@ def _repeat_decision(
             record["least_version"],
             record["previous"],
             [VersionChange(**change) for change in record["changes"]],
-            record["corrections"],
+            list(record["corrections"]),
             unused,
         )
     except (LookupError, TypeError) as error:

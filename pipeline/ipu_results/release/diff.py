@@ -227,7 +227,7 @@ class TableDiffQuery:
         names = [name for name, count in zip(names, differing, strict=True) if count]
         if not names:
             return ChangeCounts(added, removed), {}
-        # Few columns differ in most releases, so the rest is counted of those alone.
+        # The second query counts the columns alone that differ.
         conditions = ["true"]
         for name in names:
             old = f"{_name('old', name)} IS NULL"
@@ -275,7 +275,7 @@ class TableDiffQuery:
         for row in rows:
             key = dict(zip(self.key, row, strict=False))
             for at, name in enumerate(names):
-                start = len(key) + 3 * at
+                start = len(self.key) + 3 * at  # a key may name a column twice
                 differs, old, new = row[start : start + 3]
                 if differs:
                     cells.append(CellChange(key, name, old, new))
@@ -283,9 +283,9 @@ class TableDiffQuery:
 
     def list_rows(self, side: str, names: Sequence[str], limit: int) -> list[Row]:
         """Return the first rows that only one side, `old` or `new`, has, in the order of the keys."""
-        sources = {"old": f"{self.old.sql} old", "new": f"{self.new.sql} new"}
-        left = sources.pop(side)
-        (right,) = sources.values()
+        old = f"{self.old.sql} old"
+        new = f"{self.new.sql} new"
+        left, right = (old, new) if side == "old" else (new, old)
         rows = self._fetch(
             f"SELECT {_name_all(side, names)} FROM {left} ANTI JOIN {right} ON {self._on}"
             f" ORDER BY {_name_all(side, self.key)} LIMIT {limit}"

@@ -88,15 +88,16 @@ def read_snapshot(folder: Path) -> Snapshot:
         raise UnreadableReleaseError("no such folder", place=str(folder))
     metadata = read_json(folder / RELEASE)
     views = {view.sql_name for view in VIEWS}.union(metadata.get("view_files") or ())
-    keys = _read_package_keys(folder)
-    tables = {}
+    paths = {}
     for file, path in sorted(list_files(folder).items()):
         name = read_sql_name(file)
         if file.endswith(".parquet") and name not in views:
-            tables[name] = _read_table(name, path, keys)
-    if not tables:
+            paths[name] = path
+    if not paths:
         message = "is neither a release nor a warehouse: no Parquet file"
         raise UnreadableReleaseError(message, place=str(folder))
+    keys = _read_package_keys(folder)
+    tables = {name: _read_table(name, path, keys) for name, path in paths.items()}
     return Snapshot(folder, tables, metadata, read_definitions(folder / DATABASE))
 
 

@@ -69,8 +69,14 @@ class Record:
     @cached_property
     def brief(self) -> Record:
         """Return the record that describes rows in a few hundred bytes."""
-        short = replace(self.version, build_id=self.version.build_id[:BUILD_DIGITS])
-        return replace(self, is_brief=True, version=short)
+        return replace(self, is_brief=True)
+
+    @property
+    def shown_version(self) -> DatasetVersion:
+        """The version as a citation has it: a brief one has the first digits of the build."""
+        if not self.is_brief:
+            return self.version
+        return replace(self.version, build_id=self.version.build_id[:BUILD_DIGITS])
 
     @cached_property
     def sources(self) -> Mapping[str, Row]:
@@ -101,8 +107,8 @@ class Record:
 
     def _format(self, results: Sequence[CitedResult]) -> str:
         if self.is_brief:
-            return format_sources(results, self.version)
-        return format_citation(results, self.version, "markdown")
+            return format_sources(results, self.shown_version)
+        return format_citation(results, self.shown_version, "markdown")
 
     def load(
         self, ids: Sequence[str], figures: Sequence[str] = ALL_FIGURES

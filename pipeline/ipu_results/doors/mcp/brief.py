@@ -35,8 +35,7 @@ def shorten_row(described: Answer, names: Collection[str]) -> Answer:
     `names` are the figures to keep. Without any, the rest of the answer has figures and conditions.
     """
     short = {name: value for name, value in described.items() if name not in WHOLE_ONLY}
-    if described["usable"]:
-        short["usable"] = None
+    short["usable"] = None if described["usable"] else False
     short["figures"] = {
         name: {**figure, "place": None}
         for name, figure in described["figures"].items()

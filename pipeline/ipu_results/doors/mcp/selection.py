@@ -102,6 +102,7 @@ def select_rows(record: Record, arguments: Row, shown: Collection[str] = ()) -> 
     hidden = [row for row in rows if row["unusable"] not in accepted]
     if not kept:
         _refuse_hidden(hidden, "fits")
+        raise RefusalError("no-match", "no row fits")
     return Selection(kept, hidden)
 
 

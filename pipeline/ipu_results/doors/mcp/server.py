@@ -65,7 +65,7 @@ def overview(record: Record, part: str = "summary") -> Answer:
     """Describe the record: a summary that names its parts, one of them, or all."""
     platforms = {row["platform"] for row in record.rows}
     measured = {row["platform"] for row in record.rows if row["relationship"] != "official"}
-    cited = describe_dataset(record.version)
+    cited = describe_dataset(record.shown_version)
     parts: Answer = {
         "models": sorted({row["model"] for row in record.rows}),
         "platforms": sorted(measured),
@@ -109,7 +109,7 @@ def find(
     if order in FIGURES:
         if figure not in (None, order):
             raise RefusalError("wrong-input", f"figure is {figure}, and order {order}")
-        figure = order
+        figure = order  # an order that is a figure ranks by it
     selection = select_rows(record, conditions)
     rows = selection.rows
     counts: Answer = {}
@@ -117,7 +117,9 @@ def find(
         rows = require_figure(record, selection, figure)
         counts["rows_without_this_figure"] = len(selection.rows) - len(rows)
     if order is None:
-        rows.sort(key=lambda row: (str(row["published_on"] or ""), row["result_id"]), reverse=True)
+        rows = sorted(
+            rows, key=lambda row: (str(row["published_on"] or ""), row["result_id"]), reverse=True
+        )
     elif figure is None:
         raise RefusalError("wrong-input", "order needs figure", "state which figure to rank by")
     else:
@@ -196,7 +198,7 @@ def claims(
         "rows_that_fit": len(fitting),
         "rows_shown": len(shown),
         "claims": [describe_claim(row, is_brief=record.is_brief) for row in shown],
-        "citation": "\n".join([*sources, f"In: {NAME}, {record.version}."]),
+        "citation": "\n".join([*sources, f"In: {NAME}, {record.shown_version}."]),
     }
 
 

@@ -157,7 +157,7 @@ def check_files(
     return CheckedBundle(name, list(dict.fromkeys(problems)), flags, rows, bundle)
 
 
-MAX_LINES = 50  # of each kind in text, since a bundle can have thousands; JSON has all
+MAX_LINES = 50  # of each kind in text; JSON has all
 MAX_LINE = 600  # characters
 
 
