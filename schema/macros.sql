@@ -30,6 +30,11 @@ CREATE OR REPLACE MACRO format_share(x, decimals) AS format('{:.{}f}%', x * 100,
 CREATE OR REPLACE MACRO half_digit(printed) AS
     0.5 / pow(10, length(regexp_extract(printed, '\.(\p{Nd}+)$', 1)));
 
+-- The significant digits of a figure, zeros at its end excluded.
+CREATE OR REPLACE MACRO count_digits(x) AS length(trim(
+    regexp_replace(split_part(x::DOUBLE::VARCHAR, 'e', 1), '[-.]', '', 'g'), '0'
+));
+
 -- How grave it is that two figures which should be equal have this ratio: 1 % is a warning.
 CREATE OR REPLACE MACRO grade_gap(ratio) AS
     CASE WHEN abs(ratio - 1) >= 0.01 THEN 'warn' ELSE 'info' END;

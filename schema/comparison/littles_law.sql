@@ -5,7 +5,7 @@
 WITH flights AS (
     SELECT
         *, latency_basis IS NOT DISTINCT FROM 'per-item' AS is_of_item,
-        if(is_of_item, 1, batch_size) AS batch
+        if(is_of_item, 1, batch_size * parts) AS batch
     FROM ours
 ),
 depths AS (
@@ -42,6 +42,7 @@ judged AS (
             WHEN depth IS NULL THEN 'missing'
             WHEN depth > deepest THEN 'too many'
             WHEN is_stated AND depth < {WRONG_BATCHES_IN_FLIGHT} THEN 'no batch'
+            WHEN is_stated AND batch > 1 AND depth * batch BETWEEN 0.99 AND 1.01 THEN 'reciprocal'
             WHEN is_stated AND depth < {DOUBTFUL_BATCHES_IN_FLIGHT} THEN 'idle'
             WHEN is_stated AND depth < {MIN_BATCHES_IN_FLIGHT} THEN 'outside'
             WHEN depth >= {MIN_BATCHES_IN_FLIGHT} THEN 'ok'
@@ -54,7 +55,7 @@ SELECT
     CASE
         WHEN kind = 'missing' THEN 'not checked'
         WHEN kind IN ('ok', 'outside') THEN 'ok'
-        WHEN kind IN ('too many', 'idle') THEN 'doubtful'
+        WHEN kind IN ('too many', 'idle', 'reciprocal') THEN 'doubtful'
         ELSE 'impossible'
     END AS outcome,
     coalesce(format(
@@ -64,11 +65,14 @@ SELECT
     ), 'needs ') || CASE kind
         WHEN 'missing' THEN concat_ws(
             ', ', if(throughput IS NULL, 'throughput', NULL),
-            if(latency_ms IS NULL, 'latency_ms', NULL), if(batch_size IS NULL, 'batch_size', NULL)
+            if(latency_ms IS NULL, 'latency_ms', NULL), if(batch_size IS NULL, 'batch_size', NULL),
+            if(parts IS NULL, 'sequence_length', NULL)
         )
         WHEN 'ok' THEN ''
         WHEN 'too many' THEN
             '; more than {MAX_BATCHES_IN_FLIGHT}; is the latency in ms, and that of one batch?'
+        WHEN 'reciprocal' THEN
+            '; the latency is one over the throughput: is it that of an item (latency_basis per-item)?'
         WHEN 'outside' THEN '; the throughput counts time outside the batches'
         WHEN 'short' THEN format(
             '; a batch takes at least {} ms at this throughput{}{}',

@@ -4,6 +4,15 @@
 CREATE OR REPLACE MACRO name_width(type) AS
     CASE WHEN type IN ('fp16', 'bf16') THEN '16 bits' ELSE type END;
 
+-- The bits of a type that products take in. The fewer they are, the more operations a chip does.
+CREATE OR REPLACE MACRO count_bits(type) AS CASE
+    WHEN type IN ('fp4', 'int4') THEN 4
+    WHEN type IN ('fp8', 'int8') THEN 8
+    WHEN type IN ('fp16', 'bf16') THEN 16
+    WHEN type = 'tf32' THEN 19
+    WHEN type = 'fp32' THEN 32
+END;
+
 -- A reason for not comparing: the column that decides, a code for programs, words, and whether the
 -- user can state what is missing.
 CREATE OR REPLACE MACRO refuse(column_name, code, reason, has_next_step := FALSE) AS

@@ -4,7 +4,7 @@
 WITH conditions AS (
     SELECT
         run, coalesce(batch_size, 1) AS batch, coalesce(chip_count, 1) AS chips,
-        coalesce(sequence_length, 1) AS tokens,
+        if(item = 'token', 1, coalesce(sequence_length, 1)) AS tokens,
         coalesce(platform, 'the machine') AS machine
     FROM ours
 ),
@@ -37,8 +37,7 @@ listed AS (
         mistake('efficiency', 1000, 1, 'is it in milliwatts? State power_w in watts'),
         mistake('minutes', 1, 1000, 'is the unit right?'),
         mistake('minutes', 60, 1, 'is it in seconds? State minutes'),
-        mistake('minutes', 1, 60, 'is it in hours? State minutes'),
-        mistake('minutes', 1, 40, 'is it the time of one epoch?')
+        mistake('minutes', 1, 60, 'is it in hours? State minutes')
     ] AS mistakes
     FROM conditions
 ),

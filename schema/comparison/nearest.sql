@@ -3,16 +3,14 @@
 -- same conditions: machine, batch or precision weigh more than all other parts together.
 -- docs/how-to/compare-my-run.md has the same weights.
 WITH compared AS (
-    SELECT
-        run, result_id, arg_min(figure, position) AS first_figure,
-        arg_min(abs(ln(ratio)), position) AS gap
+    SELECT run, result_id, arg_min(figure, position) AS first_figure
     FROM shared_figures
     WHERE obstacle IS NULL
     GROUP BY run, result_id
 ),
 distances AS (
     SELECT
-        p.run, p.result_id, p.is_same, r.party, r.published_on, r.place, c.first_figure, c.gap,
+        p.run, p.result_id, p.is_same, r.party, r.published_on, r.place, c.first_figure,
         if(m.basis IS NULL AND c.first_figure = 'latency_ms', r.basis, NULL) AS open_basis,
         CASE
             WHEN m.platform IS NULL THEN 6.0
@@ -40,13 +38,12 @@ distances AS (
     JOIN theirs r USING (result_id)
     WHERE p.obstacle IS NULL
 ),
-ordered AS (  -- of rows that are equally near, the newest first, then that of the nearest figure
+ordered AS (  -- of rows that are equally near, the newest first
     SELECT
-        * EXCLUDE (place, gap),
+        * EXCLUDE (place),
         (machine + batch + precision + framework + variant + sdk_version)::DOUBLE AS distance,
         row_number() OVER (
-            PARTITION BY run
-            ORDER BY round(distance, 9), published_on DESC NULLS LAST, round(gap, 9), place
+            PARTITION BY run ORDER BY round(distance, 9), published_on DESC NULLS LAST, place
         ) AS place
     FROM distances
 )

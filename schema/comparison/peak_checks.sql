@@ -10,25 +10,16 @@ WITH counted AS (  -- the variants of a model whose operations are counted
     FROM operations
     GROUP BY model
 ),
-worked AS (
-    -- forward and backward of training take three times what is counted for inference, or more
-    SELECT m.* REPLACE (coalesce(m.gmacs, if(
-        coalesce(m.sparsity, 0) = 0 AND m.packed IS NOT TRUE,
-        o.macs / 1e9 / if(m.item = 'token', m.sequence_length, 1), NULL
-    )) AS gmacs)
-    FROM ours m
-    LEFT JOIN operations o ON o.model = m.model
-        AND o.variant = coalesce('SL' || m.sequence_length, m.variant, '')
-),
 runs AS (
     SELECT
-        m.*, count_passes(m.task) AS passes,
+        -- of training, three times what is counted for inference: of whole networks, all trained
+        m.* REPLACE (m.counted_gmacs AS gmacs), count_passes(m.task) AS passes,
         if(m.latency_basis = 'per-item', 1, m.batch_size) AS batch,
         coalesce('SL' || m.sequence_length, nullif(m.variant, '')) AS of_variant,
         format('the operations of {}{}', m.model, coalesce(format(' ({})', of_variant), ''))
             AS what,
         CASE
-            WHEN m.gmacs IS NOT NULL THEN NULL
+            WHEN m.counted_gmacs IS NOT NULL THEN NULL
             WHEN c.model IS NULL THEN what || ', which are not counted here'
             WHEN m.sparsity > 0 THEN what || ', which are counted for dense weights only'
             WHEN m.packed THEN what || ' in packed sequences, whose lengths are not known'
@@ -39,15 +30,17 @@ runs AS (
                 coalesce('for ' || c.variants, 'without a variant')
             )
         END AS uncounted
-    FROM worked m
+    FROM ours m
     LEFT JOIN counted c USING (model)
 ),
 rates AS (
     SELECT
-        *, 2 AS position, 'peak of the chips' AS name, throughput AS rate,
+        *, 2 AS position, 'peak of the chips' AS name, throughput / parts AS rate,
         if(throughput IS NULL, 'a throughput', NULL) AS no_rate,
-        format('{:.12g} × {} GMAC × {}', throughput, format_plain(gmacs, digits := 4), 2 * passes)
-            AS arithmetic
+        format(
+            '{:.12g}{} × {} GMAC × {}', throughput, if(parts > 1, ' / ' || parts, ''),
+            format_plain(gmacs, digits := 4), 2 * passes
+        ) AS arithmetic
     FROM runs
     UNION ALL
     SELECT
@@ -60,6 +53,7 @@ rates AS (
 tops AS (
     SELECT
         chip, max(tflops) AS highest, max(tflops) FILTER (type = 'tf32') AS tensor,
+        min(count_bits(type)) AS fewest_bits,
         list({'tflops': tflops, 'type': type} ORDER BY tflops, position) AS all_peaks
     FROM peaks
     GROUP BY chip
@@ -68,6 +62,8 @@ works AS (
     SELECT
         r.*, coalesce(compute_tflops(rate, gmacs, passes), 0) AS work,
         peak * chip_count AS bound, highest * chip_count AS top,
+        -- what a source does not state may be above it: a type of fewer bits is faster
+        fewest_bits <= if(precision IS NULL, 8, count_bits(type)) AS is_bound,
         is_accelerator AND type = 'fp32' AND work <= tensor * chip_count AS is_tensor, all_peaks,
         concat_ws(
             ', ', no_rate, uncounted,
@@ -81,16 +77,20 @@ works AS (
 judged AS (
     SELECT
         *, CASE
-            WHEN precision IS NULL AND work > top THEN 'above any'
+            WHEN precision IS NULL AND work > top AND is_bound THEN 'above any'
             WHEN missing <> '' THEN 'missing'
-            WHEN bound IS NULL AND work > top THEN 'above known'
+            WHEN bound IS NULL AND work > top AND is_bound THEN 'above known'
             WHEN bound IS NULL THEN 'no peak'
             WHEN work <= bound THEN 'ok'
             WHEN is_tensor THEN 'tensor'  -- frameworks run convolutions of FP32 as TF32 by default
             ELSE 'above'
         END AS kind,
         coalesce(if(precision IS NULL, top, bound), top) AS limit_,
-        list_filter(all_peaks, lambda own: own.tflops * chip_count >= work)[1].type AS faster,
+        -- nobody trains at eight bits of integers
+        list_filter(
+            all_peaks, lambda own: own.tflops * chip_count >= work
+                AND (task = 'inference' OR own.type <> 'int8')
+        )[1].type AS faster,
         format_plain(work, digits := 4) AS work_text,
         format('the highest peak of {} × {} at any precision', chip_count, chip) AS top_text
     FROM works
@@ -115,8 +115,10 @@ asked AS (
             if(position = 2 AND work / batch_size BETWEEN limit_ / 1000 AND limit_,
                 'is it multiplied by the batch twice?', NULL),
             -- a slip of a unit leaves 5 % of the peak or more, as most honest runs do
-            if(position = 2 AND item <> 'token' AND work / sequence_length BETWEEN limit_ / 20 AND limit_,
-                format('is it tokens per second? A sequence has {}', sequence_length), NULL),
+            if(position = 2 AND item <> 'token'
+                AND work / sequence_length BETWEEN limit_ / 20 AND limit_, format(
+                'is it tokens per second? A sequence has {}', sequence_length
+            ), NULL),
             if(position = 2 AND work / 100 BETWEEN limit_ / 20 AND limit_,
                 'is the decimal comma lost?', NULL),
             if(position = 2 AND work / 60 BETWEEN limit_ / 20 AND limit_,

@@ -29,14 +29,14 @@ SELECT
     machines.family, machines.rated_power_w,
     coalesce(types.type, nullif(normalise_name(precision), '')) AS type,
     peaks_of_width.peak,
-    -- no count holds for weights that are skipped, sequences of unknown lengths, or another task
-    CASE
-        WHEN coalesce(sparsity, 0) = 0 AND packed IS NOT TRUE
-            AND (task = 'inference' OR operations.training)
-            -- what is counted is an item, such as a sequence; a token is a part of it
-            THEN operations.macs / 1e9 / if(item = 'token', sequence_length, 1)
-    END AS gmacs,
-    compute_tflops(throughput, gmacs, count_passes(task))
+    -- no count holds for weights that are skipped, or for sequences of unknown lengths
+    if(coalesce(sparsity, 0) = 0 AND packed IS NOT TRUE, operations.macs / 1e9, NULL)
+        AS counted_gmacs,
+    -- what is counted for inference is known to be that of training for some networks alone
+    if(task = 'inference' OR operations.training, counted_gmacs, NULL) AS gmacs,
+    -- a token is a part of what is counted
+    if(item = 'token', sequence_length, 1) AS parts,
+    compute_tflops(throughput / parts, gmacs, count_passes(task))
         / (peaks_of_width.peak * rows.chip_count) AS peak_share
 FROM rows
 LEFT JOIN machines USING (platform)

@@ -4,11 +4,6 @@
 CREATE OR REPLACE MACRO locate_row(row_number) AS format('results.csv, row {}', row_number);
 CREATE OR REPLACE MACRO locate_line(line) AS format('results.csv, line {}', line);
 
--- The significant digits of a figure, zeros at its end excluded.
-CREATE OR REPLACE MACRO count_digits(x) AS length(trim(
-    regexp_replace(split_part(x::DOUBLE::VARCHAR, 'e', 1), '[-.]', '', 'g'), '0'
-));
-
 -- The first significant digits of a figure, rounded, without its power of ten.
 CREATE OR REPLACE MACRO first_digits(x, digits) AS
     split_part(format('{:.{}e}', x, (digits - 1)::INTEGER), 'e', 1);

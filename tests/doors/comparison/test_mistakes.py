@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import tomllib
 from pathlib import Path
 from typing import Any
@@ -15,7 +16,18 @@ from tests.doors.comparison.comparison_support import compare_many
 
 CASES = tomllib.loads(Path(__file__).with_name("mistakes.toml").read_text(encoding="utf-8"))
 REFUSED = ("implausible", "doubtful")
+FAILED = ("impossible", "doubtful")  # outcomes of a check
+FIGURES = ("throughput", "latency_ms", "latency_max_ms", "minutes", "power_w", "efficiency")
+MOVED = 1.013  # a run of one's own is never the record's to the last digit
 MIN_NAMED = 36
+# Named at least and missed at most, of 42 and 40, and doubted of 20 honest runs. Before the second
+# set had been seen, 15 of it were named and 10 missed.
+LIMITS = {
+    ("mistakes_tried", 1): (33, 6, 2),
+    ("mistakes_tried", MOVED): (21, 16, 2),
+    ("mistakes_new", 1): (19, 9, 0),
+    ("mistakes_new", MOVED): (14, 13, 0),
+}
 MAX_DOUBTED = 2
 
 
@@ -34,9 +46,7 @@ def test_mistakes_are_refused_or_doubted_by_name(warehouse: Path) -> None:
     missed = []
     for name, cases in CASES["mistakes"].items():
         for case, comparison in zip(cases, compare_cases(warehouse, cases), strict=True):
-            failed = [check.message for check in comparison.checks if check.outcome in REFUSED]
-            text = "\n".join([comparison.verdict, *failed])
-            if comparison.status in REFUSED and name in text:
+            if comparison.status in REFUSED and name in list_what_is_said(comparison):
                 named += 1
             else:
                 missed.append(f"{name}: {case}: {comparison.verdict}")
@@ -52,31 +62,39 @@ def test_honest_runs_are_not_refused(warehouse: Path) -> None:
     assert len(doubted) <= MAX_DOUBTED, "\n".join(doubted)
 
 
-@pytest.mark.parametrize(
-    # of 42 and of 40; the second set was 15, 15 and 10 before its author's cases were seen
-    ("name", "min_named", "max_missed", "max_doubted"),
-    [("mistakes_tried", 38, 4, 1), ("mistakes_new", 22, 6, 0)],
-)
-def test_mistakes_by_others_are_named_or_doubted(
-    warehouse: Path, name: str, min_named: int, max_missed: int, max_doubted: int
-) -> None:
+@pytest.mark.parametrize("moved", [1, MOVED])
+@pytest.mark.parametrize("name", ["mistakes_tried", "mistakes_new"])
+def test_mistakes_by_others_are_named_or_doubted(warehouse: Path, name: str, moved: float) -> None:
     text = Path(__file__).with_name(f"{name}.toml").read_text(encoding="utf-8")
     sets = tomllib.loads(text)
+    min_named, max_missed, max_doubted = LIMITS[name, moved]
     named = 0
     missed = []
-    comparisons = compare_many(warehouse, [case["run"] for case in sets["case"]])
+    comparisons = compare_many(warehouse, [move(case["run"], moved) for case in sets["case"]])
     for case, comparison in zip(sets["case"], comparisons, strict=True):
-        failed = [check.message for check in comparison.checks if check.outcome in REFUSED]
-        said = "\n".join([comparison.verdict, *failed]).lower()
+        said = list_what_is_said(comparison).lower()
         if comparison.status not in REFUSED:
             missed.append(case["name"])
-        elif any(words in said for words in case["words"]):
+        elif any(re.search(rf"\b{re.escape(words)}", said) for words in case["words"]):
             named += 1
-    assert named >= min_named
-    assert len(missed) <= max_missed, missed
     honest = compare_many(warehouse, [case["run"] for case in sets["honest"]])
     doubted = [comparison.verdict for comparison in honest if comparison.status in REFUSED]
+    assert named >= min_named
+    assert len(missed) <= max_missed, missed
     assert len(doubted) <= max_doubted, doubted
+
+
+def move(run: dict[str, Any], factor: float) -> dict[str, Any]:
+    """Multiply the figures of a run."""
+    return {
+        name: round(value * factor, 4) if name in FIGURES else value for name, value in run.items()
+    }
+
+
+def list_what_is_said(comparison: Comparison) -> str:
+    """Return the verdict and the messages of the checks that failed."""
+    failed = [check.message for check in comparison.checks if check.outcome in FAILED]
+    return "\n".join([comparison.verdict, *failed])
 
 
 def test_figure_may_be_that_of_one_chip_from_four_chips(warehouse: Path) -> None:
