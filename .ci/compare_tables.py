@@ -58,10 +58,12 @@ from pathlib import Path
 import ipu_results
 import pyarrow.parquet as pq
 from ipu_results.schema import VIEWS
+from ipu_results.schema.frames import file_schema
 folder = Path(sys.argv[1])
 with ipu_results.connect(folder / "warehouse") as connection:
     for view in VIEWS:
         rows = connection.sql(view.rows_sql).to_arrow_table()
+        rows = rows.cast(file_schema(view.file_table))  # with the units of its columns
         pq.write_table(rows, folder / f"{view.name}.parquet")
 """
 

@@ -13,16 +13,6 @@ from ipu_results.schema import Column, Table, table
 # What a row as a dictionary is read of. Others are read column by column, or by SQL alone.
 READ = (
     "documents",
-    "runs",
-    "platforms",
-    "models",
-    "results",
-    "figures",
-    "microbenchmarks",
-    "mlperf_entries",
-    "mlperf_runs",
-    "cells",
-    "flags",
     "claims",
     "recomputations",
     "contradictions",
@@ -34,7 +24,6 @@ TYPES = {
     "double": "float",
     "boolean": "bool",
     "date": "date",
-    "timestamp": "datetime",
 }
 HEAD = '''"""The rows of tables as Python reads them, with the types of their columns.
 
@@ -43,7 +32,7 @@ Made from `schema/tables/` by `python .ci/records.py`; a test holds the two equa
 
 from __future__ import annotations
 
-from datetime import date, datetime
+from datetime import date
 from typing import TypedDict
 '''
 

@@ -28,10 +28,16 @@ def connect(folder):
     connection.execute(f"CREATE VIEW flags AS FROM '{path}'")
     return connection
 """,
-    "schema.py": """
+    "schema/__init__.py": """
 from types import SimpleNamespace
 ROWS = "FROM flags WHERE figure IS NOT NULL ORDER BY ALL"
-VIEWS = [SimpleNamespace(name="known", rows_sql=ROWS)]
+COLUMNS = {"name": "string", "figure": "float64", "message": "string"}
+VIEWS = [SimpleNamespace(name="known", rows_sql=ROWS, file_table=COLUMNS)]
+""",
+    "schema/frames.py": """
+import pyarrow as pa
+def file_schema(columns):
+    return pa.schema([(name, pa.type_for_alias(kind)) for name, kind in columns.items()])
 """,
 }
 ROWS = pa.table({"name": ["a", "b", "c"], "figure": [1.0, None, 0.0], "message": ["x", "y", "z"]})

@@ -146,7 +146,7 @@ def map_statements(
 
     Most statements of a build take longer to plan than to run, and one thread makes a plan. A
     statement that lacked memory beside others is run again, alone. Results are in the order of the
-    tasks; the first error in this order is raised.
+    tasks. The first error in this order is raised, that of memory after all others.
     """
     # queries need none of this
     from concurrent.futures import ThreadPoolExecutor  # noqa: PLC0415
@@ -173,13 +173,14 @@ def map_statements(
             if reading:
                 stack.enter_context(begin_reading(cursor))
             free.put(cursor)
-        named = list(tasks)
+        every_task = list(tasks)
         with ThreadPoolExecutor(cores) as pool:
-            outcomes = list(pool.map(run, named))
+            outcomes = list(pool.map(run, every_task))
+        alone = free.get()
         results: list[R] = []
-        for task, outcome in zip(named, outcomes, strict=True):
+        for task, outcome in zip(every_task, outcomes, strict=True):
             if isinstance(outcome, duckdb.OutOfMemoryException):
-                results.append(function(cursor, task))
+                results.append(function(alone, task))
             else:
                 results.append(outcome)
         return results
@@ -237,6 +238,8 @@ def fetch_rows(connection: Connection, sql: str) -> tuple[dict[str, str], list[t
     except duckdb.Error as error:
         # an error ends the transaction, and the hints need one
         connection.execute(f"ROLLBACK; {READING}")
+        if isinstance(error, duckdb.OutOfMemoryException):
+            raise  # no fault of the statement: alone it may fit
         raise QueryError(_explain(connection, error, sql)) from error
     names = []
     kinds = {}

@@ -82,11 +82,6 @@ def build_frame(table: Table, records: Sequence[Mapping[str, Any]]) -> pd.DataFr
     return build_frame_from_columns(table, columns)
 
 
-def build_frame_from_tuples(table: Table, rows: Sequence[tuple[Any, ...]]) -> pd.DataFrame:
-    """Build the same from tuples in the order of the table's columns."""
-    return build_frame(table, [dict(zip(table.names, row, strict=True)) for row in rows])
-
-
 def build_frame_from_columns(table: Table, columns: Mapping[str, Values]) -> pd.DataFrame:
     """Build the same from one sequence of values or array a column."""
     arrays = {}

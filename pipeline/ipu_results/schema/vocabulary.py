@@ -202,6 +202,7 @@ def load_vocabulary() -> Vocabulary:
     precisions = _load("precisions")
     headers = _load("table_headers")
     operation_counts = _list_operation_counts()
+    metrics = units.pop("metrics")  # which are no units
     return Vocabulary(
         table_headers=tuple(map(_build_header, headers["table_header"])),
         # what is known of the chip; the platform's own entry wins
@@ -214,7 +215,7 @@ def load_vocabulary() -> Vocabulary:
         compute_precisions={
             normalise_name(name): entry for name, entry in precisions["compute"].items()
         },
-        metrics=units.pop("metrics"),
+        metrics=metrics,
         units={column: _build_units(printed) for column, printed in units.items()},
         metadata=headers["metadata"],
         chips=_index_spellings({**dict.fromkeys(chips, ()), **platforms["chip_names"]}),

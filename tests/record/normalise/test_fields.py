@@ -10,12 +10,14 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from ipu_results.errors import CatalogueError
 from ipu_results.record.normalise.decimal_mark import DecimalMark, find_decimal_marks
 from ipu_results.record.normalise.fields import (
     CONVERTERS,
     NO_VALUE,
     CellContext,
     CellValues,
+    check_field,
     convert_cell,
     get_column,
 )
@@ -37,6 +39,7 @@ from tests.record.read.reading_support import (
     make_table,
     normalise_page,
     normalise_table,
+    rejections,
 )
 
 
@@ -170,10 +173,12 @@ def test_no_printed_name_has_two_meanings(key: str) -> None:
         ("latency_ms", "1.36", "ms", 1.36, 1.36, 1.0),
         ("latency_ms", "1,234.5", "us", 1.2345, 1234.5, 0.001),
         ("latency_ms", "1,234.5", "µs", 1.2345, 1234.5, 0.001),
+        ("latency_ms", "1,234.5", "\u03bcs", 1.2345, 1234.5, 0.001),  # a Greek mu
         ("latency_ms", "0.29", "s", 290.0, 0.29, 1000.0),
         ("time_to_train_s", "19.64", "mins", 1178.4, 19.64, 60.0),
         ("time_to_train_s", "23h 43m", None, 85_380.0, 85_380.0, 1.0),
         ("time_to_train_s", "11h 50m", "mins", 42_600.0, 42_600.0, 1.0),
+        ("time_to_result_s", "49", "secs", 49.0, 49.0, 1.0),
         ("efficiency", "6.51", "images/second/watt", 6.51, 6.51, 1.0),
     ],
 )
@@ -200,6 +205,7 @@ def test_unit_of_a_rate_names_the_item() -> None:
         ("latency_ms", None, "no unit"),
         ("latency_ms", "items/sec", "'items/sec'"),
         ("latency_ms", "Ms", "'Ms'"),  # megaseconds
+        ("throughput", "ms", "'ms'"),
         # not mJ/image, a billionth of it
         ("energy_per_item_j", "MJ/image", "unknown unit 'MJ/image'"),
     ],
@@ -208,6 +214,20 @@ def test_unknown_or_missing_unit_is_refused(field: str, unit: str | None, messag
     with pytest.raises(UnreadableCellError, match=message) as caught:
         convert(field, "5", unit)
     assert caught.value.reason == "unknown-unit"
+
+
+def test_unit_of_a_count_in_the_header_rejects_every_row() -> None:
+    header = ["Batch Size (k)" if name.startswith("Batch Size") else name for name in TRAINING]
+    normalised = normalise_page(GPT2, [*GPT2[:8], "7"], header=header)
+    assert len(normalised.results) == 0
+    message = "unknown unit 'k' for batch_size"
+    assert rejections(normalised) == [(number, "unknown-unit", message) for number in (1, 2)]
+
+
+@pytest.mark.parametrize("field", ["minutes", "global_batch_size", "usable"])
+def test_column_that_follows_from_logs_is_no_field(field: str) -> None:
+    with pytest.raises(CatalogueError, match="is not a field"):
+        check_field(field, "t")
 
 
 def test_unit_of_the_header_is_recorded_with_the_cell() -> None:

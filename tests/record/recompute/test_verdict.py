@@ -4,11 +4,13 @@ from nothing else.
 
 from __future__ import annotations
 
+from typing import cast
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from ipu_results.record.recompute.claims import MARKS
-from ipu_results.record.recompute.evaluate import JudgedValue, prefer_own_baseline
+from ipu_results.record.recompute.evaluate import JudgedValue, _judge_value, prefer_own_baseline
 from ipu_results.record.recompute.reasons import REASONS
 from ipu_results.record.recompute.run import Recomputed
 from ipu_results.record.recompute.verdict import (
@@ -19,6 +21,7 @@ from ipu_results.record.recompute.verdict import (
     GAP_KINDS,
     NOT_RECOMPUTABLE,
     RELATIONS,
+    WITHIN_SPREAD,
     Claimed,
     Finding,
     Gap,
@@ -29,6 +32,7 @@ from ipu_results.record.recompute.verdict import (
     measure_gap,
 )
 from ipu_results.schema import table
+from ipu_results.schema.records import ClaimsRow
 
 VALUES = st.floats(0.01, 1e6)
 TOLERANCES = st.sampled_from([0.5, 0.05, 0.005])
@@ -261,7 +265,24 @@ def test_verdict_names_what_the_claim_rests_on(meanings: str, expected: str, dec
 
 
 def test_value_with_another_baseline_counts_only_without_one_of_its_own() -> None:
-    own = JudgedValue(Recomputed(2.0, "A100", "4 / 2", ()), "met", Gap(0.0, "none"), None, None)
+    own = JudgedValue(Recomputed(2.0, "A100", "4 / 2", ()), "agrees", Gap(0.0, "none"), None, None)
     other = own._replace(recomputed=own.recomputed._replace(stand_in="V100"))
     assert prefer_own_baseline([other, other]) == [other, other]
     assert prefer_own_baseline([own, other]) == [own, other._replace(not_counted="V100")]
+
+
+@pytest.mark.parametrize("basis", ["own", "later-sdk"])
+def test_difference_within_the_spread_of_the_runs_is_told_whatever_its_size(basis: str) -> None:
+    claim = {
+        "relation": "eq",
+        "value": 500.0,
+        "digits_tolerance": 0.05,
+        "basis": basis,
+        "direction": "higher",
+    }
+    value = Recomputed(5.2, "A100", "5.2", ())
+    margins = (0.9, 1.1)
+    tied = value._replace(within_spread=True)
+    apart = value._replace(within_spread=False)
+    assert _judge_value(cast(ClaimsRow, claim), tied, None, margins).outcome == WITHIN_SPREAD
+    assert _judge_value(cast(ClaimsRow, claim), apart, None, margins).outcome != WITHIN_SPREAD

@@ -296,9 +296,10 @@ def _convert_microbenchmarks(source: TableSource, metric: str, unit: str) -> Con
     cells = MicrobenchmarkCells(source.vocabulary, metric, unit, mark)
 
     def rank(error: CellError) -> tuple[bool, int]:
+        """Rank blank cells before wrong ones, each in the order of CHECKED."""
         column, reason = error
-        is_wrong = not reason.reason.startswith(MISSING)  # after blank cells
-        return is_wrong, CHECKED.index(fields[column])
+        is_blank = reason.reason.startswith(MISSING)
+        return not is_blank, CHECKED.index(fields[column])
 
     return source.fill(
         TABLE,

@@ -57,10 +57,46 @@ LATENCIES = (
 STATISTICS = ("latency_min_ms", "latency_median_ms", "latency_max_ms", "latency_std_ms")
 # Columns of `results` that a field of the same name fills.
 GATHERED = frozenset(table("results").as_filled().names)
+OF_ENTRIES = (
+    "path",
+    "submitter",
+    "no_score_reason",
+    "availability",
+    "status",
+    "system_path",
+    "system_sha256",
+    "scaling_sha256",
+    "attribution",
+    "scaling_factor",
+    "submitter_folder",
+    "logs_expected",
+    "logs_present",
+    "logs_missing",
+    "convergence_unit",
+    "tokens_to_converge",
+    "quality_reached",
+    "quality_check",
+    "second_quality_metric",
+    "second_quality_target",
+    "second_quality_reached",
+    "host_processor",
+    "host_processors_per_node",
+    "operating_system",
+    "other_software",
+    "chip_memory",
+    "chip_memory_type",
+    "chip_interconnect",
+    "host_memory",
+    "host_network",
+    "hardware_notes",
+    "software_notes",
+    "energy_j",
+)
+"""Columns of `mlperf_entries` that a header may name. Others follow from logs, such as `minutes`: a
+cell of theirs would be lost without a word."""
 KEPT_ELSEWHERE = [
-    column
-    for column in (*table("run_points").columns, *table("mlperf_entries").columns)
-    if column.name not in GATHERED
+    *(column for column in table("run_points").columns if column.name not in GATHERED),
+    *map(table("mlperf_entries").column, OF_ENTRIES),
 ]
 """Columns that another table has: their cells fill none of `results`."""
 # Their cells have no unit: it is in their names.
@@ -393,7 +429,7 @@ def _convert_power_scope(text: str, _: CellContext) -> CellValues:
 
 
 CONVERTERS: dict[str, Converter] = {
-    # What another table has comes first: a field of `results` of the same name is converted for it.
+    # The entries after these win: `model` and the computed figures have a converter of their own.
     **{column.name: _convert_elsewhere(column) for column in KEPT_ELSEWHERE},
     **dict.fromkeys(COMPUTED, _keep_double(None, is_exact=False)),
     "entry_quality_target": _keep_double(None, is_exact=True),

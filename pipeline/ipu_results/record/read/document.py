@@ -82,7 +82,12 @@ class SourceTable:
         locator: str,
         caption: str = "",
     ) -> Self:
-        """Build a table from readable rows, each as wide as `columns`."""
+        """Build a table from readable rows. Raises ValueError for one that is not as wide as
+        `columns`: the width is the reader's to judge.
+        """
+        for row in rows:
+            if len(row.cells) != len(columns):
+                raise ValueError(f"{name}, row {row.number}: not {len(columns)} cells")
         texts = []
         for column in range(len(columns)):
             texts.append(TextColumn.encode([row.cells[column] for row in rows]))

@@ -328,8 +328,9 @@ def _pair_lines(labels: PrintedColumn, figures: PrintedColumn) -> list[tuple[Tex
     the last labels. They are blank, if those that are left are the first multiples of one number
     (2, 4, 6): a gap before them (4, 6, 8) or among them (1, 2, 4) could be anywhere.
     """
-    for cells in (figures.figures, figures.figures + figures.others):
-        others = figures.others if cells is figures.figures else []
+    none: list[TextLine] = []
+    parts = ((figures.figures, figures.others), (figures.figures + figures.others, none))
+    for cells, others in parts:
         if not _are_told_apart(cells, others):
             continue
         for names in (labels.figures, labels.figures + labels.others):

@@ -131,12 +131,13 @@ class PageReader:
 
     def _find_metadata(self, page: PrintedPage) -> Iterator[MetadataItem]:
         """Yield the lines `Label: value`, also if a wide gap follows the colon."""
+        name = self.headers[0].table if self.headers else ""  # a kind without tables
         for line in chain(*page.columns):
             for place, cell in enumerate(line.cells):
                 size = 2 if cell.text.endswith(":") else 1  # the value may be a cell of its own
                 printed = Line(line.cells[place : place + size])
                 item = split_metadata(printed.text)
-                if item and not self._has_doubt(page, printed, self.headers[0].table):
+                if item and not self._has_doubt(page, printed, name):
                     yield MetadataItem(*item, str(printed.box))
 
     def _has_doubt(self, page: PrintedPage, line: Line, name: str) -> bool:
