@@ -61,9 +61,14 @@ tops AS (
 works AS (
     SELECT
         r.*, coalesce(compute_tflops(rate, gmacs, passes), 0) AS work,
+        if(precision IS NULL, 8, count_bits(type)) AS bits,
         peak * chip_count AS bound, highest * chip_count AS top,
-        -- what a source does not state may be above it: a type of fewer bits is faster
-        fewest_bits <= if(precision IS NULL, 8, count_bits(type)) AS is_bound,
+        -- what a source does not state may be faster: of half the bits, twice the peak of 16 bits;
+        -- nothing bounds tensor cores by the plain cores of FP32
+        CASE
+            WHEN fewest_bits <= bits THEN top
+            WHEN fewest_bits = 16 THEN top * 16 / bits
+        END AS highest_possible,
         is_accelerator AND type = 'fp32' AND work <= tensor * chip_count AS is_tensor, all_peaks,
         concat_ws(
             ', ', no_rate, uncounted,
@@ -77,9 +82,9 @@ works AS (
 judged AS (
     SELECT
         *, CASE
-            WHEN precision IS NULL AND work > top AND is_bound THEN 'above any'
+            WHEN precision IS NULL AND work > highest_possible THEN 'above any'
             WHEN missing <> '' THEN 'missing'
-            WHEN bound IS NULL AND work > top AND is_bound THEN 'above known'
+            WHEN bound IS NULL AND work > highest_possible THEN 'above known'
             WHEN bound IS NULL THEN 'no peak'
             WHEN work <= bound THEN 'ok'
             WHEN is_tensor THEN 'tensor'  -- frameworks run convolutions of FP32 as TF32 by default

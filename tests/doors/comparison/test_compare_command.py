@@ -93,7 +93,7 @@ def test_formats_hold_hostile_text(tmp_path: Path, warehouse: Path) -> None:
     done = run_cli("compare", file, "--format", "json", "--warehouse", warehouse)
     [record] = json.loads(done.stdout)
     assert record["measurement"]["variant"] == hostile
-    assert record["matches"][0]["ratios"][0]["ratio"] == 7800 / 7397
+    assert record["matches"][0]["ratios"][0]["ratio"] == 7800 / 7152
 
 
 @pytest.mark.parametrize(
