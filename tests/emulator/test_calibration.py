@@ -61,6 +61,15 @@ def test_fit_minimises_relative_errors_and_each_variant_is_fitted_again() -> Non
     assert len({calibration.fit, *expected, *calibration.ends}) == 9
 
 
+def test_id_depends_on_fit_and_constants() -> None:
+    rows = observe(5e-5, 3e-4)
+    usual = calibrate(rows, MK1).id
+    other_constants = calibrate(rows, MK1.with_constants({"reduce.rest": 9})).id
+    other_fit = calibrate(observe(6e-5, 3e-4), MK1).id
+    assert len({usual, other_constants, other_fit}) == 3
+    assert calibrate(rows, load_target("c2")).id == usual
+
+
 def test_committed_calibration_is_of_the_present_constants() -> None:
     calibration = load_calibration()
     assert (calibration.id, calibration.constants) == ("c2-14669b24bb44", MK1.digest)

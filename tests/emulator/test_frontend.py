@@ -251,6 +251,22 @@ def test_shape_arithmetic_is_computed_and_left_out() -> None:
     assert operators(image(body, {"w": (FIELD, 10)}), 5) == [Gemm("y", 1, 5, FIELD, 10)]
 
 
+def test_names_are_made_unique() -> None:
+    source = image("a = Relu(x) b = Relu(a) y = Relu(b)")
+    for node in source.graph.node:
+        node.name = "act"
+    assert [operator.name for operator in operators(source)] == ["act", "act#2", "act#3"]
+
+
+def test_shape_of_a_filled_input_is_that_of_its_initializer() -> None:
+    source = image("r = Reshape(x, t) y = MatMul(r, w)", {"w": (FIELD, 10)})
+    target = helper.make_tensor("t", onnx.TensorProto.INT64, [2], [-1, FIELD])
+    source.graph.initializer.append(target)
+    source.graph.input.append(helper.make_tensor_value_info("w", onnx.TensorProto.FLOAT, None))
+    source.graph.input.append(helper.make_tensor_value_info("t", onnx.TensorProto.INT64, ["n"]))
+    assert operators(source) == [Gemm("y", 1, 2, FIELD, 10)]
+
+
 def test_local_functions_are_inlined() -> None:
     inner = helper.make_function(
         "own",
@@ -305,6 +321,9 @@ def gelu(body: str, **other: float) -> onnx.ModelProto:
         (image("y = Gelu(x)", opset=20), "gelu"),
         (image("y = HardSwish(x)"), "hardswish"),
         *((gelu(body), "gelu") for body in (*GELUS, *TANH_GELUS)),
+        # a constant may be off by a thousandth, as in a file in fp16
+        (gelu(GELUS[0], root=1.4155), "gelu"),
+        (gelu(GELUS[1], shrink=0.7065, half=0.5004), "gelu"),
     ],
 )
 def test_activation_in_parts_is_fused(source: onnx.ModelProto, kind: str) -> None:
@@ -321,6 +340,8 @@ def test_activation_in_parts_is_fused(source: onnx.ModelProto, kind: str) -> Non
         (image("s = Sigmoid(x) y = Add(x, s)"), ["sigmoid", "add"]),
         (gelu(GELUS[0], half=0.4), ["div", "erf", "add", "mul", "mul"]),
         (gelu(GELUS[0], root=1.5), ["div", "erf", "add", "mul", "mul"]),
+        (gelu(GELUS[0], root=1.4125), ["div", "erf", "add", "mul", "mul"]),
+        (gelu(GELUS[0], root=1.416), ["div", "erf", "add", "mul", "mul"]),
         (gelu(GELUS[1], one=2.0), ["mul", "erf", "add", "mul", "mul"]),
         (
             gelu(GELUS[0].replace("Div(x, root)", "Div(root, x)")),

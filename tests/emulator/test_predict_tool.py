@@ -227,6 +227,20 @@ def test_profile_of_operators_adds_up() -> None:
     assert max(layer["tile_bytes"] for layer in layers) <= target["sram"]
 
 
+def test_times_of_layers_add_up_with_another_superstep() -> None:
+    args = ("--target", "c2", "--model", "resnet50", "--batch-sizes", "4")
+    changed = (*args, "--set", "superstep.cycles=1200")
+    (record,) = predict_json(*changed)
+    layers = predict_json(*changed, "--layers")
+    cycles = 0
+    for layer in layers:
+        cycles += layer["compute_cycles"] + layer["reduce_cycles"] + layer["exchange_cycles"]
+        cycles += layer["supersteps"] * 1200
+    us = sum(layer["us"] for layer in layers)
+    assert us == pytest.approx(1e6 * cycles / 1.6e9)
+    assert us / 1000 == pytest.approx(record["device_ms"])
+
+
 def test_memory_of_an_operator_by_hand(small: Path) -> None:
     conv, relu = predict_json(
         "--target", "m2000", "--model", small, "--batch-sizes", "4", "--layers"

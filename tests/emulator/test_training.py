@@ -18,6 +18,7 @@ from ipu_results.emulator.pipeline import (
     cut_at_operators,
     estimate_all_reduce,
     is_computed_again,
+    list_layer_starts,
 )
 from ipu_results.emulator.schedule import GradientProduct, derive_gradients
 from ipu_results.emulator.target import load_target
@@ -183,6 +184,14 @@ def test_recomputation_keeps_inputs_alone() -> None:
     assert count_activations(program, whole, whole, "layer") == 10 + 20 + 60
 
 
+def test_stage_without_operators_begins_where_it_stands() -> None:
+    """The stage of a chip with no layers keeps the images that it hands on."""
+    program = build_chain()
+    assert list_layer_starts(program, Stage(2, 2, 1)) == [2]
+    stages = (Stage(0, 0, 0), Stage(0, 4, 1))
+    assert count_activations(program, stages[:1], stages, "layer") == 3 * 10
+
+
 def test_recomputation_takes_a_forward_pass_and_saves_memory() -> None:
     network = load_network("resnet50")
     kept, again = (
@@ -298,6 +307,7 @@ def test_command_predicts_a_step(tmp_path: Path) -> None:
         ),
         (("--training", "--set", "available_memory=0.1,0.2"), 1, "2 proportions of memory"),
         (("--training", "--set", "stages=2,2"), 1, "stages: must be a whole number from 1 to"),
+        (("--training", "--set", "stages=2.0"), 1, "stages: must be a whole number from 1 to"),
         (("--training", "--set", "head=middle"), 1, "head: must be one of first, last, not middle"),
         (("--training", "--set", "offchip=perhaps"), 1, "offchip: must be one of true, on, false"),
         (("--training", "--set", "sequence=64"), 1, "sequence: is for"),

@@ -36,20 +36,22 @@ def parse_shapes(pairs: Iterable[str]) -> dict[str, Shape]:
     shapes: dict[str, Shape] = {}
     for pair in pairs:
         name, _, texts = pair.rpartition("=")
-        sizes: list[int | None] = []
-        for text in map(str.strip, texts.split(",")):
-            if text in FREE:
-                sizes.append(None)
-            elif text.isascii() and text.isdigit() and int(text):
-                sizes.append(int(text))
-            else:
-                name = ""
-        if not name.strip():
-            raise UnknownShapeError(
-                "is not NAME=SIZES, for example input=1,3,224,224", document=pair
-            )
-        shapes[name.strip()] = tuple(sizes)
+        name = name.strip()
+        sizes = [text.strip() for text in texts.split(",")]
+        if not name or not all(map(_is_size, sizes)):
+            message = "is not NAME=SIZES, for example input=1,3,224,224"
+            raise UnknownShapeError(message, document=pair)
+        shape: list[int | None] = []
+        for size in sizes:
+            shape.append(None if size in FREE else int(size))
+        shapes[name] = tuple(shape)
     return shapes
+
+
+def _is_size(text: str) -> bool:
+    if text in FREE:
+        return True
+    return text.isascii() and text.isdigit() and int(text) > 0
 
 
 @dataclass(frozen=True)

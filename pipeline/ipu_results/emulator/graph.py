@@ -223,9 +223,14 @@ def collect_initial_tensors(
 ) -> TensorInfos:
     """Return inputs at their shapes, initializers, and inputs that are parameters known by shape
     alone.
+
+    An input that an initializer fills has the shape of the initializer, whatever it says itself.
     """
+    filled = {tensor.name for tensor in graph.initializer}
     tensors: TensorInfos = {}
     for value in graph.input:
+        if value.name in filled:
+            continue
         shape = data_inputs.get(value.name)
         constant = shape is None
         if shape is None:
@@ -367,18 +372,20 @@ def _compute_constant(
     Returns nothing for an operator that cannot be computed. Its results then have a shape and no
     data, and a node that needs the data names itself.
     """
-    kinds = {name: types[name].tensor_type.elem_type for name in node.outputs}
     arrays: list[Array] = []
     if node.kind in SHAPES:
         arrays = [_evaluate_shape(node, inputs[node.inputs[0]])]
     elif node.kind == TYPE_ONLY and (array := inputs[node.inputs[0]].array) is not None:
-        arrays = [array.astype(helper.tensor_dtype_to_np_dtype(kinds[node.outputs[0]]))]
+        kind = types[node.outputs[0]].tensor_type.elem_type
+        arrays = [array.astype(helper.tensor_dtype_to_np_dtype(kind))]
     elif all(tensor.data is not None for tensor in inputs.values()):
         arrays = _run_reference(node, inputs, types, opset)
-    if len(arrays) != len(kinds):
+    if len(arrays) != len(node.outputs):
         return {}
     known = {}
-    for (name, kind), array in zip(kinds.items(), arrays, strict=True):
+    for name, array in zip(node.outputs, arrays, strict=True):
+        # onnx may have no type for an output whose data cannot be computed
+        kind = types[name].tensor_type.elem_type
         data = numpy_helper.from_array(array, name) if _is_small(array.size, kind) else None
         known[name] = TensorInfo(array.shape, kind, constant=True, data=data)
     return known

@@ -7,7 +7,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from math import prod
+from math import isclose, pi, prod, sqrt
 
 from ipu_results.emulator import products
 from ipu_results.emulator.graph import Node, TensorInfos
@@ -192,6 +192,8 @@ SEVERAL_OUTPUTS = KINDS["several_outputs"].split()  # each output may be read
 
 
 MAX_PARTS = 9  # of an activation, one more than the GELU by tanh has
+CONSTANTS = (0.044715, 0.5, sqrt(1 / 2), sqrt(2 / pi), 1.0, sqrt(2), 3.0)  # of activations
+TOLERANCE = 1e-3  # relative, on a constant: fp16 files round √2 to 1.4141
 COMMUTATIVE = ("Add", "Mul")
 
 
@@ -227,8 +229,7 @@ def find_activations(
             if tensor == source:
                 operands.append("X")
             elif array is not None and array.size == 1:
-                # Files in fp16 round √2 to 1.4141.
-                operands.append(f"{float(array.item()):.3g}")
+                operands.append(_write_constant(float(array.item())))
             elif tensor in makers and readers[tensor] == 1 and len(parts) < MAX_PARTS:
                 operands.append(write(makers[tensor], source, parts))
             else:
@@ -250,3 +251,11 @@ def find_activations(
             if kind:
                 found[node.name] = FusedActivation(kind, source, node, parts)
     return list(found.values())
+
+
+def _write_constant(value: float) -> str:
+    """Write a constant of an activation as the patterns in operators.toml do, and others as ?."""
+    for constant in CONSTANTS:
+        if isclose(value, constant, rel_tol=TOLERANCE):
+            return f"{constant:.3g}"
+    return "?"

@@ -151,12 +151,12 @@ def cut_at_layers(program: Program, layers: Sequence[int], head: Head) -> list[S
 
 def list_layer_starts(program: Program, stage: Stage) -> list[int]:
     """List where a layer or block begins within a stage, and the stage's own start first."""
-    starts = []
+    starts = [stage.start]
     before = ""
     for at, operator in enumerate(stage.select(program), stage.start):
         match = PART.match(operator.name)
         name = match[0] if match else ""
-        if at == stage.start or (name and name != before):
+        if at > stage.start and name and name != before:
             starts.append(at)
         before = name
     return starts
@@ -193,12 +193,13 @@ def cut_evenly(program: Program, chips: int) -> list[Stage]:
     if chips > products:
         message = f"{chips} stages are more than its {products} products"
         raise InconsistentModelError(message, document=program.name)
+    total = sum(macs)
     cuts = [0]
     done = 0
     for at, count in enumerate(macs):
         done += count
         # A cut is before the operator that passes a chip's share.
-        while len(cuts) < chips and done >= sum(macs) * len(cuts) / chips:
+        while len(cuts) < chips and done >= total * len(cuts) / chips:
             cuts.append(max(cuts[-1] + 1, at))
     return _list_stages(cuts, len(macs))
 

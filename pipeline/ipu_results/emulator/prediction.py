@@ -143,10 +143,9 @@ class EmulatedFigures:
 
     def to_record(self, model: str) -> Record:
         """Return FIELDS in their order, unrounded: ms, items per second, watts, shares."""
-        record: dict[str, Any] = dict.fromkeys(self.FIELDS, model)
+        record = {}
         for name in self.FIELDS:
-            if name != "model":
-                record[name] = self.get_field(name)
+            record[name] = model if name == "model" else self.get_field(name)
         return record
 
     def describe(self, model: str) -> tuple[str, str]:

@@ -189,11 +189,13 @@ class Key:
 
         Raises UnrecognisedModelError, naming the key.
         """
-        texts = value if isinstance(value, list) else [value]
-        if self.several and not isinstance(value, list):
+        texts = [str(value)]  # a list that is no several values is no value either
+        if self.several and isinstance(value, list):
+            texts = [str(each) for each in value]
+        elif self.several:
             texts = str(value).split(",")
-        values = tuple(self._read_text(str(text).strip()) for text in texts)
-        if None in values or not values or (len(values) > 1 and not self.several):
+        values = tuple(self._read_text(text.strip()) for text in texts)
+        if None in values or not values:
             raise refuse(name, f"must be {self._describe()}, not {value}", document)
         return values if self.several else values[0]
 
@@ -204,14 +206,10 @@ class Key:
         if self.names:
             return text or None
         try:
-            number = float(text)
+            number = int(text) if self.whole else float(text)
         except ValueError:
             return None
-        if not self.low <= number <= self.high:
-            return None
-        if not self.whole:
-            return number
-        return int(number) if number.is_integer() else None
+        return number if self.low <= number <= self.high else None
 
     def _describe(self) -> str:
         if self.words:

@@ -100,9 +100,13 @@ class DesignPredictor:
         except IpuResultsError as error:
             raise InconsistentModelError(str(error), place=name_design(task)) from error
         values = {key: _read_value(text) for key, text in design.items()}
-        records = [prediction.to_record(self.name) for prediction in predictions]
-        # A setting goes before the field of the same name.
-        return number, [{**values, **record, **values} for record in records]
+        records: list[Record] = []
+        for prediction in predictions:
+            record = dict(values)
+            for name, figure in prediction.to_record(self.name).items():
+                record.setdefault(name, figure)  # a setting of the same name stays
+            records.append(record)
+        return number, records
 
 
 def name_design(task: Task) -> str:
