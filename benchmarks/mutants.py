@@ -213,8 +213,14 @@ def plant(folder: Path, mutant: Mutant) -> Outcome:
         built = mutant.file.startswith("schema") or Path(mutant.file).parts[2] in BUILT
         changed = build(folder) if built else []
     finally:
-        subprocess.run(["git", "checkout", "--quiet", "."], cwd=folder, check=True)
+        restore(folder)
     return Outcome(mutant, tests, changed)
+
+
+def restore(folder: Path) -> None:
+    """Bring a clone back to its commit: what a fault changed, and what it added to the warehouse."""
+    subprocess.run(["git", "checkout", "--quiet", "."], cwd=folder, check=True)
+    subprocess.run(["git", "clean", "-fdq", "warehouse"], cwd=folder, check=True)
 
 
 def run_tests(folder: Path, tests: str) -> list[str]:

@@ -1,5 +1,6 @@
 """The planted faults are real ones, and what found them is counted."""
 
+import subprocess
 from pathlib import Path
 
 from benchmarks.mutants import (
@@ -11,6 +12,7 @@ from benchmarks.mutants import (
     format_outcomes,
     list_python_mutants,
     list_sql_mutants,
+    restore,
 )
 from tests.conftest import ROOT
 
@@ -34,6 +36,22 @@ def test_faults_of_a_module_and_of_a_statement() -> None:
     assert found[0] == ("max", "min")
     assert ("<>", "=") in found
     assert ("7", "8") not in found
+
+
+def test_a_clone_is_restored_after_each_fault(tmp_path: Path) -> None:
+    kept = tmp_path / "warehouse" / "results.parquet"
+    kept.parent.mkdir()
+    kept.write_text("as committed")
+    author = ("-c", "user.name=a", "-c", "user.email=a@b.c")
+    for command in (("init",), ("add", "."), (*author, "commit", "--message", "a")):
+        subprocess.run(["git", *command], cwd=tmp_path, check=True, capture_output=True)
+    kept.write_text("changed")
+    added = kept.parent / "detail" / "added.parquet"
+    added.parent.mkdir()
+    added.write_text("new")
+    restore(tmp_path)
+    assert kept.read_text() == "as committed"
+    assert not added.parent.exists()
 
 
 def test_outcomes_are_counted_by_what_found_them() -> None:
