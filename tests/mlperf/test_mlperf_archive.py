@@ -59,6 +59,12 @@ def test_an_archive_is_scored_like_its_folder(tmp_path: Path, kind: str) -> None
     assert sum(len(each.runs) for each in scored.entries) == 15
 
 
+def test_paths_may_begin_with_a_dot(tmp_path: Path) -> None:
+    dotted = [member(f"./{info.name}", data) for info, data in members()]
+    path = as_archive(tmp_path / "round.tgz", dotted, "gz")
+    assert score_path(str(path)) == score_path(str(as_archive(tmp_path / "other.tar", members())))
+
+
 def test_the_archive_may_name_the_round(tmp_path: Path) -> None:
     inner = [member(info.name.removeprefix("v2.0/"), data) for info, data in members()]
     scored = score_path(str(as_archive(tmp_path / "training_v1.1_results.tar", inner)))
@@ -74,10 +80,13 @@ def test_a_benchmark_folder_without_logs_is_an_entry(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("kind", "target"),
     [
+        (tarfile.SYMTYPE, "/etc/passwd"),
         (tarfile.SYMTYPE, "../../../../../secret"),
+        (tarfile.SYMTYPE, "no.txt"),
         (tarfile.SYMTYPE, "result_9.txt"),
         (tarfile.LNKTYPE, "/etc/passwd"),
         (tarfile.CHRTYPE, ""),
+        (tarfile.BLKTYPE, ""),
         (tarfile.FIFOTYPE, ""),
     ],
 )

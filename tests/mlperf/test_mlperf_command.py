@@ -104,6 +104,13 @@ def test_csv_table_and_parquet_have_the_same_entries(tree: Path, tmp_path: Path)
     )
 
 
+@pytest.mark.parametrize("kind", ["table", "csv", "json"])
+def test_a_file_has_what_stdout_would(tree: Path, tmp_path: Path, kind: str) -> None:
+    out = put(tmp_path, "scores", b"old")
+    assert run(tree, "--format", kind, "--out", out).stdout == ""
+    assert out.read_text(encoding="utf-8") == run(tree, "--format", kind).stdout
+
+
 def test_score_mlperf_has_the_records_of_the_command(tree: Path) -> None:
     frame = ipu_results.score_mlperf(tree)
     records = frame.astype(object).where(frame.notna(), None).to_dict("records")

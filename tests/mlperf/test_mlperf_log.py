@@ -213,6 +213,13 @@ def test_a_mark_at_the_end_of_a_long_line_is_found() -> None:
     assert read_log([noise, noise + whole[:5], whole[5:]]).minutes == 10.0
 
 
+@pytest.mark.parametrize("end", [b"\r", b"\n"])
+def test_a_long_file_is_not_a_long_line(end: bytes) -> None:
+    progress = (b"99%" + end) * (MAX_LOG_LINE // 3)
+    chunks = [log(), progress, progress, log().replace(b"\n", end)]
+    assert read_log(chunks).minutes == 10.0
+
+
 TIMES = (
     st.integers(0, 10**7)
     | st.floats(-1e12, 1e12)

@@ -288,14 +288,15 @@ class ArchiveContents:
         self.place = f"after {member.name}"
         parts = [part for part in member.name.split("/") if part not in ("", ".")]
         path = "/".join(parts)
-        location = locate(path)
-        is_folder = locate(f"{path}/") is not None
         if member.name.startswith("/") or ".." in parts:
             self.findings.append(FileFinding(member.name, "leads out of the archive; not read"))
-        elif member.isdir():
-            if is_folder:
+            return
+        if member.isdir():
+            if locate(f"{path}/"):
                 self.paths.add(f"{path}/")
-        elif location and _is_read(location):
+            return
+        location = locate(path)
+        if location and _is_read(location):
             self._forget(path)
             # a scaling file alone makes no entry
             if parts[-1] != SCALING_FILE:
@@ -305,7 +306,7 @@ class ArchiveContents:
             else:
                 self.links[path] = _link_target(path, member)
         # in place of a submitter, a system or a benchmark; a link in their code is no matter
-        elif not member.isreg() and (len(parts) <= 2 or is_folder):
+        elif not member.isreg() and (len(parts) <= 2 or locate(f"{path}/")):
             self.findings.append(FileFinding(path, "is a link or not a folder; not followed"))
 
     def _add_file(
