@@ -291,14 +291,16 @@ def make_values(
     left = runs.counts[first, :n] / reference[first, None]
     right = runs.counts[second, :m] / reference[second, None]
     both = np.concatenate([left, right], axis=1)
-    known = np.maximum(np.count_nonzero(~np.isnan(both), axis=1), 1)
-    mean = np.nansum(both, axis=1) / known
+    counted = np.maximum(np.count_nonzero(~np.isnan(both), axis=1), 1)
+    mean = np.nansum(both, axis=1) / counted
     squares = np.nansum((both - mean[:, None]) ** 2, axis=1)
-    variance = squares / np.maximum(known - 1, 1)
+    variance = squares / np.maximum(counted - 1, 1)
     has_counts = ~np.isnan([left[:, 0], right[:, 0]])
     entries = np.maximum(np.count_nonzero(has_counts, axis=0), 1)
-    error = np.sqrt(variance / (known / entries))
-    share = compute_normal_share((mean - 1) / np.maximum(error, MIN_ERROR))[:, None]
+    runs_each = counted / entries
+    error = np.sqrt(variance / runs_each)  # of the mean of one entry
+    errors_above = (mean - 1) / np.maximum(error, MIN_ERROR)
+    share = compute_normal_share(errors_above)[:, None]
 
     def weigh(minutes: Numbers, progress: Numbers) -> Numbers:
         return minutes * np.where(np.isnan(progress), 1, share + (1 - share) / progress)
