@@ -308,6 +308,7 @@ def find_disturbances(
     probes = list_probes(blocks)
     if best_probe_ms is not None:
         probes.append(best_probe_ms)
+    fastest_probe = min(probes, default=0.0)
     paces = [_measure_pace(block) for block in blocks]
     # of each kind, since an isolated batch has another pace than one in a stream
     fastest: dict[Kind, float] = {}
@@ -315,8 +316,9 @@ def find_disturbances(
         fastest[block.kind] = min(pace, fastest.get(block.kind, pace))
     causes = []
     for block, pace in zip(blocks, paces, strict=True):
+        probe = max(block.probe_ms) / fastest_probe if block.probe_ms else 0.0
         observed = {
-            "probe": (max(block.probe_ms) / min(probes) if block.probe_ms else 0.0, MAX_PROBE),
+            "probe": (probe, MAX_PROBE),
             "foreign": (block.foreign_cpu or 0.0, MAX_FOREIGN),
             "steal": (block.steal or 0.0, MAX_STEAL),
             "behind": (pace / fastest[block.kind] - 1, MAX_BEHIND),

@@ -106,13 +106,14 @@ def resume_sweep(run_id: str | None, out: Path, progress: Progress | None = None
     journal = Journal(out, run_id)
     with journal.lock():
         journal.load()
-        opened = journal.select("opened")
-        if not opened:
+        steps = journal.select("opened")
+        if not steps:
             raise DamagedRunError(
                 "was interrupted before anything was measured: delete its folder", document=run_id
             )
         try:
-            sweep = _Sweep(msgspec.convert(opened[0], Opened).task, journal, progress or Progress())
+            before = msgspec.convert(steps[0], Opened)
+            sweep = _Sweep(before.task, journal, progress or Progress(), before)
         except (KeyError, msgspec.ValidationError) as error:
             raise DamagedRunError(
                 f"its journal is not one of this version: {error!r}", document=run_id
@@ -128,10 +129,16 @@ def make_run_id(task: SweepTask, now: datetime) -> str:
 
 
 class _Sweep:
-    """One sweep: what its journal holds already is not measured again."""
+    """One sweep: what its journal holds already is not measured again.
 
-    def __init__(self, task: SweepTask, journal: Journal, progress: Progress) -> None:
+    `before` is how a resumed sweep began.
+    """
+
+    def __init__(
+        self, task: SweepTask, journal: Journal, progress: Progress, before: Opened | None = None
+    ) -> None:
         self.task = task
+        self.before = before
         self.plan = task.plan
         self.journal = journal
         self.progress = progress
@@ -220,19 +227,18 @@ class _Sweep:
             best_probe_ms=None if pool.virtual else load_best_probe(),
             power=PowerSource(meter.scope if meter else None, observer.meter_reason),
         )
-        if not self.journal.steps:
+        if self.before is None:
             for line in inputs.left_out:
                 self.progress.warn(f"image left out: {line}")
             self.journal.append("opened", **asdict(now))
             return now
-        before = msgspec.convert(self.journal.select("opened")[0], Opened)
-        changes = _list_changes(before, now)
+        changes = _list_changes(self.before, now)
         if changes:
             raise DamagedRunError(
                 f"cannot be resumed here: {'; '.join(changes)}", document=self.journal.run_id
             )
         self.journal.append("resumed", at=now.started_at, block=len(self.blocks))
-        return before
+        return self.before
 
     def _exclude(self, batch: int, error: BackendError) -> None:
         """Leave out a batch size that the device does not accept."""
