@@ -128,8 +128,7 @@ def _select_automatically(target: str, probe: ListDevices) -> list[SelectedDevic
 
 BUDGET_S = 90.0
 LEAST_ROUNDS = 6  # fewer give no interval of 95 % for a median
-# an end for a budget that somebody meant in other units
-MOST_ROUNDS = 1000
+MOST_ROUNDS = 1000  # however long the budget is
 ISOLATED_EVERY = 2  # rounds
 
 

@@ -47,12 +47,10 @@ QUALITY_SHARES = (70, 30)  # percent
 QUALITIES = (96, 90)
 CONTRASTS = (8, 26)  # standard deviation of the brightness, of 255: from and to
 TINT = 0.25  # the part of red and blue that does not follow the brightness
-# grey, around which the brightness varies
-MIDDLE = 128.0
+MIDDLE = 128.0  # of the brightness, of 255
 
-# what COCO and ImageNet come in
-SUFFIXES = (".jpg", ".jpeg", ".png")
-FORMATS = ("JPEG", "PNG")
+SUFFIXES = (".jpg", ".jpeg", ".png")  # of the files of a folder that are read
+FORMATS = ("JPEG", "PNG")  # as Pillow calls them
 MEAN = (0.485, 0.456, 0.406)  # of ImageNet, per channel; as in torchvision
 DEVIATION = (0.229, 0.224, 0.225)
 DTYPES = ("float32", "float16")

@@ -24,7 +24,7 @@ from ipu_results.errors import RunnerError
 from ipu_results.runner.environment import read_text
 
 MAX_W = 1e6  # above what any machine draws: a counter that was reset, or another unit
-# a meter that takes longer samples too seldom for a block
+# what a command may take to print its figure
 COMMAND_TIMEOUT_S = 5.0
 # ASCII only: `float` takes digits of any script and `nan`
 NUMBER = re.compile(r"\d+(?:\.\d+)?(?:[eE][+-]?\d+)?", re.ASCII)
@@ -338,9 +338,9 @@ class RaplMeter(PowerMeter):
 
     def read(self) -> float:
         """Return the microjoules since the meter was opened."""
-        before = self._last
-        self._last = self._read_counters()
-        self._total += sum(map(count_spent, before, self._last, self._spans))
+        now = self._read_counters()
+        self._total += sum(map(count_spent, self._last, now, self._spans))
+        self._last = now
         return self._total
 
     def start(self) -> None:

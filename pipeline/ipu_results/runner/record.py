@@ -435,14 +435,26 @@ def build_files(run: RunData, points: Sequence[Point]) -> dict[str, bytes]:
         "blocks.jsonl": b"".join(_format_block(block) for block in run.blocks),
         "stamps.parquet": _format_stamps(run.blocks),
     }
-    digests = {name: hashlib.sha256(data).hexdigest() for name, data in files.items()}
-    record = _build_sidecar(run, "", READER, "runs", 1)
-    record["sha256"] = digests["record.json"]
-    sidecar = _build_sidecar(run, "-points", POINTS_READER, table, len(points))
-    sidecar["sha256"] = digests["points.csv"]
-    sidecar["attachments"] = {name: digests[name] for name in ("blocks.jsonl", "stamps.parquet")}
-    files["record.json.toml"] = tomli_w.dumps(record).encode()
-    files["points.csv.toml"] = tomli_w.dumps(sidecar).encode()
+    digests = {}
+    for name, data in files.items():
+        digests[name] = hashlib.sha256(data).hexdigest()
+    document_id = f"sweep-{run.run_id}"
+    title = (
+        f"Sweep {run.run_id}: {run.opened.model['name']} on {run.opened.facts.platform},"
+        f" {run.opened.task.device.backend}"
+    )
+    of_record = _build_sidecar(run, document_id, title, digests["record.json"], READER)
+    of_record["tables"] = {"runs": {"rows": 1}}
+    of_points = _build_sidecar(
+        run, f"{document_id}-points", f"{title} (points)", digests["points.csv"], POINTS_READER
+    )
+    of_points["tables"] = {table: {"rows": len(points)}}
+    of_points["attachments"] = {
+        "blocks.jsonl": digests["blocks.jsonl"],
+        "stamps.parquet": digests["stamps.parquet"],
+    }
+    files["record.json.toml"] = tomli_w.dumps(of_record).encode()
+    files["points.csv.toml"] = tomli_w.dumps(of_points).encode()
     return files
 
 
@@ -474,30 +486,25 @@ def _format_record(run: RunData) -> bytes:
 
 
 def _build_sidecar(
-    run: RunData, suffix: str, reader: str, table: str, rows: int
+    run: RunData, document_id: str, title: str, sha256: str, reader: str
 ) -> dict[str, object]:
-    opened = run.opened
-    day = date.fromisoformat(opened.started_at[:10])
-    title = (
-        f"Sweep {run.run_id}: {opened.model['name']} on {opened.facts.platform},"
-        f" {opened.task.device.backend}"
-    )
+    """Describe a file of the run, but for its tables."""
+    day = date.fromisoformat(run.opened.started_at[:10])
     return {
-        "document_id": f"sweep-{run.run_id}{suffix}",
-        "title": f"{title} (points)" if suffix else title,
+        "document_id": document_id,
+        "title": title,
         "publisher": "local",
         "published_on": day,
         "retrieved_on": day,
         "kind": "run",
         "licence": "CC-BY-4.0",
-        "sha256": "",
+        "sha256": sha256,
         "reader": reader,
         # kept: text of sidecars
         "note": (
             f"One sweep of this project's runner, {run.origin}."
             " Raw stamps and blocks lie beside it."
         ),
-        "tables": {table: {"rows": rows}},
     }
 
 

@@ -35,10 +35,8 @@ from ipu_results.runner.models import (
 if TYPE_CHECKING:
     from ipu_results.runner.backends import Batch
 
-# more than the largest batch of the paper, so that no batch holds one image twice
-GENERATED = 48
-# each one is decoded before the sweep begins
-MAX_IMAGES = 256
+GENERATED = 48  # images or sequences, or as many as the largest batch has
+MAX_IMAGES = 256  # of a folder
 SEED = 0
 CHUNK = 8  # items that the reference runs at once
 

@@ -48,7 +48,7 @@ DTYPES = {
 NVIDIA_WHEEL = "onnxruntime-gpu"
 FATAL = 4  # failures are raised, so the library need not print them too
 TF32_SINCE = 8.0  # compute capability
-# a driver that is just waking up takes seconds
+# what nvidia-smi may take to list the GPUs
 QUERY_TIMEOUT_S = 30
 
 
