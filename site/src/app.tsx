@@ -1,3 +1,4 @@
+import { views as VIEWS } from "../../schema/menu.toml";
 import { useEffect, useRef } from "preact/hooks";
 import { Boundary } from "./boundary";
 import { Charts } from "./charts";
@@ -13,16 +14,6 @@ import { OwnRun } from "./run";
 import { Sql } from "./sql";
 import { Start } from "./start";
 
-const VIEWS: Record<string, string> = {
-  start: "Start",
-  results: "Results",
-  compare: "Compare",
-  run: "Your run",
-  charts: "Charts",
-  claims: "Claims",
-  emulator: "Emulator",
-  sql: "SQL",
-};
 const UNKNOWN = "unknown";
 const OWN_TITLE = ["results", "compare", "charts", "claims"]; // views that name what they show
 

@@ -12,11 +12,11 @@ interface Props extends PointActions {
   label: string;
 }
 
-/** The width of an element in steps; 0 until it is known. */
-function useWidth(element: { current: HTMLElement | null }): number {
+/** The width of an element without its padding, in steps; 0 until it is known. */
+export function useWidth(element: { current: HTMLElement | null }, padding: number): number {
   const [width, setWidth] = useState(0);
   useEffect(() => {
-    const measure = () => element.current && setWidth(Math.floor((element.current.clientWidth - PADDING) / STEP) * STEP);
+    const measure = () => element.current && setWidth(Math.floor((element.current.clientWidth - padding) / STEP) * STEP);
     const observer = new ResizeObserver(measure);
     observer.observe(element.current!);
     measure();
@@ -30,7 +30,7 @@ export function Chart({ specification, label, ...actions }: Props) {
   const canvas = useRef<HTMLDivElement>(null);
   const [problem, setProblem] = useState("");
   const dark = useMedia("(prefers-color-scheme: dark)");
-  const width = useWidth(box);
+  const width = useWidth(box, PADDING);
   useEffect(() => {
     if (!width) return;
     let drawing: Drawing | null = null;

@@ -24,6 +24,23 @@ function makeFigureColumn(name: string, title: string, width: number, withUnit =
   return { name, width, figures: [{ name, title, withUnit }] };
 }
 
+/** What a heading means, by what it sorts. */
+export const HELP: Record<string, string> = {
+  model: "The network, with its variant, the task and where it was measured by whom: a dot is published, a diamond official, a triangle measured here",
+  platform: "The whole machine that ran it, and how many chips of it",
+  framework: "The framework, and the version of the SDK",
+  precision: "The type of the numbers; X.Y is X bits multiplied and Y bits added up",
+  batch_size: "Items at once, over all chips of the machine",
+  throughput: "Items per second of the whole machine",
+  throughput_per_chip: "Items per second, divided by the chips",
+  efficiency: "Items per second and watt",
+  [PER_PRICE]: "Items per second for each $1,000 of the list price",
+  latency_ms: "Milliseconds from an input to its output; the panel says what was timed",
+  minutes: "Minutes until the quality of MLPerf or of the source was reached",
+  flags: "Rules that found something: ! is doubtful, i is to know. Each is explained under Quality rules",
+  publisher: "Who published it, in which relation to the maker of the chip, and when",
+};
+
 /** The throughput as printed, or for what one pays with. */
 export const MEASURES: Record<string, { name: string; title: string; option: string }> = {
   "": { name: "throughput", title: "Throughput", option: "as printed" },

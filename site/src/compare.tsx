@@ -148,10 +148,13 @@ function Summary({ data, left, right, pairs }: Question & { data: Dataset; pairs
   const who = Object.entries(WHO).map(([name, words]): [number, string] => [rows.filter((row) => data.getText(row, "interest") === name).length, words]);
   const counts = pairs.map(({ differences }) => differences.length);
   const range = (values: string[]) => [...new Set([values[0]!, values.at(-1)!])].join(" to ");
+  const unlike = pairs.find((pair) => differs(pair, "chip_count"));
+  const count = (row: number) => formatCount(Number(data.getValue(row, "chip_count")), "chip");
   return (
     <p>
       <strong>
         {faster >= slower ? left : right} is faster in {Math.max(faster, slower)} of {formatCount(pairs.length, "test")}
+        {unlike && `, ${count(unlike.left)} against ${count(unlike.right)}`}
       </strong>
       : {left} is {range([ratios[0]!, ratios.at(-1)!].map(formatRatio))} as fast as {right}. Of the {rows.length} figures,{" "}
       {who.filter(([count]) => count > 0).map(([count, words]) => `${count} are ${words}`).join(", ")}. Besides the machine, {range([Math.min(...counts), Math.max(...counts)].map(String))} conditions differ in a

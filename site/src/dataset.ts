@@ -1,5 +1,5 @@
 // The results, with what is looked up by row: figures, flags, facets and the rows of each analysis.
-import { equalIgnoringCase, formatFigure, ROUNDED, ROUNDED_DIGITS, SOURCES } from "./format";
+import { equalIgnoringCase, formatFigure, MANY_DIGITS, ROUNDED, ROUNDED_DIGITS, SOURCES } from "./format";
 import { type Column, getColumn, getRows, getText, getValue, type TextColumn, type Value } from "./frame";
 import type { ResultsData, Severity } from "./load";
 
@@ -103,10 +103,16 @@ export class Dataset {
     return formatFigure(this.getValue(row, name), this.isEmulated(row, name) ? digits : undefined);
   }
 
-  /** Formats a figure for the table: what is computed or measured to many digits is rounded, printed figures and counts never. */
+  /**
+   * Formats a figure for the table: what is computed or measured to many digits is rounded; counts and printed figures are
+   * not, but a printed one of very many digits is cut, and "…" says so. The panel has every digit.
+   */
   formatOnScreen(row: number, name: string): string {
+    const value = this.getValue(row, name);
     const exact = COUNTS.has(name) || (this.getText(row, "origin") === "published" && !ROUNDED.has(name));
-    return formatFigure(this.getValue(row, name), exact ? undefined : ROUNDED_DIGITS);
+    if (!exact) return formatFigure(value, ROUNDED_DIGITS);
+    const text = formatFigure(value);
+    return text.replace(/\D/g, "").length > MANY_DIGITS ? `${formatFigure(value, ROUNDED_DIGITS)}…` : text;
   }
 
   /** The column of the figure that a result is known by. */

@@ -23,6 +23,7 @@ export function formatError(error: unknown): string {
 /** Columns that are computed, so that the table rounds them; the panel and downloads have every digit. */
 export const ROUNDED = new Set(["minutes", "throughput_per_chip", "throughput_implied", "throughput_per_1000_usd"]);
 export const ROUNDED_DIGITS = 5;
+export const MANY_DIGITS = 9; // a figure with more was computed by its source, not read from a page
 
 /** The printed column behind a computed one. */
 export const SOURCES: Record<string, string> = {

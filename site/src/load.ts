@@ -21,7 +21,23 @@ export interface Finding extends Bars {
   link_text: string;
 }
 
+/** A row that no other of its machine beats in both throughput and latency. */
+export interface FrontPoint {
+  result_id: string;
+  batch_size: number;
+  latency_ms: number;
+  throughput_per_chip: number;
+}
+
+export interface FrontMachine {
+  name: string;
+  chips: string; // "4 chips"
+  color: string;
+  points: FrontPoint[]; // by latency
+}
+
 export interface StartData {
+  front: { title: string; note: string; link: string; x_title: string; y_title: string; machines: FrontMachine[] };
   build: { version: string | null; as_of: string; build_id: string; documents: number };
   counts: { results: number; left_out: number; documents: number; claims: number; errors: number };
   repository: string;

@@ -22,9 +22,12 @@ type Specification = Record<string, unknown>;
 /** A specification and the Vega-Lite configuration to draw it with, on a light or a dark page. */
 export function adaptToTheme(specification: Specification, dark: boolean): [Specification, Specification] {
   if (!dark) return [specification, LIGHT_THEME];
-  const json = JSON.stringify(specification).replace(/#[0-9A-Fa-f]{6}(?=")/g, (color) => TO_DARK[color] ?? lighten(color));
+  const json = JSON.stringify(specification).replace(/#[0-9A-Fa-f]{6}(?=")/g, adaptColor);
   return [JSON.parse(json) as Specification, DARK_THEME];
 }
+
+/** A colour for a dark page. */
+export const adaptColor = (color: string) => TO_DARK[color] ?? lighten(color);
 
 const DARK_LIMIT = 110; // of 255: darker colours, such as shades of a machine's, are lightened
 

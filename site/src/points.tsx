@@ -1,7 +1,7 @@
 // The points of a chart: their source, and their numbers as tables.
 import { useState } from "preact/hooks";
 import type { Dataset } from "./dataset";
-import { formatCount, formatFigure } from "./format";
+import { formatCount, formatFigure, MANY_DIGITS } from "./format";
 import type { NumberTable } from "./load";
 import { PlainTable, SourceButton } from "./parts";
 import { openPanel } from "./route";
@@ -46,5 +46,4 @@ export function Numbers({ data, tables }: { data: Dataset; tables: NumberTable[]
   );
 }
 
-const MANY_DIGITS = 9; // no printed figure has as many
 const isComputed = (value: unknown) => typeof value === "number" && String(value).replace(/\D/g, "").length > MANY_DIGITS;

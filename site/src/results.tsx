@@ -87,14 +87,18 @@ export function Results({ data, query }: { data: Dataset; query: URLSearchParams
           </button>
         </div>
         <Chips data={data} filters={filters} />
+        {selection.rows.length > 0 ? (
+          <Table data={data} rows={selection.rows} groups={selection.groups} columns={columns} sort={filters.sort} wide={wide} />
+        ) : (
+          <Nothing data={data} filters={filters} />
+        )}
+        <Choices groups={selection.groups} sort={filters.sort} />
         <LeftOut count={selection.unusable} shown={selection.showsUnusable} {...(filters.all || !selection.showsUnusable ? { onChange: () => setParameter("all", filters.all ? null : "1") } : {})} />
         {filters.search && (
           <p class="note">
             Results only. <a href={formatHash("claims", "", { q: filters.search })}>Search the claims as well</a>
           </p>
         )}
-        <Choices groups={selection.groups} sort={filters.sort} />
-        <Table data={data} rows={selection.rows} groups={selection.groups} columns={columns} sort={filters.sort} wide={wide} />
       </div>
     </>
   );
@@ -131,6 +135,51 @@ function Choices({ groups, sort }: { groups: Group[]; sort: string }) {
         </button>
       ))}
     </p>
+  );
+}
+
+/** Says what is not in the record, and which part of the question stands in the way. */
+function Nothing({ data, filters }: { data: Dataset; filters: Filters }) {
+  const { search } = filters;
+  const alone = { search: "", analysis: null, picked: {}, sort: "", maxLatency: null, all: true };
+  const unknown = search.split(/\s+/).filter((word) => word && selectRows(data, { ...alone, search: word }).rows.length === 0);
+  const ways = [
+    ...FACETS.filter((name) => filters.picked[name]?.length).map((name) => ({
+      title: `${FACET_TITLES[name]}: ${filters.picked[name]!.join(" or ")}`,
+      parameter: name as string,
+      without: { ...filters, picked: { ...filters.picked, [name]: [] } },
+    })),
+    ...(filters.analysis === null ? [] : [{ title: "the analysis", parameter: "analysis", without: { ...filters, analysis: null } }]),
+    ...(search ? [{ title: `the search for “${search}”`, parameter: "q", without: { ...filters, search: "" } }] : []),
+    ...(filters.maxLatency === null ? [] : [{ title: `latency at most ${filters.maxLatency} ms`, parameter: "ms", without: { ...filters, maxLatency: null } }]),
+  ]
+    .map((way) => ({ ...way, count: selectRows(data, way.without).rows.length }))
+    .filter(({ count }) => count > 0);
+  return (
+    <div class="none">
+      {unknown.length > 0 ? (
+        <p>
+          <strong>Not in this record: {unknown.map((word) => `“${word}”`).join(", ")}.</strong> No model, machine, chip, publisher, document or figure of the{" "}
+          {data.rows.toLocaleString("en")} results has it.
+        </p>
+      ) : (
+        <p>
+          <strong>No result has all of this.</strong>
+        </p>
+      )}
+      {ways.length > 0 && (
+        <ul>
+          {ways.map(({ title, parameter, count }) => (
+            <li key={parameter}>
+              <button class="link" onClick={() => setParameter(parameter, null)}>
+                Without {title}
+              </button>
+              : {formatCount(count, "result")}
+            </li>
+          ))}
+        </ul>
+      )}
+    </div>
   );
 }
 

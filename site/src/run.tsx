@@ -7,7 +7,7 @@ import { formatFigure, TITLES } from "./format";
 import { normaliseName, type TextColumn } from "./frame";
 import type { Known } from "./load";
 import { Origin } from "./marks";
-import { join, PlainTable, SourceButton } from "./parts";
+import { join, type Link, Links, PlainTable, SourceButton } from "./parts";
 import { formatHash, navigate } from "./route";
 
 const TASKS = ["inference", "training"];
@@ -170,9 +170,25 @@ function Content({ data, known, query }: { data: Dataset; known: Known; query: U
           Compare
         </button>
       </form>
+      {query.size === 0 && <Examples />}
       {FROM_DISK && query.size === 0 && <FromDisk />}
       {query.size > 0 && (problems.length > 0 ? <p role="alert">{problems.join("; ")}.</p> : <Answer data={data} known={known} run={run} />)}
     </div>
+  );
+}
+
+const EXAMPLES: [title: string, run: Record<string, string>][] = [
+  ["ResNet-50 on an IPU-M2000: 7,800 images/s at batch 4", { model: "ResNet-50 v1.5", task: "inference", platform: "IPU-M2000", batch_size: "4", throughput: "7800", latency_ms: "1.66" }],
+  ["the same with a slip: the latency in seconds", { model: "ResNet-50 v1.5", task: "inference", platform: "IPU-M2000", batch_size: "4", throughput: "7800", latency_ms: "0.00166" }],
+  ["BERT-Large on one A100, 128 tokens", { model: "BERT-Large", task: "inference", platform: "1x A100-40GB", batch_size: "8", sequence_length: "128", precision: "INT8", latency_ms: "5.2" }],
+];
+
+function Examples() {
+  return (
+    <>
+      <h3>Or see what is said of another's run</h3>
+      <Links to={EXAMPLES.map(([title, run]): Link => [title, formatHash("run", "", run)])} />
+    </>
   );
 }
 

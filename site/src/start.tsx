@@ -1,4 +1,5 @@
 // The start page: what this is, what was found, and where to go with a question.
+import { Front } from "./front";
 import type { Bars, Finding, StartData } from "./load";
 import { LeftOut, type Link, Links } from "./parts";
 import { formatHash, navigate } from "./route";
@@ -47,37 +48,40 @@ export function Start({ data }: { data: StartData }) {
   return (
     <div class="start">
       <section class="hero">
-        <h2>How fast are AI processors really?</h2>
-        <p class="lead">
-          The open record of Graphcore's <abbr title="Intelligence Processing Unit, a chip that runs neural networks, as GPUs do">IPU</abbr>s next
-          to GPUs and all of MLPerf Training: {counts.results.toLocaleString("en")} results, each with the place where it was printed, and{" "}
-          {counts.claims} claims, checked against them.
-        </p>
-        <form
-          class="check"
-          role="search"
-          onSubmit={(event) => {
-            event.preventDefault();
-            const figure = new FormData(event.currentTarget).get("figure");
-            navigate(formatHash("results", "", { q: String(figure ?? "").trim() }));
-          }}
-        >
-          <label for="figure">Find a figure, a model or a machine</label>
-          <input id="figure" name="figure" type="search" placeholder="46,174 or 0.58 ms or bow-2000" required />
-          <button type="submit" class="main">
-            Find it
-          </button>
-        </form>
-        <ul class="offers">
-          <li>
-            As of <time dateTime={build.as_of}>{build.as_of}</time>, {build.version ? `release ${build.version}` : "unreleased"}
-          </li>
-          {offers.map(([title, address]) => (
-            <li key={address}>
-              <a href={address}>{title}</a>
+        <div>
+          <h2>How fast are AI processors really?</h2>
+          <p class="lead">
+            The open record of Graphcore's <abbr title="Intelligence Processing Unit, a chip that runs neural networks, as GPUs do">IPU</abbr>s next
+            to GPUs and all of MLPerf Training: {counts.results.toLocaleString("en")} results, each with the place where it was printed, and{" "}
+            {counts.claims} claims, checked against them.
+          </p>
+          <form
+            class="check"
+            role="search"
+            onSubmit={(event) => {
+              event.preventDefault();
+              const figure = new FormData(event.currentTarget).get("figure");
+              navigate(formatHash("results", "", { q: String(figure ?? "").trim() }));
+            }}
+          >
+            <label for="figure">Find a figure, a model or a machine</label>
+            <input id="figure" name="figure" type="search" placeholder="46,174 or 0.58 ms or bow-2000" required />
+            <button type="submit" class="main">
+              Find it
+            </button>
+          </form>
+          <ul class="offers">
+            <li>
+              As of <time dateTime={build.as_of}>{build.as_of}</time>, {build.version ? `release ${build.version}` : "unreleased"}
             </li>
-          ))}
-        </ul>
+            {offers.map(([title, address]) => (
+              <li key={address}>
+                <a href={address}>{title}</a>
+              </li>
+            ))}
+          </ul>
+        </div>
+        {data.front.machines.length > 0 && <Front front={data.front} />}
       </section>
       <section aria-labelledby="found">
         <h2 id="found">What it found</h2>

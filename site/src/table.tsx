@@ -1,6 +1,6 @@
 // The table of results. Only the rows in view are in the page; all rows have one height.
 import { useEffect, useLayoutEffect, useMemo, useRef, useState } from "preact/hooks";
-import type { Column } from "./columns";
+import { type Column, HELP } from "./columns";
 import type { Dataset } from "./dataset";
 import { formatCount, formatUnit } from "./format";
 import { DoubtSign } from "./marks";
@@ -121,7 +121,6 @@ export function Table({ data, rows: selected, groups, columns, sort, wide }: Pro
           <Space height={(rows.length - last) * height} columns={columns.length} />
         </tbody>
       </table>
-      {rows.length === 0 && <p class="none">No result matches all of this. Remove a filter or a word of the search.</p>}
     </div>
   );
 }
@@ -134,18 +133,18 @@ function HeaderCell({ column, sort, first }: { column: Column; sort: string; fir
   return (
     <th scope="col" class={numeric ? "right" : first ? "first" : ""} aria-sort={ascending ? "ascending" : descending ? "descending" : "none"}>
       {keys.map(({ name, title }) => (
-        <SortButton key={name} name={name} title={title} sort={sort} largestFirst={numeric} />
+        <SortButton key={name} name={name} title={title} help={HELP[name] ?? ""} sort={sort} largestFirst={numeric} />
       ))}
     </th>
   );
 }
 
 /** Sorts by a column, then in the other direction, then not at all. */
-function SortButton({ name, title, sort, largestFirst }: { name: string; title: string; sort: string; largestFirst: boolean }) {
+function SortButton({ name, title, help, sort, largestFirst }: { name: string; title: string; help: string; sort: string; largestFirst: boolean }) {
   const steps = largestFirst ? [`-${name}`, name] : [name, `-${name}`];
   const next = sort === steps[0] ? steps[1]! : sort === steps[1] ? null : steps[0]!;
   return (
-    <button onClick={() => setParameter("sort", next)}>
+    <button title={help} onClick={() => setParameter("sort", next)}>
       {title} <span aria-hidden="true">{sort === name ? "▲" : sort === `-${name}` ? "▼" : ""}</span>
     </button>
   );

@@ -268,7 +268,7 @@ test("an unknown name in a link leaves the page usable", () =>
   onPage("#/results?sort=bogus", async (page) => {
     assert.ok((await readCount(page)) >= MIN_RESULTS);
     await openHash(page, "#/results?sort=-toString&analysis=toString");
-    await page.getByText("No result matches").waitFor();
+    await page.getByText("No result has all of this").waitFor();
     await click(page, "Remove the filter Analysis: toString");
     await page.waitForFunction(() => !location.hash.includes("analysis"));
     assert.ok((await readCount(page)) >= MIN_RESULTS);
@@ -367,6 +367,39 @@ test("the start page needs neither the results nor another script, and its findi
       const address = await page.getByRole("link", { name: new RegExp(`^${name}`) }).getAttribute("href");
       await readFile(new URL(`../../docs/${address.split("/docs/")[1]}`, import.meta.url)); // a page of the documentation
     }
+  }));
+
+test("the chart of the start page leads from a point to its source, and a machine can be left out", () =>
+  onPage("", async (page) => {
+    const circles = page.locator(".front circle");
+    await circles.first().waitFor();
+    const { machines } = await page.evaluate(() => window.__data.start.front);
+    assert.ok(machines.length >= 5);
+    assert.equal(await circles.count(), machines.flatMap(({ points }) => points).length);
+    await page.getByRole("checkbox", { name: machines[0].name }).uncheck();
+    assert.equal(await circles.count(), machines.slice(1).flatMap(({ points }) => points).length);
+    await circles.first().click();
+    await page.getByRole("dialog").getByText("as printed").first().waitFor();
+  }));
+
+test("what is not in the record is said, with the ways on", () =>
+  onPage("#/results?q=Groq&task=inference", async (page) => {
+    await page.getByText("Not in this record: “Groq”").waitFor();
+    await click(page, /^Without the search/);
+    assert.ok((await readCount(page)) > 100);
+    await openHash(page, "#/results?platform=Bow-2000&chip=C600");
+    await page.getByText("No result has all of this").waitFor();
+    await click(page, /^Without Chip: C600/);
+    assert.ok((await readCount(page)) > 10);
+  }));
+
+test("an example of a run gets a verdict, and one with a slip another", () =>
+  onPage("#/run", async (page) => {
+    await page.getByRole("link", { name: /^ResNet-50 on an IPU-M2000/ }).click();
+    assert.match(await page.locator(".judged").textContent(), /^plausible/);
+    await openHash(page, "#/run");
+    await page.getByRole("link", { name: /slip/ }).click();
+    await page.locator(".judged.warning", { hasText: "in seconds" }).waitFor();
   }));
 
 const checkFigure = async (page, text) => {
@@ -580,6 +613,7 @@ test("visitor: Bow-2000 against A100 on BERT-Large, with batch sizes and what di
     assert.deepEqual(pairs.map(({ rows: [left, right] }) => [left.batch_size, left.latency_ms, right.latency_ms]), [
       [4, 1.36, 3.36], [8, 1.94, 4.95], [12, 2.56, 6.38], [16, 3.01, 8.43],
     ]);
+    await page.getByText("Bow-2000 is faster in 4 of 4 tests, 4 chips against 1 chip").waitFor();
     for (const text of await page.locator(".compare tbody tr").allTextContents()) assert.match(text, /chips 4 \/ 1.*latency timed on host \/ device/s);
   }));
 
@@ -730,7 +764,8 @@ test("claims are shown in parts", () =>
 test("downloads name rows and sizes, in two formats and all in one", () =>
   onPage("downloads.html", async (page) => {
     const text = await page.locator("main, body").first().textContent();
-    assert.match(text, /results3,\d{3}/);
+    assert.match(text, /results3,\d{3}.*measurements view.*build/s); // results, then views, then the other tables
+    assert.ok(!text.includes("`"));
     for (const kind of ["parquet", "csv"]) {
       const response = await page.request.get(new URL(`data/ipu-results-${kind}.zip`, page.url()).href);
       assert.ok(response.ok());

@@ -273,8 +273,8 @@ PEAK = "peak of the chips"
         ({"latency_ms": 0.1, "latency_basis": "per-batch"}, LITTLE, "ok", 0.195),
         ({"precision": "fp16"}, PEAK, "ok", 7800 * GMACS * 2 / 1000),
         # at 8 bits the chips might do twice the peak that is stated
-            ({"throughput": 150_000}, PEAK, "not checked", None),
-            ({"throughput": 250_000}, PEAK, "impossible", 250_000 * GMACS * 2 / 1000),
+        ({"throughput": 150_000}, PEAK, "not checked", None),
+        ({"throughput": 250_000}, PEAK, "impossible", 250_000 * GMACS * 2 / 1000),
         # of four GC200, rated 300 W each
         ({"power_w": 100}, "power rating", "ok", 100),
         ({"throughput": 800, "power_w": 301, "platform": "C2"}, "power rating", "doubtful", 301),

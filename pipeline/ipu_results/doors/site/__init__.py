@@ -6,9 +6,12 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from io import BytesIO
 from pathlib import Path
+from typing import Literal
 from zipfile import ZIP_DEFLATED, ZipFile, ZipInfo
 
 import duckdb
+import pyarrow as pa
+from pyarrow.parquet import write_table as write_parquet
 
 from ipu_results.doors.site.charts import build_charts, build_predictions
 from ipu_results.doors.site.citations import build_citations, build_mlperf, build_provenance
@@ -24,12 +27,13 @@ from ipu_results.doors.site.data import (
 from ipu_results.doors.site.start import build_start
 from ipu_results.errors import WarehouseError
 from ipu_results.kit.files import write_atomically
+from ipu_results.kit.sql import run_query
 from ipu_results.record.store.files import get_csv_name, get_parquet_name
 from ipu_results.record.store.query import open_warehouse, read_parquet
 from ipu_results.record.store.tables import write_csv
 from ipu_results.release import verify_release
 from ipu_results.release.files import RELEASE
-from ipu_results.schema import TABLES
+from ipu_results.schema import MAIN, TABLES, VIEWS
 
 __all__ = ["build_site"]
 
@@ -47,15 +51,18 @@ SCRIPTS: Mapping[str, Callable[[duckdb.DuckDBPyConnection], object]] = {
 }
 
 
-MAX_CSV = 2_000_000  # bytes: a larger one is in the archive alone
+MAX_CSV = 2_000_000  # bytes: a larger one of a table is in the archive alone
+FIRST = "results"  # what most readers want
+KINDS: tuple[Literal["parquet", "csv"], ...] = ("parquet", "csv")
 
 
 @dataclass(frozen=True, slots=True)
 class OfferedFile:
-    """A file that the page offers: of a table, or of all tables where there is no `name`."""
+    """A file that the page offers: of a table or view, or of all tables where there is no `name`."""
 
     name: str
-    kind: str
+    of: Literal["table", "view"]
+    kind: Literal["parquet", "csv"]
     path: str
     content: bytes
     rows: int
@@ -68,31 +75,53 @@ class OfferedFile:
         return f"{count / 1e6:.1f} MB" if count >= 1e6 else f"{max(1, round(count / 1e3))} kB"
 
 
-def build_downloads(release: Path) -> list[OfferedFile]:
-    """Build each table as Parquet and CSV, then an archive of all tables for each of the two."""
-    files = []
-    total = 0
-    for table in TABLES:
-        parquet = get_parquet_name(table.sql_name)
-        content = (release / parquet).read_bytes()
-        rows = read_parquet(release / parquet, data=content)
-        total += rows.num_rows
-        buffer = BytesIO()
-        write_csv(rows, buffer)
-        text = buffer.getvalue()
-        csv_path = f"data/csv/{get_csv_name(table.sql_name)}" if len(text) <= MAX_CSV else ""
-        for kind, path, data in (
-            ("parquet", f"data/parquet/{parquet}", content),
-            ("csv", csv_path, text),
-        ):
-            files.append(
-                OfferedFile(table.sql_name, kind, path, data, rows.num_rows, table.description)
-            )
+def build_downloads(connection: duckdb.DuckDBPyConnection, release: Path) -> list[OfferedFile]:
+    """Build `results`, the main views and the other tables as Parquet and CSV, then an archive of
+    all tables for each of the two.
+    """
+    tables = _build_tables(release)
+    views = []
+    for view in VIEWS:
+        if view.schema == MAIN and not view.parameters:
+            rows = run_query(connection, f"FROM {view.sql_name}")
+            content = BytesIO()
+            write_parquet(rows, content, compression="zstd")
+            views += _offer("view", view.name, view.description, rows, content.getvalue())
+    first = [file for file in tables if file.name == FIRST]
+    others = [file for file in tables if file.name != FIRST]
     archives = []
-    for kind in ("parquet", "csv"):
-        packed = _pack(file for file in files if file.kind == kind)
-        archives.append(OfferedFile("", kind, f"data/ipu-results-{kind}.zip", packed, total))
-    return files + archives
+    for kind in KINDS:
+        packed = _pack(file for file in tables if file.kind == kind)
+        rows = sum(file.rows for file in tables if file.kind == kind)
+        path = f"data/ipu-results-{kind}.zip"
+        archives.append(OfferedFile("", "table", kind, path, packed, rows))
+    return first + views + others + archives
+
+
+def _build_tables(release: Path) -> list[OfferedFile]:
+    files = []
+    for table in TABLES:
+        path = release / get_parquet_name(table.sql_name)
+        content = path.read_bytes()
+        rows = read_parquet(path, data=content)
+        files += _offer("table", table.sql_name, table.description, rows, content)
+    return files
+
+
+def _offer(
+    of: Literal["table", "view"], name: str, description: str, rows: pa.Table, content: bytes
+) -> list[OfferedFile]:
+    """Offer the rows of a table or view as the Parquet file `content` and as CSV."""
+    buffer = BytesIO()
+    write_csv(rows, buffer)
+    text = buffer.getvalue()
+    parquet_path = f"data/parquet/{get_parquet_name(name)}"
+    csv_path = f"data/csv/{get_csv_name(name)}" if len(text) <= MAX_CSV else ""
+    count = rows.num_rows
+    return [
+        OfferedFile(name, of, "parquet", parquet_path, content, count, description),
+        OfferedFile(name, of, "csv", csv_path, text, count, description),
+    ]
 
 
 def _pack(files: Iterable[OfferedFile]) -> bytes:
@@ -121,7 +150,7 @@ def build_site(
         message = f"is not a release as published: {problems[0].line}{more}"
         raise WarehouseError(message, place=str(release))
     with open_warehouse(release) as connection:
-        downloads = build_downloads(release)
+        downloads = build_downloads(connection, release)
         charts = build_charts(connection)
         start = build_start(connection, release)
         scripts = {name: build(connection) for name, build in SCRIPTS.items()}

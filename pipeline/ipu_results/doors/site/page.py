@@ -13,6 +13,8 @@ from jinja2.ext import Extension
 from jinja2.nodes import EvalContext
 from markupsafe import Markup
 
+from ipu_results.kit.files import load_schema_file
+
 DIGITS = 3  # of a ratio
 WHOLE_FROM = 100  # a ratio of this size is printed whole
 
@@ -91,6 +93,11 @@ def shorten(text: str, characters: int) -> str:
     return text if len(text) <= characters else f"{text[: characters - 2]} …"
 
 
+def format_code(text: str) -> Markup:
+    """Set what stands between back-ticks as code."""
+    return Markup(re.sub(r"`([^`]+)`", r"<code>\1</code>", escape(text)))
+
+
 def is_linkable(address: str) -> bool:
     """Return whether an address from the data is a plain web address or a relative one: a link to
     it runs no script.
@@ -116,6 +123,7 @@ ENVIRONMENT.filters |= {
     "unit": format_unit,
     "words": join_column,
     "shorten": shorten,
+    "code": format_code,
 }
 
 
@@ -137,7 +145,8 @@ def format_page(page: Page, base_url: str = "") -> str:
     is a `base_url`.
     """
     up = "../" * page.path.count("/")
-    return render("page.html", page=page, base_url=base_url, up=up)
+    menu = load_schema_file("menu.toml")["views"]
+    return render("page.html", page=page, base_url=base_url, up=up, menu=menu)
 
 
 def render(template: str, **values: object) -> str:

@@ -1,4 +1,6 @@
-"""The start page: what the dataset found, with a figure, a few bars and a link for each finding."""
+"""The start page: a chart of throughput against latency, and what the dataset found, with a figure,
+a few bars and a link for each finding.
+"""
 
 from __future__ import annotations
 
@@ -16,6 +18,7 @@ from ipu_results.doors.analyses.findings import (
     fill_text,
 )
 from ipu_results.doors.analyses.question import select_rows
+from ipu_results.doors.charts import PALETTE
 from ipu_results.doors.cite.citation import REPOSITORY
 from ipu_results.doors.site.charts import skip_without_rows
 from ipu_results.errors import WarehouseError
@@ -37,6 +40,27 @@ COUNTS = """
 """
 
 
+FRONT_MODEL = "ResNet-50 v1.5"  # the network with the most machines
+# What no other published row of the machine beats in both throughput and latency.
+FRONT = f"""
+    SELECT
+        platform AS name, chip_count,
+        list(
+            struct_pack(
+                result_id := result_id, batch_size := batch_size, latency_ms := latency_ms,
+                throughput_per_chip := throughput / chip_count
+            )
+            ORDER BY latency_ms
+        ) AS points
+    FROM detail.latency_front
+    WHERE
+        model = '{FRONT_MODEL}' AND on_front AND usable AND origin = 'published' AND chip IS NOT NULL
+        AND chip_count IS NOT NULL
+    GROUP BY platform, chip_count
+    ORDER BY name
+"""
+
+
 class Build(TypedDict):
     """What the page was built from; `version` is None for a warehouse."""
 
@@ -46,8 +70,21 @@ class Build(TypedDict):
     documents: int
 
 
+class Front(TypedDict):
+    """The chart of the start page: the rows that no other of their machine beats."""
+
+    title: str
+    note: str
+    link: str
+    x_title: str
+    y_title: str
+    machines: list[dict[str, object]]
+
+
 class StartData(TypedDict):
     """What the start page shows, as `site/src/load.ts` reads it."""
+
+    front: Front
 
     build: Build
     counts: dict[str, int]
@@ -64,6 +101,7 @@ def build_start(connection: duckdb.DuckDBPyConnection, release: Path) -> StartDa
     newest = counts.pop("newest_document")
     build_id = counts.pop("build_id")
     return {
+        "front": _build_front(connection),
         "build": {
             "version": record.get("version"),
             "as_of": record.get("published_on") or newest,
@@ -73,6 +111,26 @@ def build_start(connection: duckdb.DuckDBPyConnection, release: Path) -> StartDa
         "counts": counts,
         "repository": REPOSITORY,
         "findings": list(_build_findings(connection)),
+    }
+
+
+def _build_front(connection: duckdb.DuckDBPyConnection) -> Front:
+    machines = run_query(connection, FRONT).to_pylist()
+    colors = PALETTE.assign([machine["name"] for machine in machines])
+    for machine, color in zip(machines, colors, strict=True):
+        count = machine.pop("chip_count")
+        machine["chips"] = "1 chip" if count == 1 else f"{count} chips"
+        machine["color"] = color
+    return {
+        "title": f"{FRONT_MODEL} inference: throughput against latency",
+        "note": (
+            "As the vendors published it; up and left is better. Precision, and what a latency of"
+            " the whole machine times, differ: click a point for its source."
+        ),
+        "link": "#/results?model=ResNet-50+v1.5&task=inference&per=chip&sort=latency_ms",
+        "x_title": "latency, ms",
+        "y_title": "images/s a chip",
+        "machines": machines,
     }
 
 
