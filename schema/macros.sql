@@ -130,3 +130,8 @@ CREATE OR REPLACE MACRO name_unusable(usable, same_as, errors, origin, relations
         WHEN relationship = 'submitted' THEN 'submitted'
         ELSE 'suspect'
     END;
+
+-- The words of a chip's name, without the generation of its socket: H100-SXM5-80GB has h100, sxm
+-- and 80gb.
+CREATE OR REPLACE MACRO list_words(name) AS
+    regexp_extract_all(regexp_replace(lower(name), 'sxm\d', 'sxm'), '[a-z0-9]+');

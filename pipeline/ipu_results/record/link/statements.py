@@ -38,6 +38,7 @@ AS_READ = (
     "mlperf_published",
     "mlperf_rcp",
     "mlperf_runs",
+    "peak_sources",
     "run_points",
     "runs",
 )

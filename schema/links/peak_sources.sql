@@ -1,0 +1,2 @@
+-- The table `peak_sources`, as its documents have it.
+FROM read.peak_sources
