@@ -36,6 +36,7 @@ BENCHMARKS = {
     "mlperf_intervals": "mlperf.intervals",
     "mlperf_independence": "mlperf.independence",
     "expect": "expect",
+    "peaks": "peaks",
     "planted_errors": "planted_errors",
     "emulator": "emulator",
     "emulator_networks": "emulator.networks",

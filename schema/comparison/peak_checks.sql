@@ -52,10 +52,10 @@ rates AS (
 ),
 tops AS (
     SELECT
-        chip, max(tflops) AS highest, max(tflops) FILTER (type = 'tf32') AS tensor,
+        chip, max(tflops) AS highest, arg_max(is_certain, tflops) AS is_certain, max(tflops) FILTER (type = 'tf32') AS tensor,
         min(count_bits(type)) AS fewest_bits,
         list({'tflops': tflops, 'type': type} ORDER BY tflops, position) AS all_peaks
-    FROM peaks
+    FROM bounds
     GROUP BY chip
 ),
 works AS (
@@ -70,6 +70,7 @@ works AS (
             WHEN fewest_bits = 16 THEN top * 16 / bits
         END AS highest_possible,
         is_accelerator AND type = 'fp32' AND work <= tensor * chip_count AS is_tensor, all_peaks,
+        if(bound IS NULL, tops.is_certain, bounds.is_certain) AS is_certain,
         concat_ws(
             ', ', no_rate, uncounted,
             if(precision IS NULL, 'a precision', NULL),
@@ -77,6 +78,7 @@ works AS (
         ) AS missing
     FROM rates r
     LEFT JOIN tops USING (chip)
+    LEFT JOIN bounds USING (chip, type)
     LEFT JOIN chips USING (chip)
 ),
 judged AS (
@@ -137,7 +139,7 @@ SELECT
     CASE
         WHEN kind = 'ok' THEN 'ok'
         WHEN kind IN ('missing', 'no peak') THEN 'not checked'
-        WHEN kind = 'tensor' THEN 'doubtful'
+        WHEN kind = 'tensor' OR NOT is_certain THEN 'doubtful'
         ELSE 'impossible'
     END AS outcome,
     CASE kind
@@ -155,7 +157,8 @@ SELECT
             format_share(work / bound, 1), format_plain(bound, digits := 4), chip_count,
             coalesce(chip, 'chip'), precision
         )
-    END || if(outcome IN ('doubtful', 'impossible') AND questions <> '', '; ' || questions, '')
+    END || if(outcome = 'doubtful' AND NOT is_certain, ', by one source alone', '')
+        || if(outcome IN ('doubtful', 'impossible') AND questions <> '', '; ' || questions, '')
         AS message,
     if(outcome = 'not checked', NULL, work) AS value,
     if(outcome = 'not checked', NULL, limit_) AS "limit"

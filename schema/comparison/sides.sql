@@ -2,7 +2,7 @@
 -- from their columns: who measured, the peak of the chips, the work of an item, the share of it.
 WITH peaks_of_width AS (
     SELECT chip, name_width(type) AS width, max(tflops) AS peak
-    FROM peaks
+    FROM bounds
     GROUP BY ALL
 ),
 rows AS (

@@ -1,11 +1,8 @@
-"""Dense peaks and rated power of accelerators (`schema/vocabulary/accelerators.toml`), found by the
-name of a chip.
-"""
+"""Rated power of accelerators (`schema/vocabulary/accelerators.toml`), found by the name of a chip."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache, lru_cache
 
@@ -17,15 +14,13 @@ SOCKET = re.compile(r"(?<=sxm)\d")  # the generation of a socket: `SXM5` is `SXM
 
 @dataclass(frozen=True, slots=True)
 class Accelerator:
-    """Dense peaks of one chip by type, in 10¹² operations per second, and its rated power, with
-    their documents.
+    """The names of one chip, and its rated power with its document. The relation `peaks` has what it
+    can do at most, by the same `chip`.
     """
 
     chip: str
     names: tuple[str, ...]
-    peaks: Mapping[str, float]
     power_w: float | None
-    peak_document: str
     power_document: str
 
 
@@ -45,9 +40,7 @@ def load_accelerators() -> tuple[Accelerator, ...]:
         accelerator = Accelerator(
             chip=entry["chip"],
             names=tuple(entry["names"]),
-            peaks=entry.get("peaks", {}),
             power_w=entry.get("power_w"),
-            peak_document=describe_document(entry.get("peak_document")),
             power_document=describe_document(entry.get("power_document")),
         )
         accelerators.append(accelerator)

@@ -253,6 +253,16 @@ def test_figures_are_written_plainly(warehouse: Path) -> None:
     assert not re.search(r"\d[eE][+-]?\d\d\b(?!-)", re.sub(r"\br[0-9a-f]{16}\b", "", text))
 
 
+def test_work_above_a_peak_of_one_source_is_doubted_and_not_refused(warehouse: Path) -> None:
+    figures = {"model": "resnet50", "batch_size": 4, "throughput": 10_000_000, "precision": "fp16"}
+    outcomes = {}
+    for platform in ("C600", "IPU-M2000"):  # peaks of ByteDance alone, and of the maker
+        own = compare_one(warehouse, platform=platform, **figures)
+        [peak] = [check for check in own.checks if check.name == PEAK]
+        outcomes[platform] = (peak.outcome, "by one source alone" in peak.message)
+    assert outcomes == {"C600": ("doubtful", True), "IPU-M2000": ("impossible", False)}
+
+
 def test_no_comparable_row_is_an_answer(warehouse: Path) -> None:
     far = compare_one(warehouse, model="resnet50", platform="c2", batch_size=100_000, throughput=5)
     assert (far.status, far.matches) == ("no-comparable-row", ())

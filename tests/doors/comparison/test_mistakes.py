@@ -105,11 +105,10 @@ def test_figure_may_be_that_of_one_chip_from_four_chips(warehouse: Path) -> None
     assert "one chip" in four.verdict
 
 
-def test_every_limit_has_its_document_and_25_chips_have_both() -> None:
-    chips = load_accelerators()
-    assert all(bool(own.peaks) == ("read on" in own.peak_document) for own in chips)
-    assert all((own.power_w is not None) == ("read on" in own.power_document) for own in chips)
-    assert sum(bool(own.peaks and own.power_w) for own in chips) >= 25
+def test_every_rating_has_its_document() -> None:
+    rated = [own for own in load_accelerators() if own.power_w is not None]
+    assert len(rated) >= 25
+    assert all("read on" in own.power_document for own in rated)
 
 
 @pytest.mark.parametrize(

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping
-from functools import cache
+from collections.abc import Iterable
 from typing import Any
 
 from ipu_results.schema.accelerators import find_accelerator, load_accelerators
@@ -14,8 +13,7 @@ from ipu_results.schema.vocabulary import load_vocabulary, normalise_name
 COLUMN_OF_PEAK = re.compile("peak_(.+)_t(?:fl)?ops")
 WATTS = re.compile(r"(\d{2,4}) ?W\b")  # of a chip's name, such as `A100-PCIE-40GB (250W)`
 LOOKUPS = {
-    "chips": "chip VARCHAR, rated_power_w DOUBLE, is_accelerator BOOLEAN",
-    "peaks": "chip VARCHAR, type VARCHAR, tflops DOUBLE, position BIGINT",
+    "chips": "chip VARCHAR, accelerator VARCHAR, rated_power_w DOUBLE, is_accelerator BOOLEAN",
     "types": "word VARCHAR, type VARCHAR",
     "ratings": "lowest DOUBLE, highest DOUBLE",
     "reasons": "position BIGINT, unusable VARCHAR, words VARCHAR",
@@ -24,17 +22,19 @@ LOOKUPS = {
 
 
 def build_lookups(chips: Iterable[str]) -> dict[str, list[dict[str, Any]]]:
-    """Return the relations `chips` and `peaks` of these chips, `types` of precisions, `ratings`,
-    the lowest and the highest rated power of one chip, and `reasons` why a row is not usable.
+    """Return the relations `chips` of these chips, `types` of precisions, `ratings`, the lowest and
+    the highest rated power of one chip, and `reasons` why a row is not usable.
     """
     rated = []
-    peaks = []
     for chip in sorted(chips):
-        is_accelerator = find_accelerator(chip) is not None
-        rating = get_rating(chip)
-        rated.append({"chip": chip, "rated_power_w": rating, "is_accelerator": is_accelerator})
-        for position, (name, tflops) in enumerate(list_peaks(chip).items()):
-            peaks.append({"chip": chip, "type": name, "tflops": tflops, "position": position})
+        accelerator = find_accelerator(chip)
+        record = {
+            "chip": chip,
+            "accelerator": accelerator.chip if accelerator else None,
+            "rated_power_w": get_rating(chip),
+            "is_accelerator": accelerator is not None,
+        }
+        rated.append(record)
     types = []
     for word, column in load_vocabulary().peaks.items():
         types.append({"word": normalise_name(word), "type": _name_type(column)})
@@ -45,25 +45,10 @@ def build_lookups(chips: Iterable[str]) -> dict[str, list[dict[str, Any]]]:
     ratings += [found.power_w for found in load_accelerators() if found.power_w]
     return {
         "chips": rated,
-        "peaks": peaks,
         "types": types,
         "ratings": [{"lowest": min(ratings), "highest": max(ratings)}],
         "reasons": reasons,
     }
-
-
-def list_peaks(chip: str) -> dict[str, float]:
-    """Return the dense peaks of one chip by type, in 10¹² operations per second: those that a
-    source states of it, then those of its accelerator.
-    """
-    accelerator = find_accelerator(chip)
-    peaks = dict(accelerator.peaks) if accelerator else {}
-    facts = _load_chips().get(chip, {})
-    # several words, such as half and fp16, lead to one column
-    for column in sorted(set(load_vocabulary().peaks.values())):
-        if facts.get(column):
-            peaks[_name_type(column)] = facts[column]
-    return peaks
 
 
 def get_rating(chip: str) -> float | None:
@@ -74,14 +59,6 @@ def get_rating(chip: str) -> float | None:
     if rated and (watts := WATTS.search(chip)):
         return max(rated, float(watts[1]))
     return rated or None
-
-
-@cache
-def _load_chips() -> Mapping[str, Mapping[str, Any]]:
-    """Load what the vocabulary knows of each chip by name; of a machine, only what holds for one
-    chip is read.
-    """
-    return {entry["chip"]: entry for entry in load_vocabulary().list_entries("platform")}
 
 
 def _name_type(column: str) -> str:

@@ -26,11 +26,19 @@ ORDER = "document_id, table_name, row_number, result_id"  # of the sources
 PUBLISHED = """
     CREATE TEMP VIEW machines AS SELECT platform, family, rated_power_w FROM platforms;
     CREATE TEMP VIEW operations AS
-        SELECT model, variant, macs, training FROM detail.operation_counts
+        SELECT model, variant, macs, training FROM detail.operation_counts;
+    CREATE TEMP VIEW stated_peaks AS
+        SELECT
+            chip, lower(precision) AS type, highest_tflops AS tflops,
+            standing IN ('maker', 'agreed') AS is_certain
+        FROM detail.peak_standings
+        WHERE sparsity = 'dense'
 """
 READS = """
     SELECT 1
-    FROM results, figures, flags, platforms, replications, mlperf_entries, detail.operation_counts
+    FROM
+        results, figures, flags, platforms, replications, mlperf_entries, detail.operation_counts,
+        detail.peak_standings
 """
 """Names what a comparison reads of the record: the other files need not be opened."""
 CHIPS = "SELECT chip FROM candidates UNION SELECT chip FROM mine"

@@ -30,7 +30,7 @@ from ipu_results.schema.vocabulary import load_vocabulary
 
 DATABASE = "comparison.duckdb"
 NOT_SUBMITTED = "relationship IS DISTINCT FROM 'submitted'"  # those rows are left to the command
-RECORD = ("candidates", "machines", "operations")
+RECORD = ("candidates", "machines", "operations", "stated_peaks")
 RUN = "SELECT NULL::BIGINT AS run, * FROM record.candidates WHERE FALSE"
 OF_MODEL = "FROM record.candidates WHERE model IN (SELECT model FROM mine)"
 PRECISIONS = "SELECT DISTINCT precision FROM results WHERE precision IS NOT NULL ORDER BY 1"
