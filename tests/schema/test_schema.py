@@ -78,6 +78,7 @@ MAIN_VIEWS = {
     "measurements",
     "mlperf_ranking",
     "peak_shares",
+    "peaks",
     "per_dollar",
     "provenance",
     "replications",
