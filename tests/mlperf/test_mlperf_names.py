@@ -4,10 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-import pytest
 from ipu_results.schema.vocabulary import load_vocabulary
 
-from tests.conftest import Query
 from tests.mlperf.link_support import link_mlperf
 
 
@@ -74,44 +72,3 @@ def test_no_spelling_stands_for_two_names() -> None:
     }
     vocabulary = load_vocabulary()
     assert {text: vocabulary.name_chip(text) for text in names} == names
-
-
-FACTS = {
-    # by the name of the system, and by the memory that another field has
-    "SELECT chip, count(*) FROM mlperf_entries WHERE chip_printed IN ('TPU', 'NVIDIA H100-PCIe', 'Nvidia Tesla V100', 'NVIDIA V100') GROUP BY 1 ORDER BY 1": [
-        ("H100-PCIe-80GB", 4),
-        ("TPU v4", 36),
-        ("V100", 2),
-        ("V100-32GB", 6),
-    ],
-    "SELECT count(*) FROM mlperf_entries e JOIN results r USING (result_id) WHERE e.chip IS DISTINCT FROM r.chip": [
-        (0,)
-    ],
-    "SELECT DISTINCT chip_printed FROM mlperf_entries WHERE chip IS NULL ORDER BY 1": [
-        ("N/A",),
-        (None,),
-    ],
-    "SELECT chip, count(DISTINCT chip_printed) FROM mlperf_entries WHERE chip LIKE 'A100%' GROUP BY 1 ORDER BY 1": [
-        ("A100-40GB", 1),
-        ("A100-PCIe-40GB", 5),
-        ("A100-PCIe-80GB", 5),
-        ("A100-SXM-40GB", 5),
-        ("A100-SXM-80GB", 9),
-    ],
-    "SELECT count(same_as), count(*) FILTER (shared_logs = 0 AND same_as IS NOT NULL) FROM mlperf_entries": [
-        (225, 48)
-    ],
-    # CoreWeave's ResNet-50 is one measurement of three rounds, and so is the BERT of NVIDIA's Eos.
-    "SELECT min(e.round), count(*) FROM mlperf_entries e WHERE path LIKE '%coreweave_hgxh100_n448%/resnet' OR path LIKE '%/eos_n434_ngc23.09_pytorch/bert' GROUP BY coalesce(same_as, result_id) ORDER BY 1": [
-        ("3.0", 3),
-        ("3.1", 3),
-    ],
-    "SELECT count(*) FROM mlperf_entries e JOIN mlperf_entries f ON f.result_id = e.same_as WHERE f.same_as IS NOT NULL OR f.benchmark <> e.benchmark": [
-        (0,)
-    ],
-}
-
-
-@pytest.mark.parametrize(("sql", "rows"), FACTS.items())
-def test_names_of_the_record(query: Query, sql: str, rows: list[tuple[object, ...]]) -> None:
-    assert query(sql) == rows

@@ -9,7 +9,6 @@ from typing import Any
 import pytest
 from ipu_results.mlperf.reference import ReferencePoint, find_reference, prune_points
 
-from tests.conftest import Query
 from tests.mlperf.link_support import link_mlperf
 
 
@@ -128,33 +127,3 @@ def test_later_points_are_no_reference() -> None:
             "SELECT global_batch_size, pruned FROM detail.mlperf_rcp"
         ).fetchall()
     assert dict(pruned) == {10: False, 20: True, 30: False, 25: None}
-
-
-FACTS = {
-    # Of the submitted factors all but six follow from the logs and the reference of the round's
-    # time.
-    "SELECT scaling_factor <> 1, abs(scaling_factor / expected_scaling_factor - 1) < 1e-6, count(*) FROM mlperf_entries WHERE minutes IS NOT NULL AND expected_scaling_factor IS NOT NULL GROUP BY ALL ORDER BY ALL": [
-        (False, False, 25),
-        (False, True, 869),
-        (True, False, 6),
-        (True, True, 488),
-    ],
-    "SELECT count(*) FROM mlperf_entries WHERE findings LIKE '%reference give%'": [(31,)],
-    "SELECT min(round), bool_or(division = 'open') FROM mlperf_entries WHERE normalised": [
-        ("2.1", False)
-    ],
-    # The rate is of the minutes before they are normalised.
-    "SELECT round(best_samples_per_chip_minute, 2) FROM detail.mlperf_trends WHERE round = '5.0' AND model = 'Llama3.1 405b' AND division = 'closed' AND scope = 'all-sizes'": [
-        (5.24,)
-    ],
-    "SELECT at_round, pruned, count(*) FROM detail.mlperf_rcp GROUP BY ALL ORDER BY ALL": [
-        (False, None, 8),
-        (True, False, 287),
-        (True, True, 203),
-    ],
-}
-
-
-@pytest.mark.parametrize(("sql", "rows"), FACTS.items())
-def test_references_of_the_record(query: Query, sql: str, rows: list[tuple[object, ...]]) -> None:
-    assert query(sql) == rows

@@ -13,7 +13,6 @@ from ipu_results.mlperf.log import Log
 from ipu_results.mlperf.rules import Convergence, load_rules, measure_run
 from ipu_results.mlperf.speed import Speed, measure_speed
 
-from tests.conftest import Query
 from tests.mlperf.link_support import link_mlperf
 from tests.mlperf.mlperf_support import BEGIN, evaluation, line, read, stop
 
@@ -195,41 +194,3 @@ def test_few_runs_have_no_interval_and_none_a_reason() -> None:
     none = (0, None, None, None, None)
     assert summarise(run("a", None), run("b", None)) == (*none, 1.0, single)
     assert summarise() == (*none, None, "it has no counted run")
-
-
-PARTS = "startup_minutes + minutes_per_sample * samples + wait_minutes"
-FACTS = {
-    f"SELECT count(*) > 18000, max(abs({PARTS} - minutes) / minutes) < 1e-9 FROM mlperf_runs WHERE minutes_per_sample IS NOT NULL": [
-        (True, True)
-    ],
-    "SELECT count(*) FROM mlperf_runs WHERE (minutes_per_sample IS NULL) = (no_speed_reason IS NULL)": [
-        (0,)
-    ],
-    "SELECT count(*) FROM mlperf_entries WHERE (minutes_per_sample IS NULL) = (no_speed_reason IS NULL)": [
-        (0,)
-    ],
-    # The gain of POD16 from v1.0 to v1.1, and what the runs of v1.1 waited for.
-    "SELECT round, 1e6 * minutes_per_sample, 0.5e6 * (minutes_per_sample_high - minutes_per_sample_low), wait_minutes FROM mlperf_entries WHERE path = 'Graphcore/results/ipu-pod16-POPART-closed/bert' AND round < '2' ORDER BY round": [
-        (
-            "1.0",
-            pytest.approx(12.582, abs=5e-4),
-            pytest.approx(0.032, abs=5e-4),
-            pytest.approx(0, abs=1e-3),
-        ),
-        (
-            "1.1",
-            pytest.approx(11.752, abs=5e-4),
-            pytest.approx(0.064, abs=5e-4),
-            pytest.approx(2.93, abs=5e-3),
-        ),
-    ],
-    # Four logs of one entry evaluate after their run_stop.
-    "SELECT round, path, count(*) FROM mlperf_runs WHERE no_speed_reason LIKE '%after its run_stop' AND path NOT LIKE '%/minigo' GROUP BY ALL": [
-        ("3.1", "xFusion/results/G5500V7x8xL40S/bert", 4)
-    ],
-}
-
-
-@pytest.mark.parametrize(("sql", "rows"), FACTS.items())
-def test_speeds_of_the_record(query: Query, sql: str, rows: list[tuple[object, ...]]) -> None:
-    assert query(sql) == rows

@@ -237,16 +237,6 @@ def test_unscored_entry_makes_ranks_bounds() -> None:
     ]
 
 
-def test_ranks_are_those_of_the_public_table(query: Query) -> None:
-    """By the public table, IPU-POD64 is 9th of 21 and 9th of 36."""
-    rows = query(
-        "SELECT benchmark, rank, rank_at_most, entries + unscored FROM mlperf_ranking"
-        " WHERE round = '1.0' AND division = 'closed' AND scope = 'all-sizes'"
-        " AND path LIKE '%ipu-pod64%' ORDER BY 1"
-    )
-    assert rows == [("bert", 9, 9, 21), ("resnet", 9, 9, 36)]
-
-
 def test_entries_without_chips_are_ranked_by_nodes() -> None:
     entries = (("Intel/a", 10.0, 0, None), ("Intel/b", 10.1, 0, None), ("Intel/c", 10.2, 0, None))
     database = make_database(entries, a={"nodes": 4}, b={"nodes": 1}, c={"nodes": 1})
@@ -296,40 +286,9 @@ def test_entry_that_is_slower_a_sample_with_a_lower_score_is_reversed() -> None:
     assert database.query(pairs) == [("tied", "tied")]
 
 
-def test_views_and_table_agree_on_every_ranking_of_the_dataset(query: Query) -> None:
-    """The table is computed in Python, the view in SQL."""
-    counts = ", ".join(
-        f"count(*) FILTER (outcome = '{outcome}')"
-        for outcome in ("separable", "shared-logs", "untested")
-    )
-    own = (
-        "ranking, count(*), count(*) FILTER (NOT repeats), max(rank) <= max(published) + count(*)"
-        " FILTER (NOT repeats)"
-    )
-    view = query(f"SELECT {own}, {counts} FROM mlperf_ranking GROUP BY 1 ORDER BY 1")
-    columns = (
-        "ranking, entries, measurements, true, separable_pairs, shared_log_pairs, untested_pairs"
-    )
-    assert view == query(f"SELECT {columns} FROM detail.rank_resolution ORDER BY 1")
-    assert len(view) > 100
-
-
-def test_interval_contains_the_score_and_has_a_method_or_a_reason(query: Query) -> None:
-    wrong = (
-        "(minutes_low IS NULL) <> (no_interval_reason IS NOT NULL) OR (minutes_low IS NULL) <>"
-        " (interval_runs IS NULL) OR NOT coalesce(minutes_low <= minutes AND minutes <="
-        " minutes_high, true)"
-    )
-    assert query(f"SELECT count(*) FROM mlperf_entries WHERE {wrong}") == [(0,)]
-    assert query("SELECT count(*) > 200 FROM mlperf_entries WHERE minutes_high > minutes_low") == [
-        (True,)
-    ]
-
-
 # Which rounds may be compared.
 
 COMPARABLE = load_schema_file("vocabulary/mlperf.toml")["comparable"]
-NO_SOURCE = {("bert", "0.7")}
 
 
 def test_blocks_of_one_benchmark_do_not_overlap() -> None:
@@ -339,49 +298,9 @@ def test_blocks_of_one_benchmark_do_not_overlap() -> None:
         last = round_key(block["last_round"])
         assert first <= last
         blocks.append((block["benchmark"], first, last))
+    assert all("commit" in block["source"] for block in COMPARABLE)
     for (benchmark, _, last), (next_benchmark, first, _) in pairwise(sorted(blocks)):
         assert benchmark != next_benchmark or last < first
-
-
-def test_every_entry_has_comparable_rounds_or_no_source(query: Query) -> None:
-    covered = query("SELECT DISTINCT benchmark, round FROM mlperf_entries WHERE model IS NULL")
-    assert set(covered) <= NO_SOURCE
-    assert all("commit" in block["source"] for block in COMPARABLE)
-
-
-@pytest.mark.parametrize(
-    ("first", "second", "comparable"),
-    [
-        (("ssd", "1.1"), ("ssd", "2.0"), False),  # another network under the same folder name
-        (("ssd", "4.1"), ("retinanet", "5.0"), True),
-        (("gnn", "4.0"), ("rgat", "5.1"), True),
-        (("rnnt", "1.0"), ("rnnt", "1.1"), False),
-        (("resnet", "0.7"), ("resnet", "4.0"), True),
-        (("dlrm", "2.1"), ("dlrm_dcnv2", "3.0"), False),
-        (("minigo", "0.7"), ("minigo", "2.1"), True),
-    ],
-)
-def test_folder_names_are_not_what_decides(
-    query: Query, first: Any, second: Any, comparable: bool
-) -> None:
-    before = list_comparable(query, *first)
-    after = list_comparable(query, *second)
-    assert len(before) == len(after) == 1
-    assert (before == after) is comparable
-
-
-def test_round_without_a_source_is_comparable_with_none(query: Query) -> None:
-    assert list_comparable(query, "bert", "0.7") == [(None, "0.7")]
-    assert list_comparable(query, "rnnt", "1.0") == [("RNN-T", "1.0")]
-
-
-def list_comparable(query: Query, benchmark: str, round_: str) -> list[tuple[Any, ...]]:
-    """List what the entries of a round say of their model and the rounds to compare them with."""
-    return query(f"""
-        SELECT DISTINCT model, comparable_rounds
-        FROM mlperf_entries
-        WHERE benchmark = '{benchmark}' AND round = '{round_}'
-    """)
 
 
 # The analyses.
