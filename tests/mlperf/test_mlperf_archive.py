@@ -216,7 +216,7 @@ def test_a_bomb_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> N
         score_path(str(tmp_path / "round.tar.xz"))
 
 
-@pytest.mark.parametrize("kind", [tarfile.GNUTYPE_LONGNAME, tarfile.XHDTYPE, tarfile.XGLTYPE])
+@pytest.mark.parametrize("kind", [tarfile.GNUTYPE_LONGNAME, tarfile.XHDTYPE])
 def test_a_huge_header_is_refused_before_it_is_in_memory(tmp_path: Path, kind: bytes) -> None:
     header = tarfile.TarInfo("long")
     header.type = kind
@@ -296,10 +296,6 @@ def test_an_archive_without_entries_is_refused(tmp_path: Path) -> None:
         UnrecognisedDocumentError, match=r"none\.tar: cannot be opened: No such file or directory"
     ):
         score_path(str(tmp_path / "none.tar"))
-
-
-def test_a_folder_may_be_named_like_an_archive(tmp_path: Path) -> None:
-    assert len(score_path(str(as_folder(tmp_path / "round.tar"))).entries) == 3
 
 
 def test_data_after_the_end_is_a_finding(tmp_path: Path) -> None:
