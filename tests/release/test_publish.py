@@ -120,6 +120,7 @@ def test_citation_and_environment(release: Path) -> None:
     assert f"date-released: {PUBLISHED_ON}" in citation
     environment = read_record(release, "environment.json")
     assert {"duckdb", "pyarrow", "pandas"} <= environment["packages"].keys()
+    assert environment["packages"].keys().isdisjoint({"onnx", "openvino"})  # those of extras
     assert os.uname().nodename not in json.dumps(environment)
 
 
