@@ -1,4 +1,4 @@
-"""Predictions of 200 random graphs are never absurd: larger is not faster, Bow is not slower."""
+"""Predictions of 500 random graphs are never absurd: larger is not faster, Bow is not slower."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from ipu_results.emulator.networks.builder import Flow, GraphBuilder
 from ipu_results.emulator.prediction import Prediction, predict
 from ipu_results.emulator.target import load_target
 
-GRAPHS = 200
+GRAPHS = 500
 TOLERANCE = 0.02  # a larger network may be this much faster, by how its parts are rounded
 SEED = 1
 CHANNELS = (1, 2, 3, 4, 6, 8, 12, 16, 20, 31, 32, 48, 64, 100, 128, 192, 256, 511, 768, 1024)
