@@ -8,12 +8,10 @@ import math
 from typing import Any
 
 import pytest
-from ipu_results.mlperf.interval import SESSION_ARM
 from ipu_results.mlperf.log import Log
 from ipu_results.mlperf.rules import Convergence, load_rules, measure_run
 from ipu_results.mlperf.speed import Speed, measure_speed
 
-from tests.mlperf.link_support import link_mlperf
 from tests.mlperf.mlperf_support import BEGIN, evaluation, line, read, stop
 
 RULES = load_rules()
@@ -149,48 +147,3 @@ def test_a_run_without_start_has_no_speed() -> None:
     assert measure_speed(Log(), Convergence(), 0) == Speed(
         no_speed_reason="its log has no run_start before a run_stop"
     )
-
-
-def run(sha256: str, slope: float | None, **changed: Any) -> dict[str, Any]:
-    reason = None if slope else "it has a single evaluation"
-    return {
-        "sha256": sha256,
-        "wait_minutes": 1.0,
-        "minutes_per_sample": slope,
-        "startup_minutes": slope and 0.5,
-        "no_speed_reason": reason,
-        **changed,
-    }
-
-
-def summarise(*runs: dict[str, Any]) -> tuple[Any, ...]:
-    columns = (
-        "speed_runs, minutes_per_sample, minutes_per_sample_low, minutes_per_sample_high,"
-        " startup_minutes, wait_minutes, no_speed_reason"
-    )
-    with link_mlperf([{}], runs) as connection:
-        return connection.sql(f"SELECT {columns} FROM mlperf_entries").fetchall()[0]
-
-
-def test_an_entry_has_the_mean_of_its_different_counted_runs() -> None:
-    by_runs = 4.302652729911275 / math.sqrt(3)  # Student's t at 95 % with two degrees of freedom
-    half = math.hypot(by_runs, 2 * SESSION_ARM)
-    twice = run("c", 3.0)
-    runs = [run("a", 1.0), run("b", 2.0), twice, twice, run("d", 9.0, counted=False)]
-    assert summarise(*runs) == (
-        3,
-        2.0,
-        0.0,
-        pytest.approx(2 + half, rel=1e-9),
-        0.5,
-        1.0,
-        None,
-    )  # and not below 0
-
-
-def test_few_runs_have_no_interval_and_none_a_reason() -> None:
-    assert summarise(run("a", 1.0), run("b", 2.0))[:4] == (2, 1.5, None, None)
-    single = "it has a single evaluation"
-    none = (0, None, None, None, None)
-    assert summarise(run("a", None), run("b", None)) == (*none, 1.0, single)
-    assert summarise() == (*none, None, "it has no counted run")
