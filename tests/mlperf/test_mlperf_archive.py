@@ -298,6 +298,10 @@ def test_an_archive_without_entries_is_refused(tmp_path: Path) -> None:
         score_path(str(tmp_path / "none.tar"))
 
 
+def test_a_folder_may_be_named_like_an_archive(tmp_path: Path) -> None:
+    assert len(score_path(str(as_folder(tmp_path / "round.tar"))).entries) == 3
+
+
 def test_data_after_the_end_is_a_finding(tmp_path: Path) -> None:
     path = as_archive(tmp_path / "round.tar", members())
     path.write_bytes(path.read_bytes() * 2)

@@ -297,6 +297,11 @@ def test_rounds_before_v0_7_are_scored_by_their_own_rules(tmp_path: Path) -> Non
     assert second == [None] * 4 + ["its initialisation took 20.0 minutes, the limit is 20"]
 
 
+def test_a_version_that_is_no_round_names_none(tmp_path: Path) -> None:
+    entry(tmp_path / "cloud_v2.8", FIVE)
+    assert score(tmp_path / "cloud_v2.8", None).entries[0].entry.round is None
+
+
 def test_logs_are_files_with_the_name_of_a_result(tmp_path: Path) -> None:
     folder = entry(tmp_path, FIVE[:4])
     for name in ("Result_9.txt", "result_9.log", "old_result_9.txt", "result_9.txt.bak"):
