@@ -123,7 +123,7 @@ for (const width of WIDTHS)
       await opened.page.locator("table").first().waitFor();
       if (path.startsWith("#")) assert.ok((await opened.page.evaluate(() => document.documentElement.scrollWidth)) <= width, path);
       else assert.ok((await opened.page.locator("td a[href*='show='], td a[href^='microbenchmark/'], td a[href^='#']").count()) > 3, path);
-      await opened.context.close();
+      await opened.close();
     }
   });
 
@@ -136,7 +136,7 @@ for (const colorScheme of ["light", "dark"])
       await opened.page.evaluate(axe);
       const { violations } = await opened.page.evaluate(() => window.axe.run());
       assert.deepEqual(violations.map(({ id, nodes }) => `${id}: ${nodes[0].html.slice(0, 160)}`), [], path);
-      await opened.context.close();
+      await opened.close();
     }
   });
 

@@ -120,7 +120,7 @@ for (const colorScheme of ["light", "dark"])
       const { violations } = await opened.page.evaluate(() => window.axe.run());
       assert.deepEqual(violations.map(({ id, nodes }) => `${id}: ${nodes[0].html.slice(0, 160)}`), [], path);
       assert.ok((await opened.page.evaluate(() => document.documentElement.scrollWidth)) <= NARROW.viewport.width, path);
-      await opened.context.close();
+      await opened.close();
     }
   });
 

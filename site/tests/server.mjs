@@ -28,7 +28,7 @@ export async function serve(folder = DIST, replaced = {}, packed = false) {
       response.writeHead(200, { ...type, "content-encoding": "gzip", "cache-control": "max-age=31536000" });
       return createReadStream(file).pipe(createGzip()).pipe(response);
     }
-    response.writeHead(200, { ...type, "content-length": status.size });
+    response.writeHead(200, { ...type, "content-length": status.size, "cache-control": "max-age=3600" });
     createReadStream(file).pipe(response);
   });
   await new Promise((resolve) => server.listen(0, "127.0.0.1", resolve));

@@ -13,6 +13,8 @@ from ipu_results.emulator.networks.builder import DATA_INPUTS
 from ipu_results.emulator.operators import Operator
 from onnx import numpy_helper
 
+IMAGE = "(float[N,4,8,8] x) => (float[] y)"
+
 
 def model(
     signature: str,
@@ -40,7 +42,7 @@ def image(
     body: str, weights: Mapping[str, tuple[int, ...]] | None = None, **versions: int
 ) -> onnx.ModelProto:
     """Return a model from the image x, of 4 channels and 8 by 8, to y."""
-    return model("(float[N,4,8,8] x) => (float[] y)", body, weights, **versions)
+    return model(IMAGE, body, weights, **versions)
 
 
 def operators(source: onnx.ModelProto, batch: int = 2) -> list[Operator]:

@@ -145,15 +145,6 @@ def test_pipe_is_refused(tmp_path: Path) -> None:
         load_target_file(path)
 
 
-def test_missing_file_is_refused(tmp_path: Path) -> None:
-    done = run_cli("predict", "--target", tmp_path / "none.toml")
-    assert (done.returncode, done.stdout) == (1, "")
-    assert (
-        done.stderr
-        == f"error: {tmp_path / 'none.toml'}: cannot be read: No such file or directory\n"
-    )
-
-
 def predict(*args: object) -> Any:
     done = run_cli(
         "predict", "--model", "efficientnet-b0", "--format", "json", "--batch-sizes", "4", *args

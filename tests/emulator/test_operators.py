@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import tomllib
 from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -78,130 +80,33 @@ def longs(*values: int) -> np.ndarray[Any, Any]:
 # Work by hand: multiply-accumulates, then elements of each operator
 
 
-X, V = {"x": (2, 4, 8, 8)}, {"x": (2, 4, 6, 8, 8)}
-SEQUENCE = {"x": (5, 2, 7)}  # 5 steps, batch 2, 7 features
+WORK = tomllib.loads(Path(__file__).with_name("work.toml").read_text(encoding="utf-8"))["graph"]
 
 
-@pytest.mark.parametrize(
-    ("program", "macs", "elements"),
-    [
-        # 2 images × 4·8 channels × 3·3 taps × 8·8 places of the input, whatever the stride
-        (
-            read("ConvTranspose", X, {"w": (4, 8, 3, 3)}, pads=[1, 1, 1, 1]),
-            2 * 4 * 8 * 9 * 64,
-            [2 * 8 * 64],
-        ),
-        # k = 3, s = 2: kernels of 2×2, 2×1, 1×2 and 1×1
-        (
-            read("ConvTranspose", X, {"w": (4, 8, 3, 3)}, strides=[2, 2], pads=[1, 1, 0, 0]),
-            2 * 4 * 8 * 9 * 64,
-            [1024, 1024, 1024, 1024, 2 * 8 * 16 * 16],
-        ),
-        # 2 groups of 2 → 3 channels; k = 1 at s = 2 leaves three of four places without a tap
-        (
-            read("ConvTranspose", X, {"w": (4, 3, 1, 1)}, group=2, strides=[2, 2]),
-            2 * 4 * 3 * 64,
-            [768, 2 * 6 * 225],
-        ),
-        (read("ConvTranspose", {"x": (2, 4, 8)}, {"w": (4, 8, 3)}), 2 * 4 * 8 * 3 * 8, [2 * 8 * 8]),
-        # 2 images of 4 depths × 8 channels × 6 × 6; each sees 4 channels × 3 × 3 × 3
-        (
-            read("Conv", V, {"w": (8, 1, 3, 3, 3)}, group=4, pads=[1] * 6, strides=[2, 2, 2]),
-            2 * 8 * 3 * 16 * 27,
-            [2 * 8 * 3 * 16],
-        ),
-        (
-            read(
-                "LSTM",
-                SEQUENCE,
-                {"w": (2, 12, 7), "r": (2, 12, 3)},
-                hidden_size=3,
-                direction="bidirectional",
-            ),
-            # inputs of all steps: 5·2 rows × 7 × 4·3; state: 5 steps × 2 rows × 3 × 12
-            2 * (840 + 360),
-            [240, 60],
-        ),
-        (
-            read("GRU", SEQUENCE, {"w": (1, 9, 7), "r": (1, 9, 3)}, hidden_size=3),
-            630 + 270,
-            [90, 30],
-        ),
-        # the product of b × k × m and b × k × n over k
-        (
-            read("Einsum", {"a": (2, 3, 5), "b": (2, 3, 7)}, equation="bkm,bkn->bmn"),
-            2 * 3 * 5 * 7,
-            [70],
-        ),
-        (
-            read("Gemm", {"a": (3, 5), "c": (3, 7)}, {"w": (5, 7)}, order=["a", "w", "c"]),
-            105,
-            [21, 21],
-        ),
-        # vector code and moved data
-        (
-            read("Resize", X, {"s": np.array([1, 1, 2, 2], np.float32)}, order=["x", "", "s"]),
-            0,
-            [2048],
-        ),
-        (
-            read(
-                "Resize",
-                X,
-                {"s": np.array([1, 1, 2, 3], np.float32)},
-                order=["x", "", "s"],
-                mode="linear",
-            ),
-            0,
-            [2 * 4 * 16 * 24],
-        ),
-        (
-            read("Resize", X, {"s": longs(2, 4, 5, 6)}, order=["x", "", "", "s"], mode="cubic"),
-            0,
-            [2 * 4 * 30],
-        ),
-        (read("Resize", X, {"s": longs(2, 4, 8, 8)}, order=["x", "", "", "s"]), 0, []),
-        (read("Upsample", X, {"s": np.array([1, 1, 2, 2], np.float32)}, opset=9), 0, [2048]),
-        (
-            read("GridSample", {"x": (2, 4, 8, 8), "g": (2, 3, 5, 2)}, mode="linear", opset=20),
-            0,
-            [120],
-        ),
-        (read("Gather", {"i": (2, 7)}, {"w": (9, 3)}, order=["w", "i"], types={"i": INT}), 0, [42]),
-        (read("GatherElements", {"x": (2, 5), "i": (2, 3)}, axis=1, types={"i": INT}), 0, [6]),
-        (
-            read(
-                "ScatterND",
-                {"x": (4, 5), "u": (1, 5)},
-                {"i": np.array([[2]])},
-                order=["x", "i", "u"],
-            ),
-            0,
-            [20],
-        ),
-        (read("Sum", {"a": (3, 4), "b": (3, 4), "c": (3, 4)}), 0, [12, 12]),
-        (read("Max", {"a": (3, 4)}), 0, []),
-        (read("LRN", X, size=5), 0, [512, 512]),
-        (read("MaxPool", V, kernel_shape=[2, 2, 2], strides=[2, 2, 2]), 0, [2 * 4 * 3 * 16]),
-        (read("GlobalAveragePool", V), 0, [8]),
-        (read("ArgMax", {"x": (3, 8)}, axis=1, types={"y": INT}), 0, [3]),
-        (
-            read("TopK", {"x": (3, 8)}, {"k": longs(2)}, outputs=("y", "z"), types={"z": INT}),
-            0,
-            [12],
-        ),
-        (read("IsNaN", {"a": (3, 4)}, types={"y": BOOL}), 0, [12]),
-    ],
-    ids=lambda value: (
-        value.operators[0].name if isinstance(value, Program) and value.operators else None
-    ),
-)
-def test_work_by_hand(program: Program, macs: int, elements: list[int]) -> None:
-    assert (program.macs, count_elements(program)) == (macs, elements)
+def read_graph(graph: Mapping[str, Any]) -> Program:
+    """Read a graph of `work.toml`."""
+    stated = {name: value for name, value in graph.items() if name in ("order", "outputs", "opset")}
+    weights = {}
+    for name, weight in graph.get("weights", {}).items():
+        weights[name] = weight
+        if isinstance(weight, dict):
+            dtype = np.float32 if "is_float" in weight else np.int64
+            weights[name] = np.array(weight["values"], dtype)
+    types = {
+        name: TensorProto.DataType.Value(kind) for name, kind in graph.get("types", {}).items()
+    }
+    attributes = graph.get("attributes", {})
+    return read(graph["kind"], graph["inputs"], weights, types=types, **stated, **attributes)
+
+
+@pytest.mark.parametrize("graph", WORK, ids=lambda graph: graph["kind"])
+def test_work_by_hand(graph: dict[str, Any]) -> None:
+    program = read_graph(graph)
+    assert (program.macs, count_elements(program)) == (graph["macs"], graph["elements"])
     assert program.weights == sum(part.weights for part in program.products)
     # every operator can be costed, and only products multiply
     steps = schedule(program, load_target("m2000")).steps
-    assert sum(step.macs for step in steps) == macs
+    assert sum(step.macs for step in steps) == graph["macs"]
     assert all(step.cycles > 0 for step in steps)
 
 

@@ -3,18 +3,14 @@
 from __future__ import annotations
 
 import json
-from pathlib import Path
 from typing import Any
 
-import onnx
-import pytest
 from ipu_results.emulator.network import load_network
 from ipu_results.emulator.prediction import Prediction, predict
 from ipu_results.emulator.target import load_calibration, load_target, read_toml
 from ipu_results.emulator.training_keys import KEYS
 
 from tests.conftest import run_cli
-from tests.emulator.model_support import image
 
 CONTRACT = [
     *(
@@ -38,14 +34,6 @@ def predict_json(*args: object) -> list[dict[str, Any]]:
 
 def predict_points(model: str, machine: str, *batch_sizes: int) -> list[Prediction]:
     return predict(load_network(model), load_target(machine), batch_sizes)
-
-
-def get_error(*args: object, status: int = 1) -> str:
-    """Return the message, in one line where the data are wrong and not the usage."""
-    done = run_cli("predict", *args)
-    assert (done.returncode, done.stdout) == (status, "")
-    assert status == 2 or len(done.stderr.splitlines()) == 1
-    return str(done.stderr.rstrip("\n"))
 
 
 def test_sweep_of_the_paper() -> None:
@@ -101,37 +89,6 @@ def test_memory_verdicts() -> None:
         "FITS",
         "FITS",
     ]
-
-
-def test_wrong_model_is_one_line_that_names_it(tmp_path: Path) -> None:
-    unsupported = tmp_path / "odd.onnx"
-    onnx.save(image("h = Relu (x) y = NonZero (h)"), unsupported)
-    assert (
-        get_error("--target", "c2", "--model", unsupported)
-        == f"error: {unsupported}: NonZero y: NonZero is not supported"
-    )
-
-
-@pytest.mark.parametrize(
-    ("args", "message"),
-    [
-        (("--batch-sizes", "2"), "Missing option '--target'"),
-        (
-            ("--target", "gc3"),
-            "'gc3' is not one of 'c2', 'm2000', 'bow-2000', 'c600' or a .toml file.",
-        ),
-        (("--target", "c2", "--batch-sizes", "2;4"), "2;4"),
-        (("--target", "c2", "--batch-sizes", "2,0"), "1 to 100,000"),
-        (("--target", "c2", "--batch-sizes", "2000000"), "1 to 100,000"),
-    ],
-)
-def test_wrong_usage_exits_2(args: tuple[str, ...], message: str) -> None:
-    assert message in get_error(*args, status=2)
-
-
-def test_unwritable_output_is_one_line(tmp_path: Path) -> None:
-    line = get_error("--target", "c2", "--batch-sizes", "2", "--out", tmp_path / "no" / "a.csv")
-    assert "a.csv: cannot be written" in line
 
 
 def test_network_that_does_not_fit_is_reported_and_strict_exits_1() -> None:

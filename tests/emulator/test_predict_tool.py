@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import io
 import json
+import tomllib
 from pathlib import Path
 from typing import Any
 
@@ -52,6 +53,9 @@ def predict_json(*args: object) -> list[dict[str, Any]]:
     return records
 
 
+REFUSED = tomllib.loads(Path(__file__).with_name("refused.toml").read_text(encoding="utf-8"))
+
+
 # Free dimensions
 
 
@@ -68,36 +72,6 @@ def test_first_size_is_the_batch_unless_batch_sizes_are_given(text: Path) -> Non
     assert (record["batch_size"], record["micro_batch_size"]) == (6, 3)
     args = ("--target", "c2", "--model", text, "--shape", "ids=6,32", "--batch-sizes")
     assert predict_json(*args, "6") == [record]
-    assert "--shape begins with 6, but --batch-sizes decides the batch" in predict(
-        *args, "8", status=2
-    )
-
-
-@pytest.mark.parametrize(
-    ("shapes", "message"),
-    [
-        (["ids=4"], "input ids has 2 dimensions, not 1"),
-        (
-            ["idx=N,4"],
-            "idx is not an input: the model has the inputs ids and the free dimensions L, N",
-        ),
-        (["ids=N,4", "L=5"], "dimension L cannot be 4 and 5"),
-        (["ids=N,x"], "ids=N,x: is not NAME=SIZES, for example input=1,3,224,224"),
-        (["ids=N,0"], "ids=N,0: is not NAME=SIZES, for example input=1,3,224,224"),
-        (["ids=N,N"], "input ids: dimension 1 (L) has no size"),
-    ],
-)
-def test_wrong_shape_is_one_line(text: Path, shapes: list[str], message: str) -> None:
-    options = [part for shape in shapes for part in ("--shape", shape)]
-    line = predict("--target", "c2", "--model", text, *options, status=1)
-    assert line.startswith("error: ")
-    assert line.endswith(f"{message}\n")
-    assert line.count("\n") == 1
-
-
-def test_fixed_dimension_cannot_be_changed(small: Path) -> None:
-    line = predict("--target", "c2", "--model", small, "--shape", "x=N,4,8,9", status=1)
-    assert line.endswith("input x: dimension 3 is fixed at 8, not 9\n")
 
 
 # Sweeps
@@ -174,35 +148,30 @@ def test_search_is_given_the_constants_that_it_reads_and_no_other() -> None:
     assert not {"clock", "host.link", "elementwise.add"} & dict(searched.constants).keys()
 
 
-@pytest.mark.parametrize(
-    ("args", "status", "message"),
-    [
-        (("--sweep", "clock=1e9"), 2, "--sweep needs --out FILE.csv or FILE.parquet"),
-        (
-            ("--sweep", "clock=1e9", "--out", "a.txt"),
-            2,
-            "--sweep needs --out FILE.csv or FILE.parquet",
-        ),
-        (("--sweep", "clock=1e9,,2e9", "--out", "a.csv"), 1, "is not KEY=a,b,c"),
-        (
-            ("--sweep", "clocks=1e9", "--out", "a.csv"),
-            1,
-            "clocks: is not a setting of c2; similar: clock",
-        ),
-        (("--sweep", "clock=1e9,fast", "--out", "a.csv"), 1, "clock: must be a number"),
-        (("--sweep", "offchip=on,off", "--out", "a.csv"), 1, "offchip: is not a setting of c2"),
-    ],
-)
-def test_wrong_sweep_predicts_nothing(
-    args: tuple[str, ...],
+@pytest.fixture
+def models(text: Path, small: Path, tmp_path: Path) -> dict[str, str]:
+    """Return the models that `refused.toml` names."""
+    onnx.save(image("h = Relu(x) y = NonZero(h)"), tmp_path / "odd.onnx")
+    return {"{text}": str(text), "{small}": str(small), "{odd}": str(tmp_path / "odd.onnx")}
+
+
+@pytest.mark.parametrize(("kind", "status"), [("usage", 2), ("error", 1)])
+def test_what_is_refused_predicts_nothing_and_says_why(
+    kind: str,
     status: int,
-    message: str,
+    models: dict[str, str],
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    assert message in predict("--target", "c2", *args, status=status)
-    assert not list(tmp_path.iterdir())
+    before = sorted(tmp_path.iterdir())
+    for case in REFUSED[kind]:
+        args = [models.get(word, word) for word in case["args"]]
+        done = run_cli("predict", *args)
+        assert (done.returncode, done.stdout) == (status, ""), case
+        assert case["says"] in done.stderr
+        assert status == 2 or done.stderr.count("\n") == 1
+    assert sorted(tmp_path.iterdir()) == before
 
 
 # Profiles

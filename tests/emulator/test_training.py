@@ -294,42 +294,6 @@ def test_command_predicts_a_step(tmp_path: Path) -> None:
     assert json.loads(again.stdout) == [{**record, **settings}]
 
 
-@pytest.mark.parametrize(
-    ("arguments", "status", "message"),
-    [
-        (("--set", "stages=2"), 1, "stages: describes a training step: add --training"),
-        (("--training", "--layers"), 2, "not with --batch-sizes"),
-        (("--training", "--target", "c2"), 1, "training is predicted for m2000 and bow-2000"),
-        (
-            ("--training", "--set", "available_memory=2"),
-            1,
-            "available_memory: must be numbers from 0 to 1, not 2",
-        ),
-        (("--training", "--set", "available_memory=0.1,0.2"), 1, "2 proportions of memory"),
-        (("--training", "--set", "stages=2,2"), 1, "stages: must be a whole number from 1 to"),
-        (("--training", "--set", "stages=2.0"), 1, "stages: must be a whole number from 1 to"),
-        (("--training", "--set", "head=middle"), 1, "head: must be one of first, last, not middle"),
-        (("--training", "--set", "offchip=perhaps"), 1, "offchip: must be one of true, on, false"),
-        (("--training", "--set", "sequence=64"), 1, "sequence: is for"),
-        (
-            ("--training", "--set", "micro_batches=2"),
-            1,
-            "micro_batches: is not a setting of m2000; similar: micro_batch",
-        ),
-        (
-            ("--training", "--model", "bert-base", "--set", "stages=500"),
-            1,
-            "more than its",
-        ),
-    ],
-)
-def test_wrong_options_are_one_line(arguments: tuple[str, ...], status: int, message: str) -> None:
-    done = run_cli("predict", "--target", "m2000", *arguments)
-    assert done.returncode == status
-    assert message in done.stderr
-    assert status == 2 or done.stderr.count("\n") == 1
-
-
 def test_wrong_table_of_a_file_is_refused(tmp_path: Path) -> None:
     path = tmp_path / "machine.toml"
     path.write_text('extends = "m2000"\n[training]\nstage = 2\n')

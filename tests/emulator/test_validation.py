@@ -4,7 +4,6 @@ and the errors.
 
 from __future__ import annotations
 
-import json
 import re
 from collections import Counter
 from collections.abc import Callable, Iterator
@@ -18,7 +17,7 @@ from ipu_results.errors import TooFewRowsError, WarehouseError
 from ipu_results.record.store.files import get_parquet_name
 
 from benchmarks.emulator import freezing
-from benchmarks.emulator.__main__ import main, refuse_changes
+from benchmarks.emulator.__main__ import refuse_changes
 from benchmarks.emulator.rows import (
     BLIND,
     DATA,
@@ -33,7 +32,7 @@ from benchmarks.emulator.scoring import (
     predict_rows,
     recalibrate,
 )
-from benchmarks.emulator.validation import Validation, load_validation, to_json
+from benchmarks.emulator.validation import Validation, load_validation
 from tests.conftest import ROOT
 
 COVERED = ("ResNet-50 v1.5", "ResNeXt101", "EfficientNet-B0", "EfficientNet-B4", "EfficientNet-B7")
@@ -82,17 +81,6 @@ def test_rows_of_each_set() -> None:
         == len(rows)
         == sum(selector.rows for selector in load_selectors())
     )
-    ten = [
-        (row.selector.network, row.selector.target, row.batch_size)
-        for row in rows
-        if row.set == "ten"
-    ]
-    networks = ("resnet50", "efficientnet-b0", "efficientnet-b4")
-    prefetched = [("efficientnet-b4", "m2000", batch) for batch in (16, 24, 32, 40)]
-    lowest_latency = [
-        [(network, target, 4) for network in networks] for target in ("m2000", "bow-2000")
-    ]
-    assert ten == [*lowest_latency[0], *prefetched, *lowest_latency[1]]
     assert all(selector.source for selector in load_selectors())
 
 
@@ -265,27 +253,6 @@ def test_all_predictions_are_the_committed_ones(validation: Validation, tmp_path
 
 
 # The command
-
-
-@pytest.mark.slow
-def test_command_prints_rows_and_json(
-    validation: Validation, capsys: pytest.CaptureFixture[str]
-) -> None:
-    assert main(["tables"]) == 0
-    assert f"emulated, not measured; calibration {load_calibration().id}" in capsys.readouterr().out
-    assert main(["validate"]) == 0
-    record = json.loads(capsys.readouterr().out)
-    trained = [row for row in record["rows"] if "train" in row["set"]]
-    record["rows"] = [row for row in record["rows"] if "train" not in row["set"]]
-    assert record == json.loads(json.dumps(to_json(validation)))
-    names = "set network target batch_size published_ms emulated_ms error second_reading"
-    names += " published_latency_ms emulated_latency_ms latency_error"
-    assert set(trained[0]) & set(record["rows"][0]) >= set(names.split())
-    doubtful = [row for row in record["rows"] if row["second_reading"]]
-    assert [abs(row["error"]) > 0.2 > abs(row["second_reading"]["error"]) for row in doubtful] == [
-        True,
-        True,
-    ]
 
 
 @pytest.mark.slow

@@ -216,7 +216,7 @@ def test_a_bomb_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> N
         score_path(str(tmp_path / "round.tar.xz"))
 
 
-@pytest.mark.parametrize("kind", [tarfile.GNUTYPE_LONGNAME, tarfile.XHDTYPE, tarfile.XGLTYPE])
+@pytest.mark.parametrize("kind", [tarfile.GNUTYPE_LONGNAME, tarfile.XHDTYPE])
 def test_a_huge_header_is_refused_before_it_is_in_memory(tmp_path: Path, kind: bytes) -> None:
     header = tarfile.TarInfo("long")
     header.type = kind

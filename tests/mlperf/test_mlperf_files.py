@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import hashlib
 import importlib.util
+import json
 import subprocess
 import tarfile
 import tomllib
@@ -10,6 +12,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import pyarrow.parquet as pq
 import pytest
 
 from tests.conftest import PAGE, RAW, copy_documents, edit, find_error, get_error, reseal
@@ -116,6 +119,19 @@ def load_script(name: str) -> Any:
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)  # type: ignore[union-attr]
     return module
+
+
+def test_all_rounds_are_a_dataset_with_a_card(tmp_path: Path) -> None:
+    load_script("make_dataset").make_dataset(tmp_path)
+    rows = pq.read_table(tmp_path / "mlperf-training.parquet")
+    summary = json.loads((tmp_path / "results_summary_v5.1.json").read_bytes())
+    entries = [row for row in rows.to_pylist() if row["round"] == "5.1" and row["minutes"]]
+    assert [each["Performance_Result"] for each in summary] == [row["minutes"] for row in entries]
+    card = (tmp_path / "README.md").read_text(encoding="utf-8")
+    digest = hashlib.sha256((tmp_path / "mlperf-training.parquet").read_bytes()).hexdigest()
+    assert f"{rows.num_rows:,} entries of 11 rounds" in card
+    assert digest in card
+    assert all(f"| `{name}` |" in card for name in rows.column_names)
 
 
 @pytest.mark.slow

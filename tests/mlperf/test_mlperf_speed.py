@@ -8,13 +8,10 @@ import math
 from typing import Any
 
 import pytest
-from ipu_results.mlperf.interval import SESSION_ARM
 from ipu_results.mlperf.log import Log
 from ipu_results.mlperf.rules import Convergence, load_rules, measure_run
 from ipu_results.mlperf.speed import Speed, measure_speed
 
-from tests.conftest import Query
-from tests.mlperf.link_support import link_mlperf
 from tests.mlperf.mlperf_support import BEGIN, evaluation, line, read, stop
 
 RULES = load_rules()
@@ -150,86 +147,3 @@ def test_a_run_without_start_has_no_speed() -> None:
     assert measure_speed(Log(), Convergence(), 0) == Speed(
         no_speed_reason="its log has no run_start before a run_stop"
     )
-
-
-def run(sha256: str, slope: float | None, **changed: Any) -> dict[str, Any]:
-    reason = None if slope else "it has a single evaluation"
-    return {
-        "sha256": sha256,
-        "wait_minutes": 1.0,
-        "minutes_per_sample": slope,
-        "startup_minutes": slope and 0.5,
-        "no_speed_reason": reason,
-        **changed,
-    }
-
-
-def summarise(*runs: dict[str, Any]) -> tuple[Any, ...]:
-    columns = (
-        "speed_runs, minutes_per_sample, minutes_per_sample_low, minutes_per_sample_high,"
-        " startup_minutes, wait_minutes, no_speed_reason"
-    )
-    with link_mlperf([{}], runs) as connection:
-        return connection.sql(f"SELECT {columns} FROM mlperf_entries").fetchall()[0]
-
-
-def test_an_entry_has_the_mean_of_its_different_counted_runs() -> None:
-    by_runs = 4.302652729911275 / math.sqrt(3)  # Student's t at 95 % with two degrees of freedom
-    half = math.hypot(by_runs, 2 * SESSION_ARM)
-    twice = run("c", 3.0)
-    runs = [run("a", 1.0), run("b", 2.0), twice, twice, run("d", 9.0, counted=False)]
-    assert summarise(*runs) == (
-        3,
-        2.0,
-        0.0,
-        pytest.approx(2 + half, rel=1e-9),
-        0.5,
-        1.0,
-        None,
-    )  # and not below 0
-
-
-def test_few_runs_have_no_interval_and_none_a_reason() -> None:
-    assert summarise(run("a", 1.0), run("b", 2.0))[:4] == (2, 1.5, None, None)
-    single = "it has a single evaluation"
-    none = (0, None, None, None, None)
-    assert summarise(run("a", None), run("b", None)) == (*none, 1.0, single)
-    assert summarise() == (*none, None, "it has no counted run")
-
-
-PARTS = "startup_minutes + minutes_per_sample * samples + wait_minutes"
-FACTS = {
-    f"SELECT count(*) > 18000, max(abs({PARTS} - minutes) / minutes) < 1e-9 FROM mlperf_runs WHERE minutes_per_sample IS NOT NULL": [
-        (True, True)
-    ],
-    "SELECT count(*) FROM mlperf_runs WHERE (minutes_per_sample IS NULL) = (no_speed_reason IS NULL)": [
-        (0,)
-    ],
-    "SELECT count(*) FROM mlperf_entries WHERE (minutes_per_sample IS NULL) = (no_speed_reason IS NULL)": [
-        (0,)
-    ],
-    # The gain of POD16 from v1.0 to v1.1, and what the runs of v1.1 waited for.
-    "SELECT round, 1e6 * minutes_per_sample, 0.5e6 * (minutes_per_sample_high - minutes_per_sample_low), wait_minutes FROM mlperf_entries WHERE path = 'Graphcore/results/ipu-pod16-POPART-closed/bert' AND round < '2' ORDER BY round": [
-        (
-            "1.0",
-            pytest.approx(12.582, abs=5e-4),
-            pytest.approx(0.032, abs=5e-4),
-            pytest.approx(0, abs=1e-3),
-        ),
-        (
-            "1.1",
-            pytest.approx(11.752, abs=5e-4),
-            pytest.approx(0.064, abs=5e-4),
-            pytest.approx(2.93, abs=5e-3),
-        ),
-    ],
-    # Four logs of one entry evaluate after their run_stop.
-    "SELECT round, path, count(*) FROM mlperf_runs WHERE no_speed_reason LIKE '%after its run_stop' AND path NOT LIKE '%/minigo' GROUP BY ALL": [
-        ("3.1", "xFusion/results/G5500V7x8xL40S/bert", 4)
-    ],
-}
-
-
-@pytest.mark.parametrize(("sql", "rows"), FACTS.items())
-def test_speeds_of_the_record(query: Query, sql: str, rows: list[tuple[object, ...]]) -> None:
-    assert query(sql) == rows

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import tomllib
 from itertools import pairwise
+from pathlib import Path
 from typing import Any
 
 import duckdb
@@ -15,373 +17,65 @@ from ipu_results.schema import table
 
 from tests.conftest import Query
 from tests.doors.analyses.analysis_support import TRAINED, Database, make_warehouse
+from tests.doors.analyses.test_views import assert_rows
 from tests.mlperf.link_support import link_mlperf
 
+CASES = tomllib.loads(Path(__file__).with_name("rankings.toml").read_text(encoding="utf-8"))["case"]
 RUNS = (10.0, 10.2, 9.9, 10.1, 10.3)
-# Path, minutes, number of chips, first log: a and b share one, b and c are tied, d is far, e
-# has two runs.
-ENTRIES = (
-    ("Graphcore/a", 10.0, 16, "x"),
-    ("Baidu/b", 10.1, 8, "x"),
-    ("NVIDIA/c", 10.15, 8, None),
-    ("NVIDIA/d", 14.0, 16, None),
-    ("Dell/e", 15.0, 16, None),
-)
+ON_IPUS = ("Graphcore", "Baidu")
+LINKED = ("mlperf_entries", "mlperf_runs", "rank_resolution", "mlperf_pair_tests")
 
 
-def make_database(
-    entries: tuple[tuple[str, float, int, str | None], ...] = ENTRIES, **changes: dict[str, Any]
-) -> Database:
-    """Make a warehouse of one ranking by the statements of a build; `changes` are of entries,
-    by folder.
-    """
+def make_database(case: dict[str, Any]) -> Database:
+    """Make a warehouse of the entries of one ranking by the statements of a build."""
     runs: list[dict[str, Any]] = []
     records: list[dict[str, Any]] = []
-    for path, score, chip_count, digest in entries:
+    for path, score, chip_count, digest in case["entries"]:
         submitter, name = path.split("/")
-        chip = "IPU" if submitter in {"Graphcore", "Baidu"} else "A100"
-        records.append(
-            {
-                "path": path,
-                "minutes": score,
-                "benchmark": "bert",
-                "submitter": submitter,
-                "chip_printed": chip,
-                "chip_count": chip_count,
-                "energy_j": 3.6e6 * chip_count,
-                "samples_to_converge": 160.0,
-                **changes.get(name, {}),
-            }
-        )
+        minutes = None if score == "none" else score
+        record = {"path": path, "minutes": minutes, "benchmark": "bert", "submitter": submitter}
+        record |= {"chip_printed": "IPU" if submitter in ON_IPUS else "A100"}
+        record |= {"chip_count": chip_count, "energy_j": 3.6e6 * chip_count}
+        record |= {"samples_to_converge": 160.0, **case.get("changes", {}).get(name, {})}
+        records.append(record)
         for number, value in enumerate(RUNS[:2] if submitter == "Dell" else RUNS):
-            is_shared = digest is not None and number == 0
-            log = digest if is_shared else f"{path}{number}"
-            runs.append({"path": path, "sha256": log, "minutes": value + score - 10})
+            log = digest if digest and number == 0 else f"{path}{number}"
+            runs.append({"path": path, "sha256": log, "minutes": value + (minutes or 12) - 10})
     with link_mlperf(records, runs) as connection:
-        tables = {
-            name: connection.table(table(name).sql_name).to_arrow_table().to_pylist()
-            for name in ("mlperf_entries", "mlperf_runs", "rank_resolution", "mlperf_pair_tests")
-        }
+        tables = {}
+        for linked in LINKED:
+            rows = connection.table(table(linked).sql_name).to_arrow_table()
+            tables[linked] = rows.to_pylist()
     for entry in tables["mlperf_entries"]:
         entry["minutes_per_sample"] = (entry["minutes"] or 0.0) / 160
-    return make_warehouse(
-        [{**TRAINED, "result_id": record["path"]} for record in records], **tables
-    )
+    results = [{**TRAINED, "result_id": record["path"]} for record in records]
+    return make_warehouse(results, **tables)
 
 
-@pytest.fixture(scope="module")
-def database() -> Database:
-    """Make the warehouse of ENTRIES, which tests only read."""
-    return make_database()
+@pytest.mark.parametrize("case", CASES, ids=lambda case: case["fact"][0]["sql"])
+def test_made_up_ranking(case: dict[str, Any]) -> None:
+    database = make_database(case)
+    for fact in case["fact"]:
+        if "after" in fact:
+            database.execute(fact["after"])
+        assert_rows(database.query, fact)
 
 
-def test_every_pair_has_an_outcome(database: Database) -> None:
-    rows = database.query(
-        "SELECT split_part(path, '/', 2), split_part(other_path, '/', 2), shared_logs, outcome"
-        " FROM detail.mlperf_pairs ORDER BY ALL"
-    )
-    assert rows == [
-        ("a", "b", 1, "shared-logs"),
-        ("a", "c", 0, "tied"),
-        ("a", "d", 0, "separable"),
-        ("a", "e", 0, "untested"),
-        ("b", "c", 0, "tied"),
-        ("b", "d", 0, "separable"),
-        ("b", "e", 0, "untested"),
-        ("c", "d", 0, "separable"),
-        ("c", "e", 0, "untested"),
-        ("d", "e", 0, "untested"),
-    ]
-
-
-def test_ranking_has_the_ranks_that_the_intervals_allow(database: Database) -> None:
-    columns = "path, rank, best_rank, worst_rank, tied_with, tied_ranks, outcome"
-    rows = database.query(
-        f"SELECT {columns} FROM mlperf_ranking WHERE scope = 'all-sizes' ORDER BY rank"
-    )
-    assert rows == [
-        ("Graphcore/a", 1, 1, 4, 2, "2, 3", None),
-        ("Baidu/b", 2, 1, 4, 2, "1, 3", "shared-logs"),
-        ("NVIDIA/c", 3, 1, 4, 2, "1, 2", "tied"),
-        ("NVIDIA/d", 4, 4, 5, 0, None, "separable"),
-        ("Dell/e", 5, 1, 5, 0, None, "untested"),
-    ]
-
-
-def test_ranking_of_one_size_has_entries_of_that_size(database: Database) -> None:
-    rows = database.query(
-        "SELECT ranking, rank, path, round(gap_percent, 1) FROM mlperf_ranking"
-        " WHERE scope = 'same-size' ORDER BY ALL"
-    )
-    assert rows == [
-        ("2.0/bert/closed/same-size/16", 1, "Graphcore/a", None),
-        ("2.0/bert/closed/same-size/16", 2, "NVIDIA/d", 40.0),
-        ("2.0/bert/closed/same-size/16", 3, "Dell/e", 7.1),
-        ("2.0/bert/closed/same-size/8", 1, "Baidu/b", None),
-        ("2.0/bert/closed/same-size/8", 2, "NVIDIA/c", 0.5),
-    ]
-
-
-def test_entry_on_ipus_is_next_to_every_other_entry(database: Database) -> None:
-    columns = "ipu_path, path, outcome, is_ipu, round(ratio, 2), chip_count_ratio"
-    rows = database.query(f"SELECT {columns} FROM detail.mlperf_ipu ORDER BY ALL")
-    assert len(rows) == 8
-    assert ("Graphcore/a", "NVIDIA/d", "ipu-faster", False, 1.4, 1.0) in rows
-    assert ("Baidu/b", "Graphcore/a", "shared-logs", True, 0.99, 2.0) in rows
-    slower = make_database((("Baidu/b", 10.2, 8, None), ("NVIDIA/c", 5.0, 8, None)))
-    assert slower.query("SELECT outcome FROM detail.mlperf_ipu") == [("ipu-slower",)]
-    alone = make_database((("Baidu/b", 10.2, 8, None),))
-    assert alone.query("SELECT ipu_path, path, outcome FROM detail.mlperf_ipu") == [
-        ("Baidu/b", None, None)
-    ]
-
-
-def test_trends_have_best_and_median_of_all_sizes_and_of_each(database: Database) -> None:
-    columns = "chip_count, entries, best_minutes, median_minutes, best_chip_minutes"
-    assert database.query(
-        f"SELECT {columns} FROM detail.mlperf_trends WHERE scope <> 'same-chip'"
-    ) == [
-        (None, 5, 10.0, 10.15, pytest.approx(80.8)),
-        (8, 2, 10.1, 10.125, pytest.approx(80.8)),
-        (16, 3, 10.0, 14.0, 160.0),
-    ]
-    rates = (
-        "SELECT best_samples_per_chip_minute FROM detail.mlperf_trends"
-        " WHERE chip_count = 16 AND scope = 'same-size'"
-    )
-    assert database.query(rates) == [(1.0,)]
-
-
-def test_progress_is_that_of_one_chip_and_of_all_apart() -> None:
-    database = make_database((("NVIDIA/c", 20.0, 8, None), ("NVIDIA/d", 12.0, 8, None)))
-    database.execute("UPDATE mlperf_entries SET round = '2.1' WHERE path = 'NVIDIA/d'")
-    rows = database.query(
-        "SELECT scope, round, round(progress, 3), round(speed_progress, 3) FROM detail.mlperf_trends"
-    )
-    scopes = ("all-sizes", "same-chip", "same-size")
-    assert {row[0] for row in rows} == set(scopes)
-    assert {row[1:] for row in rows} == {("2.0", 1.0, 1.0), ("2.1", 1.667, 1.667)}
-    database.execute("UPDATE mlperf_entries SET chip = 'H100' WHERE round = '2.1'")
-    rows = database.query(
-        "SELECT scope, progress FROM detail.mlperf_trends WHERE round = '2.1' ORDER BY scope"
-    )
-    assert [(scope, round(progress, 3)) for scope, progress in rows] == [
-        ("all-sizes", 1.667),
-        ("same-chip", 1.0),
-        ("same-size", 1.667),
-    ]
-
-
-def test_scaling_efficiency_is_against_the_smallest_system_of_a_company_and_chip() -> None:
-    database = make_database(
-        (("NVIDIA/a", 40.0, 8, None), ("NVIDIA/b", 25.0, 16, None), ("Google/c", 10.0, 16, None))
-    )
-    columns = (
-        "path, base_chip_count, base_minutes, round(scaling_efficiency, 3),"
-        " round(rate_efficiency, 3)"
-    )
-    assert database.query(
-        f"SELECT {columns}, energy_kwh FROM detail.mlperf_per_chip ORDER BY path"
-    ) == [
-        ("Google/c", 16, 10.0, 1.0, 1.0, 16.0),
-        ("NVIDIA/a", 8, 40.0, 1.0, 1.0, 8.0),
-        ("NVIDIA/b", 8, 40.0, 0.8, 0.8, 16.0),
-    ]
-
-
-def test_measurement_that_was_entered_again_is_ranked_once() -> None:
-    entries = (
-        ("NVIDIA/a", 10.0, 8, None),
-        ("Google/b", 10.1, 8, None),
-        ("Azure/c", 10.1, 8, None),
-        ("Dell/d", 14.0, 8, None),
-    )
-    database = make_database(entries)
-    columns = "path, rank, repeats, tied_ranks, worst_rank, outcome, same_machine, speed_rank"
-    assert database.query(
-        f"SELECT {columns} FROM mlperf_ranking WHERE scope = 'all-sizes' ORDER BY minutes, path"
-    ) == [
-        ("NVIDIA/a", 1, False, "2", 3, None, None, 1),
-        ("Azure/c", 2, False, "1", 3, "tied", True, 2),
-        ("Google/b", 2, True, "1", 3, None, None, 2),
-        ("Dell/d", 3, False, None, 3, "untested", True, 3),
-    ]
-    counts = (
-        "entries, measurements, neighbouring_pairs, separable_pairs + untested_pairs, tied_groups"
-    )
-    assert database.query(
-        f"SELECT {counts} FROM detail.rank_resolution WHERE scope = 'same-size'"
-    ) == [(4, 3, 2, 1, 1)]
-    assert database.query(
-        "SELECT count(*) FILTER ('Google/b' IN (path, other_path)) FROM detail.mlperf_pairs"
-    ) == [(0,)]
-    assert database.query("SELECT rank FROM detail.mlperf_comparable ORDER BY path") == [
-        (2,),
-        (3,),
-        (None,),
-        (1,),
-    ]
-
-
-def test_unscored_entry_makes_ranks_bounds() -> None:
-    missing = {"minutes": None, "logs_missing": 5}
-    database = make_database(c=missing, e={"minutes": None, "logs_missing": 0})
-    columns = "ranking, path, rank, rank_at_most, worst_rank, entries, unscored"
-    assert database.query(f"SELECT {columns} FROM mlperf_ranking ORDER BY ranking, rank") == [
-        ("2.0/bert/closed/all-sizes", "Graphcore/a", 1, 2, 3, 3, 1),
-        ("2.0/bert/closed/all-sizes", "Baidu/b", 2, 3, 3, 3, 1),
-        ("2.0/bert/closed/all-sizes", "NVIDIA/d", 3, 4, 4, 3, 1),
-        ("2.0/bert/closed/same-size/16", "Graphcore/a", 1, 1, 1, 2, 0),
-        ("2.0/bert/closed/same-size/16", "NVIDIA/d", 2, 2, 2, 2, 0),
-        ("2.0/bert/closed/same-size/8", "Baidu/b", 1, 2, 2, 1, 1),
-    ]
-
-
-def test_ranks_are_those_of_the_public_table(query: Query) -> None:
-    """By the public table, IPU-POD64 is 9th of 21 and 9th of 36."""
-    rows = query(
-        "SELECT benchmark, rank, rank_at_most, entries + unscored FROM mlperf_ranking"
-        " WHERE round = '1.0' AND division = 'closed' AND scope = 'all-sizes'"
-        " AND path LIKE '%ipu-pod64%' ORDER BY 1"
-    )
-    assert rows == [("bert", 9, 9, 21), ("resnet", 9, 9, 36)]
-
-
-def test_entries_without_chips_are_ranked_by_nodes() -> None:
-    entries = (("Intel/a", 10.0, 0, None), ("Intel/b", 10.1, 0, None), ("Intel/c", 10.2, 0, None))
-    database = make_database(entries, a={"nodes": 4}, b={"nodes": 1}, c={"nodes": 1})
-    ranks = (
-        "SELECT ranking, nodes, rank, path FROM mlperf_ranking WHERE scope = 'same-size'"
-        " ORDER BY ALL"
-    )
-    assert database.query(ranks) == [
-        ("2.0/bert/closed/same-size/1-nodes", 1, 1, "Intel/b"),
-        ("2.0/bert/closed/same-size/1-nodes", 1, 2, "Intel/c"),
-        ("2.0/bert/closed/same-size/4-nodes", 4, 1, "Intel/a"),
-    ]
-    assert database.query("SELECT path, other_path FROM detail.mlperf_pairs WHERE same_size") == [
-        ("Intel/b", "Intel/c")
-    ]
-    trends = (
-        "SELECT nodes, entries, best_minutes, best_chip_minutes FROM detail.mlperf_trends"
-        " WHERE scope = 'same-size'"
-    )
-    assert database.query(f"{trends} ORDER BY 1") == [(1, 2, 10.1, None), (4, 1, 10.0, None)]
-
-
-def test_neighbours_with_the_same_chips_of_another_company_are_marked() -> None:
-    database = make_database(
-        (
-            ("NVIDIA/a", 10.0, 8, None),
-            ("NVIDIA/b", 10.1, 8, None),
-            ("Google/c", 10.2, 8, None),
-            ("Intel/d", 11.0, 16, None),
-        )
-    )
-    rows = database.query(
-        "SELECT path, same_machine FROM mlperf_ranking WHERE scope = 'all-sizes' ORDER BY rank"
-    )
-    assert rows == [("NVIDIA/a", None), ("NVIDIA/b", False), ("Google/c", True), ("Intel/d", False)]
-
-
-def test_entry_that_is_slower_a_sample_with_a_lower_score_is_reversed() -> None:
-    database = make_database((("NVIDIA/a", 10.0, 8, None), ("Google/c", 10.1, 8, None)))
-    pairs = "SELECT outcome, speed_outcome FROM detail.mlperf_pairs"
-    assert database.query(pairs) == [("tied", "untested")]
-    database.execute("UPDATE detail.mlperf_pair_tests SET speed_p_value = 0.01")
-    assert database.query(pairs) == [("tied", "same-order")]
-    database.execute("UPDATE mlperf_entries SET minutes_per_sample = 0.01 WHERE path = 'Google/c'")
-    assert database.query(pairs) == [("tied", "reversed")]
-    database.execute("UPDATE detail.mlperf_pair_tests SET speed_p_value = 0.05")
-    assert database.query(pairs) == [("tied", "tied")]
-
-
-def test_views_and_table_agree_on_every_ranking_of_the_dataset(query: Query) -> None:
-    """The table is computed in Python, the view in SQL."""
-    counts = ", ".join(
-        f"count(*) FILTER (outcome = '{outcome}')"
-        for outcome in ("separable", "shared-logs", "untested")
-    )
-    own = (
-        "ranking, count(*), count(*) FILTER (NOT repeats), max(rank) <= max(published) + count(*)"
-        " FILTER (NOT repeats)"
-    )
-    view = query(f"SELECT {own}, {counts} FROM mlperf_ranking GROUP BY 1 ORDER BY 1")
-    columns = (
-        "ranking, entries, measurements, true, separable_pairs, shared_log_pairs, untested_pairs"
-    )
-    assert view == query(f"SELECT {columns} FROM detail.rank_resolution ORDER BY 1")
-    assert len(view) > 100
-
-
-def test_interval_contains_the_score_and_has_a_method_or_a_reason(query: Query) -> None:
-    wrong = (
-        "(minutes_low IS NULL) <> (no_interval_reason IS NOT NULL) OR (minutes_low IS NULL) <>"
-        " (interval_runs IS NULL) OR NOT coalesce(minutes_low <= minutes AND minutes <="
-        " minutes_high, true)"
-    )
-    assert query(f"SELECT count(*) FROM mlperf_entries WHERE {wrong}") == [(0,)]
-    assert query("SELECT count(*) > 200 FROM mlperf_entries WHERE minutes_high > minutes_low") == [
-        (True,)
-    ]
-
-
-# Which rounds may be compared.
-
-COMPARABLE = load_schema_file("vocabulary/mlperf.toml")["comparable"]
-NO_SOURCE = {("bert", "0.7")}
+def test_trends_say_nothing_of_benchmarks_with_few_rounds() -> None:
+    with pytest.raises(TooFewRowsError, match="7 of mlperf_trends"):
+        make_database(CASES[0]).answer("mlperf_trends")
 
 
 def test_blocks_of_one_benchmark_do_not_overlap() -> None:
     blocks = []
-    for block in COMPARABLE:
+    for block in load_schema_file("vocabulary/mlperf.toml")["comparable"]:
         first = round_key(block["first_round"])
         last = round_key(block["last_round"])
         assert first <= last
+        assert "commit" in block["source"]
         blocks.append((block["benchmark"], first, last))
     for (benchmark, _, last), (next_benchmark, first, _) in pairwise(sorted(blocks)):
         assert benchmark != next_benchmark or last < first
-
-
-def test_every_entry_has_comparable_rounds_or_no_source(query: Query) -> None:
-    covered = query("SELECT DISTINCT benchmark, round FROM mlperf_entries WHERE model IS NULL")
-    assert set(covered) <= NO_SOURCE
-    assert all("commit" in block["source"] for block in COMPARABLE)
-
-
-@pytest.mark.parametrize(
-    ("first", "second", "comparable"),
-    [
-        (("ssd", "1.1"), ("ssd", "2.0"), False),  # another network under the same folder name
-        (("ssd", "4.1"), ("retinanet", "5.0"), True),
-        (("gnn", "4.0"), ("rgat", "5.1"), True),
-        (("rnnt", "1.0"), ("rnnt", "1.1"), False),
-        (("resnet", "0.7"), ("resnet", "4.0"), True),
-        (("dlrm", "2.1"), ("dlrm_dcnv2", "3.0"), False),
-        (("minigo", "0.7"), ("minigo", "2.1"), True),
-    ],
-)
-def test_folder_names_are_not_what_decides(
-    query: Query, first: Any, second: Any, comparable: bool
-) -> None:
-    before = list_comparable(query, *first)
-    after = list_comparable(query, *second)
-    assert len(before) == len(after) == 1
-    assert (before == after) is comparable
-
-
-def test_round_without_a_source_is_comparable_with_none(query: Query) -> None:
-    assert list_comparable(query, "bert", "0.7") == [(None, "0.7")]
-    assert list_comparable(query, "rnnt", "1.0") == [("RNN-T", "1.0")]
-
-
-def list_comparable(query: Query, benchmark: str, round_: str) -> list[tuple[Any, ...]]:
-    """List what the entries of a round say of their model and the rounds to compare them with."""
-    return query(f"""
-        SELECT DISTINCT model, comparable_rounds
-        FROM mlperf_entries
-        WHERE benchmark = '{benchmark}' AND round = '{round_}'
-    """)
 
 
 # The analyses.
@@ -405,8 +99,3 @@ def test_ipu_is_compared_with_the_node_of_its_own_round(opened: duckdb.DuckDBPyC
     text = answer_question(opened, load_analysis("mlperf_ipu")).summary
     assert "34.49 [33.25, 35.73] against 21.69" in text
     assert "19.64 [19.47, 19.80] against 28.69 [28.45, 28.92] minutes, faster" in text
-
-
-def test_trends_say_nothing_of_benchmarks_with_few_rounds(database: Database) -> None:
-    with pytest.raises(TooFewRowsError, match="7 of mlperf_trends"):
-        database.answer("mlperf_trends")

@@ -96,15 +96,16 @@ def test_diff_agrees_with_a_model(old: dict[Any, Row], new: dict[Any, Row]) -> N
 
 
 def test_rows_and_cells_are_matched_by_key(tmp_path: Path) -> None:
-    old = write_folder(tmp_path / "old", [ROW, {**ROW, "a": None}, {**ROW, "a": 2}])
-    new = write_folder(
-        tmp_path / "new",
-        [{**ROW, "number": None, "text": "u"}, {**ROW, "a": None}, {**ROW, "a": 3}],
-    )
+    schema = SCHEMA.append(pa.field("rate", pa.float64()))
+    first = {**ROW, "rate": 5.0}
+    old = write_folder(tmp_path / "old", [first, {**ROW, "a": None}, {**ROW, "a": 2}], schema)
+    changed = {**ROW, "number": None, "text": "u", "rate": 6.0}
+    new = write_folder(tmp_path / "new", [changed, {**ROW, "a": None}, {**ROW, "a": 3}], schema)
     (table,) = diff_releases(old, new).tables
-    assert (table.rows, table.all_cells, table.figures) == ((1, 1, 1), (0, 1, 1), (0, 1, 0))
+    assert (table.rows, table.all_cells, table.figures) == ((1, 1, 1), (0, 1, 2), (0, 1, 1))
     assert table.changed_cells == [
         ({"a": 1, "b": "x"}, "number", 1.0, None),
+        ({"a": 1, "b": "x"}, "rate", 5.0, 6.0),
         ({"a": 1, "b": "x"}, "text", "t", "u"),
     ]
 

@@ -16,7 +16,7 @@ import pytest
 from ipu_results.runner.config import SETTINGS
 from onnxruntime.transformers.float16 import convert_float_to_float16
 
-from tests.conftest import ROOT, run_cli, run_process
+from tests.conftest import ROOT, run_cli
 from tests.runner.runner_support import (
     build_tiny_model,
     read_blocks,
@@ -55,7 +55,7 @@ def test_impossible_sweep_is_one_clear_line(
 @pytest.mark.slow
 def test_quick_sweep_of_the_real_network(tmp_path: Path) -> None:
     out = tmp_path / "raw" / "runs"
-    done = run_process(*QUICK, "--batch-sizes", "2", "--format", "json", "--out", out)
+    done = run_cli(*QUICK, "--batch-sizes", "2", "--format", "json", "--out", out)
     assert done.returncode == 0, done.stderr
     (point,) = json.loads(done.stdout)
     assert (point["batch_size"], point["origin"]) == (2, "measured")

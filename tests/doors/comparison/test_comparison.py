@@ -5,6 +5,7 @@ is not known.
 from __future__ import annotations
 
 import re
+import tomllib
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -23,7 +24,7 @@ from tests.conftest import ROOT, Query
 from tests.doors.comparison.comparison_support import RESNET, compare_many, compare_one
 
 EMULATED_RUN = ROOT / "raw" / "runs" / "20261121-141051-emulator-c2-0912"
-GMACS = 4.089184256  # of ResNet-50 v1.5, table operation_counts
+STATED = tomllib.loads(Path(__file__).with_name("stated.toml").read_text(encoding="utf-8"))
 BERT_FP8 = {
     "model": "bert-base",
     "platform": "c600",
@@ -149,52 +150,15 @@ def test_comparison_says_how_many_rows_are_not_usable(warehouse: Path, query: Qu
     assert own.to_record()["unusable"] == own.unusable
 
 
-@pytest.mark.parametrize(
-    ("figures", "reason"),
-    [
-        (
-            {"model": "resnet50", "minutes": 20},
-            "state benchmark mlperf-training, division and mlperf_round",
-        ),
-        (
-            {"model": "resnet50", "task": "training", "throughput": 20000},
-            "an MLPerf result may be compared with results",
-        ),
-        (
-            RESNET | {"latency_ms": 0.4, "latency_basis": "per-item"},
-            "what the latency times: per-item / several-in-flight",
-        ),
-        (RESNET | {"throughput": 7000, "item": "sequence"}, "item: sequence / image"),
-        (RESNET | {"batch_size": None, "throughput": 7000}, "your batch size is not stated"),
-        (RESNET | {"throughput": 7000}, "training may not be compared with inference"),
-        (
-            {"model": "bert-large", "batch_size": 4, "throughput": 1000},
-            "sequence length: not stated / 128",
-        ),
-        (
-            {"model": "bert-large", "task": "training", "sequence_length": 128, "throughput": 1000},
-            "phase: not stated / pre-training phase 1",
-        ),
-        (
-            {
-                "model": "bert-large",
-                "task": "training",
-                "minutes": 20,
-                "benchmark": "mlperf-training",
-            },
-            "the division or the round of your MLPerf run is not stated",
-        ),
-    ],
-)
-def test_what_may_not_be_compared_is_refused_with_the_reason(
-    figures: dict[str, Any], reason: str, warehouse: Path
-) -> None:
-    comparison = compare_one(warehouse, **figures)
-    assert reason in get_reasons(comparison)
-    for match in comparison.matches:
-        assert match.row["task"] == comparison.measurement.task
-        assert match.row["benchmark"] == comparison.measurement.benchmark
-        assert not any(ratio.figure == "minutes" for ratio in match.ratios)
+def test_what_may_not_be_compared_is_refused_with_the_reason(warehouse: Path) -> None:
+    cases = STATED["refused"]
+    comparisons = compare_many(warehouse, [case["run"] for case in cases])
+    for case, comparison in zip(cases, comparisons, strict=True):
+        assert case["reason"] in get_reasons(comparison)
+        for match in comparison.matches:
+            assert match.row["task"] == comparison.measurement.task
+            assert match.row["benchmark"] == comparison.measurement.benchmark
+            assert not any(ratio.figure == "minutes" for ratio in match.ratios)
 
 
 def test_mlperf_scores_are_compared_within_division_and_comparable_rounds(
@@ -269,37 +233,16 @@ def test_no_comparable_row_is_an_answer(warehouse: Path) -> None:
     assert "the batch sizes differ by more than a factor of 2" in far.verdict
 
 
-LITTLE = "Little's law"
-PEAK = "peak of the chips"
-
-
-@pytest.mark.parametrize(
-    ("figures", "check", "outcome", "value"),
-    [
-        ({"latency_ms": 0.1}, LITTLE, "impossible", 7800 * 0.1 / 1000 / 4),
-        ({"latency_ms": 0.6}, LITTLE, "ok", 1.17),
-        ({"latency_ms": 0.1, "latency_basis": "per-item"}, LITTLE, "ok", 0.78),
-        ({"latency_ms": 4, "latency_basis": "per-item"}, LITTLE, "ok", 31.2),
-        ({"latency_ms": 0.1, "latency_basis": "per-batch"}, LITTLE, "ok", 0.195),
-        ({"precision": "fp16"}, PEAK, "ok", 7800 * GMACS * 2 / 1000),
-        # at 8 bits the chips might do twice the peak that is stated
-        ({"throughput": 150_000}, PEAK, "not checked", None),
-        ({"throughput": 250_000}, PEAK, "impossible", 250_000 * GMACS * 2 / 1000),
-        # of four GC200, rated 300 W each
-        ({"power_w": 100}, "power rating", "ok", 100),
-        ({"throughput": 800, "power_w": 301, "platform": "C2"}, "power rating", "doubtful", 301),
-        ({"throughput": 800, "power_w": 100, "efficiency": 80}, "efficiency", "impossible", 0.1),
-    ],
-)
-def test_plausibility_by_hand(
-    figures: dict[str, Any], check: str, outcome: str, value: float, warehouse: Path
-) -> None:
-    comparison = compare_one(warehouse, **{**RESNET, "throughput": 7800, **figures})
-    [made] = [made for made in comparison.checks if made.name == check]
-    assert made.outcome == outcome
-    assert made.value == pytest.approx(value)
-    assert (comparison.status == "implausible") == (outcome == "impossible")
-    assert comparison.verdict.startswith(f"implausible: {check}: ") == (outcome == "impossible")
+def test_plausibility_by_hand(warehouse: Path) -> None:
+    cases = STATED["checked"]
+    runs = [{**RESNET, "throughput": 7800, **case["changes"]} for case in cases]
+    for case, own in zip(cases, compare_many(warehouse, runs), strict=True):
+        [made] = [made for made in own.checks if made.name == case["check"]]
+        assert made.outcome == case["outcome"], case
+        assert made.value == (pytest.approx(case["value"]) if "value" in case else None)
+        is_impossible = case["outcome"] == "impossible"
+        assert (own.status == "implausible") == is_impossible
+        assert own.verdict.startswith(f"implausible: {made.name}: ") == is_impossible
 
 
 def test_a_latency_far_from_the_nearest_row_is_doubtful_where_the_throughput_fits(

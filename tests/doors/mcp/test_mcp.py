@@ -7,7 +7,6 @@ import json
 import os
 import sys
 import tomllib
-from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -174,6 +173,7 @@ def test_a_question_of_claims_or_sql_is_answered_exactly(
 def test_a_question_of_a_visitor_is_answered(entry: Entry, ask: Ask) -> None:
     text = json.dumps(ask_entry(ask, entry), ensure_ascii=False)
     assert [words for words in entry["expect"] if words not in text] == [], text[:500]
+    assert entry["tool"] != "compare_run" or "--" not in text  # an option of the command
 
 
 @pytest.mark.parametrize("entry", [*TRAPS, *REFUSED], ids=describe)
@@ -201,24 +201,6 @@ def test_overview_is_short_and_its_parts_are_on_request(ask: Ask) -> None:
 
 
 RUN = {"model": "resnet50", "batch_size": 16}
-H200 = {**RUN, "chip": "H200", "chip_count": 1, "precision": "fp16", "latency_ms": 0.0018}
-
-
-@pytest.mark.parametrize(
-    ("arguments", "sentence"),
-    [
-        ({**RUN, "platform": "ipu-m2000", "throughput": 1012.9}, "batches per second"),
-        (H200, "in seconds"),
-        ({**H200, "throughput": 90_000}, "State latency_ms in milliseconds"),
-        ({**RUN, "platform": "H200", "throughput": 9000}, "chip 'H200' and chip_count"),
-        ({**RUN, "mlperf_round": "banana", "throughput": 9000}, "is unknown"),
-        ({"throughput": 9000}, "no model; state model, such as resnet50"),
-    ],
-)
-def test_a_mistake_in_a_run_is_named(arguments: Mapping[str, Any], sentence: str, ask: Ask) -> None:
-    text = json.dumps(ask("compare_run", **arguments), ensure_ascii=False)
-    assert sentence in text
-    assert "--" not in text  # an option of the command
 
 
 def test_an_argument_that_is_null_counts_as_not_stated(ask: Ask) -> None:
@@ -241,35 +223,11 @@ def check_claim(ask: Ask, value: str, unit: str, **stated: str) -> Answer:
     return ask("check_claimed_figure", value=value, unit=unit, figure=figure, **stated)
 
 
-def test_a_claim_that_only_flagged_rows_print_is_marked(ask: Ask) -> None:
-    machine = {"model": "FastSpeech2", "platform": "Bow-2000"}
-    actual = check_claim(ask, "4354", "items/s", **machine)
-    assert (actual["verdict"], actual["not_usable"]) == ("exact", ["r907bccb80c246a37"])
-
-
 def test_conditions_that_a_claim_leaves_open_are_listed(ask: Ask) -> None:
     actual = check_claim(ask, "27.75", "min", model="BERT", platform="IPU-POD16")
     assert actual["verdict"] == "rounds-to"
     assert actual["results"][0]["conditions"]["division"] == "open"
     assert sorted(actual["not_stated_and_varies"]["division"]) == ["closed", "open"]
-
-
-def test_claimed_figure_is_answered_with_every_printed_digit(ask: Ask) -> None:
-    stated = {"model": "ResNet-50", "platform": "2x Bow (Bow Pod64)"}
-    actual = check_claim(ask, "4798.778947368421", "images/s", **stated)
-    assert actual["verdict"] == "exact"
-    assert "the record has 4798.778947368421 images/s (" in actual["statement"]
-
-
-def test_computed_minutes_are_shown_without_digits_that_no_clock_resolves(ask: Ask) -> None:
-    conditions = {"model": "BERT", "platform": "Bow Pod16", "submitter": "Graphcore"}
-    conditions |= {"mlperf_round": "2.0", "division": "closed"}
-    rows = ask("find", **conditions, figure="minutes")["results"]
-    official = [row["figures"]["minutes"] for row in rows if row["origin"] == "official"]
-    assert {own["as_printed"] for own in official} == {"20.6538896 min", "20.7469063 min"}
-    actual = check_claim(ask, "20.65", "min", **conditions)
-    assert "the record has 20.6538896 min (" in actual["statement"]
-    assert actual["nearest"][0]["recorded"] == pytest.approx(20.653889583333335, rel=1e-11)
 
 
 ROW = {"model": "resnet50", "platform": "ipu-m2000", "batch_size": 4, "framework": "TensorFlow1"}

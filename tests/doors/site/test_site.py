@@ -9,7 +9,6 @@ import re
 import shutil
 import subprocess
 from collections.abc import Callable, Mapping
-from datetime import date
 from pathlib import Path
 from typing import Any
 
@@ -35,12 +34,11 @@ from ipu_results.doors.site.start import build_start, read_release
 from ipu_results.errors import IpuResultsError
 from ipu_results.kit.sql import run_query
 from ipu_results.record.store.files import DATABASE
-from ipu_results.release import ReleaseRequest, publish
 from ipu_results.schema import SHARED, TABLES, VIEWS
 
 from benchmarks.emulator.rows import load_published_rows
 from tests.conftest import COMMITTED, ROOT, copy_documents, require
-from tests.release.release_support import locate_table
+from tests.release.release_support import PUBLISHED_ON, link_release, locate_table, replace_file
 
 SITE = ROOT / "site"
 BROWSER_S = 900  # of 71 tests on a busy machine; 250 on an idle one
@@ -332,15 +330,14 @@ def copy_with_text(folder: Path, table: str, column: str, text: str, row: int = 
 
 @pytest.mark.slow
 @pytest.mark.usefixtures("without_emulator")
-def test_changed_release_is_refused(tmp_path: Path) -> None:
-    release = tmp_path / "release"
-    publish(ReleaseRequest(COMMITTED, release, published_on=date(2026, 1, 2)))
-    build_site(release, tmp_path / "out")
+def test_changed_release_is_refused(small_release: Path, tmp_path: Path) -> None:
+    release = link_release(small_release, tmp_path / "release")
+    done = CliRunner().invoke(command.main, [str(release), str(tmp_path / "out")])
+    assert done.exit_code == 0, done.stderr
     script = (tmp_path / "out" / "start.js").read_text(encoding="utf-8")
     build = parse_script(script)["build"]
-    assert (build["version"], build["as_of"]) == ("1.0.0", "2026-01-02")
-    with duckdb.connect(str(release / DATABASE)) as connection:
-        connection.execute("UPDATE microbenchmarks SET value = 1")
+    assert (build["version"], build["as_of"]) == ("1.0.0", PUBLISHED_ON.isoformat())
+    replace_file(release / DATABASE, (release / DATABASE).read_bytes() + b"x")
     assert_refused(release, tmp_path / "other", f"{DATABASE}: sha256 differs")
 
 

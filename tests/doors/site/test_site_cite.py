@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from datetime import date
 from pathlib import Path
 
 import duckdb
@@ -11,7 +10,6 @@ from ipu_results.doors.cite import cite
 from ipu_results.doors.site.citations import build_citations
 from ipu_results.kit.sql import run_query
 from ipu_results.record.store.query import open_warehouse
-from ipu_results.release import ReleaseRequest, publish
 
 from tests.conftest import COMMITTED
 
@@ -32,9 +30,7 @@ def test_page_cites_each_kind_of_result_as_the_command_does(
 
 
 @pytest.mark.slow
-def test_citation_of_a_release_states_version_and_digest(tmp_path: Path) -> None:
-    release = tmp_path / "release"
-    publish(ReleaseRequest(COMMITTED, release, published_on=date(2026, 1, 2)))
+def test_citation_of_a_release_states_version_and_digest(release: Path) -> None:
     with open_warehouse(release) as opened:
         citations = build_citations(opened, release)
     for texts in citations["results"].values():

@@ -89,16 +89,6 @@ def test_code_is_that_of_the_base_and_files_are_data_apart() -> None:
     ]
 
 
-def test_no_text_of_an_event_is_in_a_script() -> None:
-    for path in (CHECK, COMMENT):
-        text = path.read_text(encoding="utf-8")
-        assert not UNTRUSTED.search(read_script(path))
-        assert not [
-            line for line in text.splitlines() if "run: " in line and UNTRUSTED.search(line)
-        ]
-        assert "timeout-minutes:" in text
-
-
 def test_line_of_a_report_is_not_a_command_to_the_runner(tmp_path: Path) -> None:
     if os.name == "nt":
         pytest.skip("needs a shell")

@@ -149,6 +149,11 @@ def test_batch_is_a_symbol_or_a_number(batch: int | None) -> None:
     assert (axis.dim_param, axis.dim_value) == (("batch", 0) if batch is None else ("", 3))
 
 
+def test_folded_network_has_no_norm() -> None:
+    kinds = [{node.op_type for node in build(name).graph.node} for name in NAMES[2:4]]
+    assert ["BatchNormalization" in own for own in kinds] == [True, False]
+
+
 def test_popart_accepts_the_versions_of_the_image_networks() -> None:
     for name in NAMES[:6]:
         model = build(name)
