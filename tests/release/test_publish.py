@@ -58,6 +58,7 @@ TEXTS = {
     "SHA256SUMS",
     "release.json",
     "environment.json",
+    "certificates.jsonl",
     "datapackage.json",
     "croissant.json",
 }
