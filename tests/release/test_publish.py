@@ -59,6 +59,7 @@ TEXTS = {
     "release.json",
     "environment.json",
     "certificates.jsonl",
+    "checker.py",
     "datapackage.json",
     "croissant.json",
 }

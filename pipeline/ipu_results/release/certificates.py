@@ -1,6 +1,7 @@
 """Write certificates.jsonl: how each figure of a release follows from the bytes of its source.
 
-Nothing of this package is needed to follow it.
+docs/reference/certificates.md has the format. Each release has programs that follow it without this
+package.
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ from ipu_results.kit.files import hash_file
 from ipu_results.kit.statements import read_statement, run_statement
 from ipu_results.mlperf.rules import load_rules
 from ipu_results.record.store.files import get_csv_name
-from ipu_results.release.files import CERTIFICATES
+from ipu_results.release.files import CERTIFICATES, CHECKERS
 from ipu_results.schema import FILE_VIEWS, READ, VIEWS, fill_placeholders, table
 
 COMPUTED_DIGITS = 12
@@ -32,7 +33,7 @@ Line = dict[str, Any]
 
 
 def write_certificates(connection: duckdb.DuckDBPyConnection, folder: Path) -> None:
-    """Write certificates.jsonl into a release that has its CSV files.
+    """Write certificates.jsonl and the checkers into a release that has its CSV files.
 
     `connection` reads the DuckDB file of the release. The same tables give the same bytes.
     Raises ReleaseError if a row that a recomputation read is missing.
@@ -41,6 +42,9 @@ def write_certificates(connection: duckdb.DuckDBPyConnection, folder: Path) -> N
         for line in list_certificates(connection, folder):
             file.write(json.dumps(line, ensure_ascii=False, separators=(",", ":")))
             file.write("\n")
+    for name in CHECKERS:
+        source = Path(__file__).with_name(name)
+        (folder / name).write_bytes(source.read_bytes())
 
 
 def list_certificates(connection: duckdb.DuckDBPyConnection, folder: Path) -> Iterator[Line]:

@@ -25,6 +25,7 @@ ENVIRONMENT = "environment.json"
 CHECKSUMS = "SHA256SUMS"
 SIGNATURE = "SHA256SUMS.sig"  # the only file that SHA256SUMS does not list
 CERTIFICATES = "certificates.jsonl"
+CHECKERS = ("checker.py",)  # they follow the certificates without this package
 REQUIRED = {
     "README.md",
     "DICTIONARY.md",
@@ -37,6 +38,7 @@ REQUIRED = {
     ENVIRONMENT,
     DATABASE,
     CERTIFICATES,
+    *CHECKERS,
 }
 SUFFIXES = (".parquet", ".csv")
 IS_NAME = re.compile(r"(?:\w+\.)?\w+", re.ASCII)  # of a table or view, as a statement writes it
