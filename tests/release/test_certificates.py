@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import csv
 import importlib.util
+import json
 import random
 import re
 import shutil
@@ -20,7 +21,7 @@ import duckdb
 import pytest
 from ipu_results.kit.files import PACKAGE
 
-from tests.conftest import once
+from tests.conftest import once, require
 from tests.release.certificate_support import (
     FORGERIES,
     RAW,
@@ -83,7 +84,7 @@ def few(certified: Path, lines: dict[str, list[Line]], tmp_path_factory: Any) ->
 
 def find_telling(lines: dict[str, list[Line]], certified: Path) -> Iterator[Line]:
     """Yield a printed time, a score with a run that does not count, a figure of one chip, which two
-    columns state, and two rows of the same figure.
+    columns state, two rows of the same figure, and a labelled fact.
     """
     yield next(line for line in lines["html"] if line["raw"] == "23h 43m")
     yield next(line for line in lines["minutes"] if not line["logs"][0]["counted"])
@@ -92,6 +93,7 @@ def find_telling(lines: dict[str, list[Line]], certified: Path) -> Iterator[Line
     stating = [line for line in lines["csv"] if line.get("in") == "throughput"]
     yield next(line for line in stating if line["key"]["result_id"] in alone)
     yield from [line for line in lines["csv"] if line.get("in") == "chip_count"][:2]
+    yield next(line for line in lines["pdf"] if line["raw"] == "10,000")
 
 
 def is_accepted(module: ModuleType, line: Line, release: Path, raw: Path = RAW) -> bool:
@@ -101,7 +103,7 @@ def is_accepted(module: ModuleType, line: Line, release: Path, raw: Path = RAW) 
 def is_passed(check: Callable[[], object]) -> bool:
     try:
         check()
-    except (ValueError, LookupError, TypeError, OSError):
+    except (ValueError, LookupError, TypeError, AttributeError, OSError):
         return False
     return True
 
@@ -213,6 +215,11 @@ def name_other_column(lines: dict[str, list[Line]]) -> None:
     line["in"] = "throughput_per_chip"
 
 
+def add_log(lines: dict[str, list[Line]]) -> None:
+    logs = lines["minutes"][0]["logs"]
+    logs.append(logs[-1])
+
+
 def exchange(lines: dict[str, list[Line]], *names: str) -> None:
     """Exchange fields of two lines of HTML."""
     first, second = lines["html"][:2]
@@ -239,11 +246,17 @@ def edit_read_file(folder: Path) -> None:
     write_sums(folder)
 
 
-def add_other_kind(folder: Path) -> None:
-    """Add a line of a kind that the format does not have, but a checker may have a function for."""
-    lines = read_lines(folder)
-    stating = next(line for line in lines if "stated" in line)
-    write_lines(folder, [*lines, {**stating, "kind": "stated"}])
+def add_kind(kind: str) -> Callable[[Path], None]:
+    """Return a change that adds a line of a kind that the format does not have, but for which a
+    checker has a function.
+    """
+
+    def change(folder: Path) -> None:
+        lines = read_lines(folder)
+        stating = next(line for line in lines if "stated" in line)
+        write_lines(folder, [*lines, {**stating, "kind": kind}])
+
+    return change
 
 
 BROKEN: dict[str, Callable[[Path], None]] = {
@@ -264,10 +277,12 @@ BROKEN: dict[str, Callable[[Path], None]] = {
     "other place": edit_lines(lambda lines: exchange(lines, "locator")),
     "no certificate": edit_lines(lambda lines: lines["html"][0].clear()),
     "no minutes": edit_lines(lambda lines: lines["minutes"][0].clear()),
-    "other kind": add_other_kind,
+    "other kind": add_kind("stated"),
+    "other kind for the script": add_kind("checkStated"),
     "other log": edit_lines(lambda lines: lines["minutes"][0]["logs"][0].update(sha256="x")),
     "other run": edit_lines(lambda lines: lines["minutes"][0]["logs"][0].update(minutes=1.0)),
     "log left out": edit_lines(lambda lines: lines["minutes"][0]["logs"].pop()),
+    "log added": edit_lines(add_log),
     "other drop": edit_lines(lambda lines: lines["minutes"][0].update(drop=0)),
     "row that is gone": edit_lines(
         lambda lines: next(iter(lines["recomputed"][0]["rows"].values())).append("0" * 64)
@@ -317,7 +332,7 @@ def test_checker_says_yes_or_the_first_broken_link(few: Path, tmp_path: Path) ->
     program = Path(shutil.copy(CHECKER, tmp_path / "checker.py"))
     said = run_checker(program, few)
     assert said.startswith("yes, for root ")
-    assert "'printed': 19" in said
+    assert "'printed': 20" in said
     assert said.endswith("no statement was run")
     folder = Path(shutil.copytree(few, tmp_path / "broken"))
     BROKEN["other text"](folder)
@@ -359,20 +374,151 @@ def check_log(module: ModuleType, few: Path, log: Path, **changed: Any) -> dict[
 
 def test_lines_of_a_log_are_read(few: Path, log: Path) -> None:
     assert check_log(checker, few, log) == {"logs": 1, "logs read": 1}
-    with pytest.raises(ValueError, match=r"has a log of 3\.0"):
+    with pytest.raises(ValueError, match=r"has times of 3\.0"):
         check_log(checker, few, log, minutes=3.001)
     with pytest.raises(ValueError, match="has other bytes"):
         check_log(checker, few, log, sha256="0" * 64)
 
 
-# Mutants of the checker
+# The checker for browsers and Node.js
 
+SCRIPT = PACKAGE / "release" / "checker.mjs"
+DRIVER = Path(__file__).with_name("judge.mjs")
+
+
+def run_script(script: Path, jobs: list[dict[str, Any]], folder: Path) -> list[Any]:
+    """Return what the checker says of each job: of each of its lines, else of a whole release."""
+    require(shutil.which("node") is not None, "Node.js is not installed")
+    path = folder / "jobs.json"
+    path.write_text(json.dumps(jobs), encoding="utf-8")
+    done = subprocess.run(
+        ["node", DRIVER, script, path], capture_output=True, text=True, check=True
+    )
+    verdicts: list[Any] = json.loads(done.stdout)
+    return verdicts
+
+
+@pytest.mark.parametrize("kind", FORGERIES)
+def test_forged_figures_are_refused_by_the_script(
+    kind: str, certified: Path, lines: dict[str, list[Line]], tmp_path: Path
+) -> None:
+    """2,000 of each kind of source, by seed, and the figures that the sources print accepted."""
+    rng = random.Random(f"{SEED} {kind}")
+    sound = rng.choices(lines[kind], k=2_000)
+    forged = [
+        FORGERIES[kind][number % len(FORGERIES[kind])](line, rng)
+        for number, line in enumerate(sound)
+    ]
+    job = {"release": str(certified), "raw": str(RAW)}
+    jobs = [{**job, "lines": sound}, {**job, "lines": forged}]
+    accepted, refused = run_script(SCRIPT, jobs, tmp_path)
+    assert accepted == [True] * len(sound)
+    assert refused == [False] * len(forged)
+
+
+@pytest.fixture(scope="session")
+def broken(few: Path, tmp_path_factory: pytest.TempPathFactory) -> list[dict[str, str]]:
+    """Make a sound release and one with each kind of broken link, as jobs."""
+    folder = tmp_path_factory.mktemp("broken")
+    folders = [few]
+    for kind, tamper in BROKEN.items():
+        folders.append(Path(shutil.copytree(few, folder / kind)))
+        tamper(folders[-1])
+    jobs = [{"release": str(each), "raw": str(RAW)} for each in folders]
+    return [*jobs, {**jobs[0], "root": "0" * 64}]
+
+
+def test_broken_links_are_found_by_the_script(broken: list[dict[str, str]], tmp_path: Path) -> None:
+    sound, *refused = run_script(SCRIPT, broken, tmp_path)
+    assert sound
+    assert not any(refused), dict(zip([*BROKEN, "root"], refused, strict=True))
+
+
+def test_both_checkers_say_the_same(few: Path, log: Path) -> None:
+    """They read the same logs and count the same certificates."""
+    logs = log.parents[2]
+    said = checker.Checker(few, RAW, "", logs)
+    said.check_all()
+    require(shutil.which("node") is not None, "Node.js is not installed")
+    done = subprocess.run(
+        ["node", SCRIPT, few, RAW, "", logs], capture_output=True, text=True, check=True
+    )
+    assert done.stdout.startswith(f"yes, for root {said.root}: ")
+    counts = json.loads(done.stdout[done.stdout.index("{") : done.stdout.index("}") + 1])
+    assert {name: count for name, count in counts.items() if count} == said.counts
+
+
+# Mutants of the checkers
+
+PAGES = (b'<table><tr><th>a<tr><td rowspan="2">1</td></table>', b"<!-- <table> -->")
+RAGGED = b"a,b\n1\n"
 SHOWN = b"/F2 10 Tf 12 TL ET\nBT 1 0 0 1 58.5 700 Tm (2) Tj\n"
 PDF = (
     b"1 0 obj /Kids [ 2 0 R 2 0 R ] endobj"
     b"2 0 obj /MediaBox [ 0 0 612 792 ] /Contents 3 0 R endobj"
     b"3 0 obj stream\n" + base64.a85encode(zlib.compress(SHOWN + SHOWN)) + b"~> endobj"
 )
+
+
+SCRIPT_MUTATIONS = [
+    ("* 3600", "* 360"),
+    ('replaceAll(",", "")', 'replaceAll(",", ".")'),
+    ("column ${index + 1}", "column ${index}"),
+    ("row ${index + 1}`, header", "row ${index}`, header"),
+    ("0.783", "0.217"),
+    ("height - y -", "y -"),
+    ("if (line.factor === null) return;\n  const isNear", "return;\n  const isNear"),
+    ("if (line.factor === null) return;\n    const key", "return;\n    const key"),
+    ("isRow && isColumn", "isRow || isColumn"),
+    ("this.seen.minutes.add(JSON.stringify(key));", ""),
+    ("runs.length - minutes.length", "0"),
+    ("slice(line.drop,", "slice(0,"),
+    ("/ kept.length", "/ minutes.length"),
+    ('padEnd(5, "u")', 'padEnd(5, "!")'),
+    ('split(": ").at(-1)', 'split(": ")[0]'),
+]
+
+
+def list_script_mutants() -> dict[str, str]:
+    """Return the script without each of its checks, and with each of the mutations."""
+    source = SCRIPT.read_text(encoding="utf-8")
+    mutants = {}
+    for number, match in enumerate(re.finditer(r"(?<!function )require\(", source)):
+        call = source[match.start() :].split("\n")[0]
+        text = f"{source[: match.end()]}true || {source[match.end() :]}"
+        mutants[f"{number} without {call}"] = text
+    for old, new in SCRIPT_MUTATIONS:
+        assert source.count(old) == 1, old
+        mutants[f"{old} is {new}"] = source.replace(old, new)
+    return mutants
+
+
+@pytest.mark.slow
+def test_mutants_of_the_script_are_caught(
+    broken: list[dict[str, str]], log: Path, tmp_path: Path
+) -> None:
+    said = {"file": log.name, "sha256": hash_path(log), "minutes": 3.0}
+    jobs = [
+        *broken,
+        {**broken[0], "log": said, "folder": str(log.parent)},
+        {**broken[0], "log": {**said, "minutes": 3.001}, "folder": str(log.parent)},
+        {**broken[0], "log": {**said, "sha256": "0" * 64}, "folder": str(log.parent)},
+    ]
+    sources = {"a.html": PAGES[0], "b.html": PAGES[1], "c.pdf": PDF, "d.csv": RAGGED}
+    for name, content in sources.items():
+        file = tmp_path / name
+        file.write_bytes(content)
+        jobs.append({**broken[0], "source": file.name, "folder": str(tmp_path)})
+    right = [True, *[False] * (len(broken) - 1), True, False, False, *[False] * len(sources)]
+    assert run_script(SCRIPT, jobs, tmp_path) == right
+    survivors = []
+    for number, (name, source) in enumerate(list_script_mutants().items()):
+        mutant = tmp_path / f"mutant{number}.mjs"
+        mutant.write_text(source, encoding="utf-8")
+        if run_script(mutant, jobs, tmp_path) == right:
+            survivors.append(name)
+    assert not survivors, "\n".join(survivors)
+
 
 MUTATIONS = [
     ("* 3600", "* 360"),
@@ -415,9 +561,11 @@ def find_wrong_verdict(module: ModuleType, few: Path, log: Path, folder: Path) -
             return kind
     if is_passed(module.Checker(few, RAW, "0" * 64).check_all):
         return "other root"
-    for page in (b'<table><tr><th>a<tr><td rowspan="2">1</td></table>', b"<!-- <table> -->"):
+    for page in PAGES:
         if is_passed(lambda page=page: module.read_html(page)):
             return "a page that is not read"
+    if is_passed(lambda: module.read_csv(RAGGED)):
+        return "a row with too few cells"
     if is_passed(lambda: module.read_pdf(PDF)):
         return "two texts at one place"
     if not is_passed(lambda: check_log(module, few, log)):

@@ -60,6 +60,7 @@ TEXTS = {
     "environment.json",
     "certificates.jsonl",
     "checker.py",
+    "checker.mjs",
     "datapackage.json",
     "croissant.json",
 }

@@ -41,7 +41,8 @@ def read_figure(text):
 
 
 def is_same(figure, stated, digits):
-    return stated == figure or stated == float(f"{figure:.{digits or 17}g}")
+    # half a unit of the twelfth digit
+    return math.isclose(figure, stated, rel_tol=5e-12 if digits else 0)
 
 
 def list_cells(place, header, row):
@@ -192,9 +193,10 @@ class Checker:
 
     def check_log(self, folder, path, log, minutes):
         self.counts["logs"] += 1
-        if folder.is_dir():
-            logged = time_log(read_bytes(folder / path / log["file"], log["sha256"]))
-            require(math.isclose(logged, minutes, rel_tol=1e-12), f"{path} has a log of {logged}")
+        file = folder / path / log["file"]
+        if file.is_file():
+            logged = time_log(read_bytes(file, log["sha256"]))
+            require(math.isclose(logged, minutes, rel_tol=1e-12), f"{file} has times of {logged}")
             self.counts["logs read"] += 1
 
     def check_recomputed(self, line):

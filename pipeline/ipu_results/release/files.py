@@ -25,7 +25,7 @@ ENVIRONMENT = "environment.json"
 CHECKSUMS = "SHA256SUMS"
 SIGNATURE = "SHA256SUMS.sig"  # the only file that SHA256SUMS does not list
 CERTIFICATES = "certificates.jsonl"
-CHECKERS = ("checker.py",)  # they follow the certificates without this package
+CHECKERS = ("checker.py", "checker.mjs")  # they follow the certificates without this package
 REQUIRED = {
     "README.md",
     "DICTIONARY.md",
