@@ -22,6 +22,7 @@ import pytest
 from ipu_results.kit.files import PACKAGE
 
 from tests.conftest import once, require
+from tests.release import third_checker
 from tests.release.certificate_support import (
     FORGERIES,
     RAW,
@@ -325,6 +326,20 @@ def test_exchanged_certificates_that_fit_are_found_by_the_root_digest(
     assert is_passed(load_checker().Checker(folder, RAW).check_all)
     with pytest.raises(ValueError, match="SHA256SUMS has other bytes"):
         load_checker().Checker(folder, RAW, root).check_all()
+
+
+@pytest.mark.parametrize("kind", ["", *BROKEN])
+def test_checker_written_from_the_page_says_the_same(kind: str, few: Path, tmp_path: Path) -> None:
+    folder = Path(shutil.copytree(few, tmp_path / "release"))
+    if kind:
+        BROKEN[kind](folder)
+    root = hash_path(folder / "SHA256SUMS")
+    try:
+        third_checker.check(folder, RAW, root)
+    except (AssertionError, ValueError, LookupError, TypeError, OSError, duckdb.Error):
+        assert kind
+    else:
+        assert not kind
 
 
 def test_checker_says_yes_or_the_first_broken_link(few: Path, tmp_path: Path) -> None:
