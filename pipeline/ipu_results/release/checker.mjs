@@ -271,7 +271,7 @@ export class Checker {
 }
 
 async function main(release, raw, root, logs) {
-  const { readFile } = await import("node:fs/promises");
+  const { readFile } = process.getBuiltinModule("node:fs/promises");
   const read = (path) => readFile(path).catch(() => null);
   const checker = new Checker(read, release, raw, root, logs);
   try {
