@@ -463,6 +463,20 @@ def test_both_checkers_say_the_same(few: Path, log: Path) -> None:
     assert {name: count for name, count in counts.items() if count} == said.counts
 
 
+@pytest.mark.slow
+def test_whole_release_is_followed_by_both(release: Path) -> None:
+    require(shutil.which("node") is not None, "Node.js is not installed")
+    root = hash_path(release / "SHA256SUMS")
+    for program in (
+        [sys.executable, "-I", release / "checker.py"],
+        ["node", release / SCRIPT.name],
+    ):
+        done = subprocess.run(
+            [*program, release, RAW, root], capture_output=True, text=True, check=True
+        )
+        assert done.stdout.startswith(f"yes, for root {root}: ")
+
+
 # Mutants of the checkers
 
 PAGES = (b'<table><tr><th>a<tr><td rowspan="2">1</td></table>', b"<!-- <table> -->")
