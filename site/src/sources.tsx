@@ -1,4 +1,6 @@
 // The source of a figure: its cells and document, the flags of its row, its run and its public configuration.
+import { Fragment } from "preact";
+import { Certificate } from "./certificate";
 import type { Dataset } from "./dataset";
 import { formatFigure } from "./format";
 import { filterRows, getRows, getText, type Row } from "./frame";
@@ -23,9 +25,15 @@ export function Sources({ data, row, id, name, tables }: Props) {
   return (
     <>
       <Section title="Source">
-        {own.map((cell, index) => (
-          <Cell key={index} cell={cell} result={data.formatFigure(row, name, DIGITS)} document={documents.get(getText(cell, "document_id"))} />
-        ))}
+        {own.map((cell, index) => {
+          const document = documents.get(getText(cell, "document_id"));
+          return (
+            <Fragment key={index}>
+              <Cell cell={cell} result={data.formatFigure(row, name, DIGITS)} document={document} />
+              <Certificate data={data} row={row} id={id} cell={cell} document={document} />
+            </Fragment>
+          );
+        })}
         {own.length === 0 && (
           <>
             <p>No cell of a source holds this figure by itself. The row comes from the document below.</p>

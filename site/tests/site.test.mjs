@@ -7,6 +7,7 @@ import { pathToFileURL } from "node:url";
 import { DIST, serve } from "./server.mjs";
 import { onPage } from "./session.mjs";
 
+const RAW = join(import.meta.dirname, "../../raw");
 const MIN_RESULTS = 816;
 const PHONE = { viewport: { width: 390, height: 844 }, isMobile: true, hasTouch: true };
 
@@ -262,6 +263,23 @@ test("a printed figure has every digit in the table, minutes are rounded there a
     await openHash(page, "#/results?sort=-batch_size");
     await page.waitForFunction(() => document.querySelector('th[aria-sort="descending"]'));
     assert.equal((await readFigures(page, 5))[0], Math.max(...batches)); // a count is never rounded
+  }));
+
+test("the certificate of a figure is checked with its source in the browser", () =>
+  onPage("#/results?origin=published&q=GPS%2B%2B", async (page) => {
+    await page.getByRole("button", { name: /, minutes of/ }).first().click();
+    const panel = page.getByRole("dialog");
+    await panel.getByText("Certificate of this figure").click();
+    const line = JSON.parse(await panel.locator(".certificate pre").textContent());
+    assert.equal(line.raw, "23h 43m");
+    assert.deepEqual([line.figure, line.stated, line.in], [85_380, "results.csv", "time_to_train_s"]);
+    const chooser = panel.locator(".certificate input");
+    const verdict = panel.locator(".certificate output");
+    await chooser.setInputFiles(join(RAW, line.file));
+    await verdict.getByText(/^Yes: /).waitFor();
+    const source = await readFile(join(RAW, line.file), "utf8");
+    await chooser.setInputFiles({ name: "x.html", mimeType: "text/html", buffer: Buffer.from(source.replace("23h 43m", "22h 43m")) });
+    await verdict.getByText(/^No: graphcore\/performance-2023-07-04.html has other bytes/).waitFor();
   }));
 
 test("an unknown name in a link leaves the page usable", () =>

@@ -28,7 +28,13 @@ FEW = (
     " LIMIT 12)"
 )
 OF_FEW = ("results", "figures", "cells", "flags", "source_rows")
-EMPTY = ("configurations", "mlperf_runs", "mlperf_entries", "run_points")
+EMPTY = (
+    "configurations",
+    "mlperf_runs",
+    "mlperf_entries",
+    "run_points",
+    "recomputation_inputs",
+)
 
 Row = dict[str, Any]
 

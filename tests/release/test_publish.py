@@ -56,6 +56,9 @@ TEXTS = {
     "SHA256SUMS",
     "release.json",
     "environment.json",
+    "certificates.jsonl",
+    "checker.py",
+    "checker.mjs",
     "datapackage.json",
     "croissant.json",
 }

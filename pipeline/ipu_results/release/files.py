@@ -24,6 +24,8 @@ CITATION = "CITATION.cff"
 ENVIRONMENT = "environment.json"
 CHECKSUMS = "SHA256SUMS"
 SIGNATURE = "SHA256SUMS.sig"  # the only file that SHA256SUMS does not list
+CERTIFICATES = "certificates.jsonl"
+CHECKERS = ("checker.py", "checker.mjs")  # they follow the certificates without this package
 REQUIRED = {
     "README.md",
     "DICTIONARY.md",
@@ -35,6 +37,8 @@ REQUIRED = {
     CROISSANT,
     ENVIRONMENT,
     DATABASE,
+    CERTIFICATES,
+    *CHECKERS,
 }
 SUFFIXES = (".parquet", ".csv")
 IS_NAME = re.compile(r"(?:\w+\.)?\w+", re.ASCII)  # of a table or view, as a statement writes it

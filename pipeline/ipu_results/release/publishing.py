@@ -30,6 +30,7 @@ from ipu_results.record.store.query import (
 )
 from ipu_results.record.store.tables import write_csv, write_table_file
 from ipu_results.release import files
+from ipu_results.release.certificates import write_certificates
 from ipu_results.release.database import open_database, read_definitions
 from ipu_results.release.decision import (
     ReleaseDecision,
@@ -201,6 +202,7 @@ def _write_files(new: Path, tables: Mapping[str, pa.Table], release: ReleaseReco
         write_csv(rows, new / get_csv_name(name))
     with open_database(new / DATABASE) as connection:
         texts = format_files(release, connection, tables, new)
+        write_certificates(connection, new)
     for name, text in texts.items():
         (new / name).write_text(text, encoding="utf-8", newline="")
     files.write_checksums(new)

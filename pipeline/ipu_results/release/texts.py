@@ -42,7 +42,7 @@ DEFAULT_TABLE = "results"  # that `datasets` loads where none is named
 TEMPLATES = Path(__file__).with_name("templates")
 # The folders of the package that decide what a release holds, together with the folder of SQL.
 CODE = ("kit", "record/check", "record/store", "release", "schema")
-CODE_SUFFIXES = frozenset({".py", ".md", ".json", ".html", ".toml", ".sql"})
+CODE_SUFFIXES = frozenset({".py", ".md", ".json", ".html", ".toml", ".sql", ".mjs"})
 RELATIONS = "SELECT schema_name, table_name, type, description FROM relations"
 COLUMNS = "SELECT table_name, column_name, type, unit, description FROM columns"
 SOURCES = "SELECT title, url FROM documents WHERE url <> '' ORDER BY document_id"

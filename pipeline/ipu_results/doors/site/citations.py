@@ -16,7 +16,7 @@ from ipu_results.record.store.query import read_build_id
 # their own.
 CELLS = """
     SELECT
-        c.result_id, c.column_name, c.header, c.raw_text, c.value, c.unit, c.factor,
+        c.result_id, c.cell_number, c.column_name, c.header, c.raw_text, c.value, c.unit, c.factor,
         c.document_id, c.locator,
         p.locator_in, p.source_url, p.source_locator
     FROM cells c
