@@ -5,9 +5,7 @@ from __future__ import annotations
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from ipu_results.record.normalise.fields import get_column
 from ipu_results.record.read.text import clean, lift_footnote
-from ipu_results.schema import table
 from ipu_results.schema.vocabulary import (
     explain_mismatch,
     find_headers,
@@ -16,11 +14,8 @@ from ipu_results.schema.vocabulary import (
 )
 
 from tests.record.read.reading_support import (
-    HEADERS,
     INFERENCE,
     LAYOUTS,
-    MLPERF,
-    OGB,
     TRAINING,
     WORDS,
 )
@@ -47,16 +42,6 @@ def names(header: list[str]) -> list[str]:
 )
 def test_name_and_unit_of_a_header(header: str, normalised: str, unit: str | None) -> None:
     assert (normalise_header(header), parse_unit(header)) == (normalised, unit)
-
-
-def test_each_header_of_the_page_matches_its_table() -> None:
-    assert {tuple(header): names(header) for header in HEADERS.values()} == {
-        tuple(OGB): ["ogb_lsc"],
-        tuple(TRAINING): ["bow_training", "pod_training"],
-        tuple(INFERENCE): ["bow_inference", "pod_inference"],
-        tuple(MLPERF): ["mlperf_v2_training"],
-        tuple(HEADERS["pod_time_to_result"]): ["pod_time_to_result"],
-    }
 
 
 @given(st.permutations(INFERENCE))
@@ -94,32 +79,6 @@ def test_every_header_has_each_field_once() -> None:
         fields = [field for _, field in header.fields]
         assert len(set(fields)) == len(fields), header.table
         assert [header.field_of(name.upper()) for name in header.names] == fields
-
-
-def test_every_column_of_a_sweep_point_is_in_one_table() -> None:
-    # A header of a local run's points is a column of `results` or of `run_points`, and only keys
-    # are in both.
-    headers = WORDS.header_of("sweep-points", "sweep_points").names
-    results, points = table("results").as_filled().names, table("run_points").names
-    own = [get_column(name) for name in headers]
-    assert [name for name in own if name not in (*results, *points)] == []
-    assert {*points} - {*own} == {"run_id", "result_id", "document_id"}
-    keys = {"run_id", "result_id", "document_id", "batch_size", "calibration_id"}
-    assert {*points} & {*results} == keys
-    assert WORDS.header_of("sweep-record", "runs").names == table("runs").names[:-2]
-
-
-def test_headers_of_the_configurations_are_columns_of_their_table() -> None:
-    headers, columns = (
-        WORDS.header_of("configurations", "configurations").names,
-        table("configurations").names,
-    )
-    assert [name for name in columns if name not in headers] == [
-        "result_id",
-        "latency_basis",
-        "document_id",
-    ]
-    assert [name for name in columns if name in headers] == list(headers)
 
 
 # --- text of a cell

@@ -71,15 +71,6 @@ def test_no_pair_of_energies_may_be_quoted_and_the_reason_is_given(query: Query)
     ) == [("training", "ResNet-50 v1.5", 51, "each pair has a row that is not usable, by R29, R35")]
 
 
-def test_fastest_c2_row_is_the_published_one(query: Query) -> None:
-    fastest = "SELECT max(throughput) FROM {} WHERE platform = 'C2'"
-    assert query(fastest.format("inference")) == [(2526.35,)]
-    assert query(f"{fastest.format('results')} AND origin = 'published'") == [(2526.35,)]
-    assert query(fastest.format("emulated")) > [(2526.35,)]
-    predicted = "SELECT count(*) FROM results WHERE origin = 'emulated'"
-    assert query("SELECT count(*) FROM emulated") == query(predicted)
-
-
 def test_unanswered_question_has_a_line_with_the_reason(query: Query) -> None:
     """What the views are silent about is in `unanswered`, and nothing that they answer is."""
     vendor = (

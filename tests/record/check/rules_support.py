@@ -38,7 +38,6 @@ FASTPITCH = "bow_training 35"
 CLIP = "bow_training 64"
 GPT2 = "bow_inference 1-3"
 GPT2_TRAINING = "bow_training 27"
-EFFICIENTNET_B4 = "bow_training 47-49"
 EFFICIENTDET = "bow_inference 27"
 PAPER = "qwant_c2 1-6"
 REQUIRED_COLUMNS = {

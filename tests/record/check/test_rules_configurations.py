@@ -6,7 +6,6 @@ from typing import Any
 
 import pandas as pd
 import pytest
-from ipu_results.schema.vocabulary import load_vocabulary
 
 from tests.record.check import rules_support as real
 from tests.record.check.rules_support import (
@@ -255,14 +254,3 @@ def test_power_above_what_the_scope_names(
         ("error", column) for column, _ in flagged
     ]
     assert all(text in (None, flag[3]) for flag, (_, text) in zip(hits, flagged, strict=True))
-
-
-def test_peak_is_that_of_tiles_and_clock() -> None:
-    """Check 32 multiply-accumulates of a tile and cycle in 16 bits on GC2, and 64 on the later
-    chips.
-    """
-    for platform, macs in (("C2", 32), ("IPU-M2000", 64), ("Bow-2000", 64)):
-        entry = load_vocabulary().platforms[platform.replace("-", "").casefold()]
-        peak = entry["tiles_per_chip"] * macs * entry["clock_ghz"] * 2 / 1000
-        assert entry["peak_fp16_tflops"] == pytest.approx(peak, rel=0.005)
-        assert entry["peak_fp32_tflops"] == pytest.approx(peak / 4, rel=0.005)

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import csv
-import json
-import re
 from typing import Any
 
 import pandas as pd
@@ -102,20 +100,6 @@ def test_readme_of_bytemlperf_contradicts_the_reports_that_it_links_to(query: Qu
             f" AND column_name = '{column}' AND value = {readme}"
         )
         assert older == [(kind == "contradiction",)], contradiction_id
-
-
-def test_no_division_gives_both_gains_of_the_blog_on_mlperf(query: Query) -> None:
-    [(recomputed,)] = query(
-        "SELECT recomputed FROM contradictions WHERE contradiction_id = 'mlperf2021b-bert-gains'"
-    )
-    agreeing = set()
-    for item in json.loads(recomputed):
-        machine, division, printed = re.fullmatch(
-            r"(\S+), (\w+) division, printed (\d+)%", item["baseline"]
-        ).groups()
-        if abs(item["value"] - float(printed)) <= 0.5:
-            agreeing.add((machine, division))
-    assert agreeing == {("IPU-POD16", "closed"), ("IPU-POD64", "open")}
 
 
 def test_figure_in_doubt_has_one_flag_with_its_highest_severity(query: Query) -> None:

@@ -16,7 +16,6 @@ from ipu_results.errors import CatalogueError, UnrecognisedDocumentError
 from ipu_results.record.normalise import normalise
 from ipu_results.record.normalise.rows import TableSource
 from ipu_results.record.read.document import MetadataItem, ParsedDocument
-from ipu_results.record.read.shapes import SHAPES
 from ipu_results.record.sources.catalogue import load_catalogue
 from ipu_results.schema.vocabulary import Unit
 
@@ -26,7 +25,6 @@ from tests.record.read.reading_support import (
     RESNET,
     TRAINING,
     WORDS,
-    list_results,
     make_document,
     make_table,
     rejections,
@@ -293,18 +291,6 @@ def with_tokens() -> dict[str, dict[str, Unit]]:
     }
 
 
-def test_unit_that_counts_another_item_than_the_model_rejects_the_row() -> None:
-    words = replace(WORDS, units=with_tokens())
-    header = [*TRAINING[:-1], "Throughput (tokens/s)"]
-    no_item = ["MPNN-GIN", "", *GPT2[2:]]
-    tables = (make_table("bow_training", header, [RESNET, no_item]),)
-    parsed = ParsedDocument(tables, language="en")
-    normalised = normalise(make_document("performance-page"), parsed, words)
-    message = "the unit of throughput counts token, but an item of ResNet-50 v1.5 is image"
-    assert rejections(normalised) == [(1, "item-contradicts-model", message)]
-    assert [result["item"] for result in list_results(normalised)] == ["token"]
-
-
 def test_unit_that_counts_another_item_than_the_model_of_the_document_rejects_its_rows() -> None:
     words = replace(WORDS, units=with_tokens())
     throughput = make_table(
@@ -333,14 +319,6 @@ def test_header_that_fills_no_known_field_is_an_error_that_names_the_nearest() -
         CatalogueError, match=r"bow_training: 'thruput' is not a field; nearest: throughput"
     ):
         source.convert({})
-
-
-def test_every_form_of_bits_is_read_as_a_precision_and_has_one_name() -> None:
-    names = {name: WORDS.precision_names.get(name, name) for name in WORDS.precision_bits}
-    assert names == {"16.16": "FP16", "16.32": "16.32", "32.32": "FP32"}
-    assert [
-        name for name in WORDS.precision_bits if SHAPES["precision"].fullmatch(name) is None
-    ] == []
 
 
 def test_file_of_a_kind_that_is_not_ingested_is_refused(put: Put) -> None:

@@ -52,14 +52,6 @@ FIGURE_HEADERS = {
     "Time To Result (secs)": ("time_to_result_s", Decimal(1)),
     "Batch Size": ("batch_size", Decimal(1)),
 }
-PAPER_ROWS = [
-    (2, 1.36, 1474.16, 6.51),
-    (4, 1.94, 2063.03, 7.80),
-    (6, 2.82, 2131.01, 7.87),
-    (8, 3.32, 2409.79, 9.07),
-    (10, 4.13, 2421.82, 9.68),
-    (12, 4.75, 2526.35, 9.49),
-]
 
 
 def parse_page() -> list[list[list[str]]]:
@@ -108,25 +100,6 @@ def test_challenge_results_are_exact(query: Query) -> None:
     ]
     ranks = "SELECT raw_text FROM cells WHERE column_name = 'ranking'"
     assert query(ranks) == [("First",), ("First",)]
-
-
-def test_paper_makes_six_results_with_eighteen_figures(query: Query) -> None:
-    rows = "FROM results WHERE table_name = 'qwant_c2'"
-    assert (
-        query(f"SELECT batch_size, latency_ms, throughput, efficiency {rows} ORDER BY row_number")
-        == PAPER_ROWS
-    )
-    setup = "platform, chip, chip_count, sdk_version, framework, precision, item, model_printed"
-    assert query(f"SELECT DISTINCT {setup}, batch_size / micro_batch_size {rows}") == [
-        ("C2", "GC2", 2, "1.0.136", "PopART", "mixed", "image", "ResNeXt101", 2.0)
-    ]
-
-
-def test_blank_is_not_unknown(query: Query) -> None:
-    row = "model = 'TGN' AND platform = '1x Bow IPU'"
-    assert query(f"SELECT dataset, batch_size, precision, throughput FROM results WHERE {row}") == [
-        (None, None, None, 31617.0)
-    ]
 
 
 def test_every_source_row_is_accounted_for(query: Query) -> None:

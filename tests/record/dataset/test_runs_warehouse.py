@@ -350,11 +350,3 @@ def test_simulated_points_make_no_result(tmp_path: Path) -> None:
     assert build(raw).results == 0
     assert select(raw, "SELECT origin FROM runs") == [(None,)]
     assert select(raw, "SELECT count(*) FROM detail.run_points") == [(0,)]
-
-
-@pytest.mark.slow
-def test_two_points_of_one_batch_are_both_refused(tmp_path: Path) -> None:
-    raw = tmp_path / "raw"
-    put_run(raw, [point(1, 17.6), point(1, 17.7)])
-    assert build(raw).documents[1].rows.quarantined == 2
-    assert select(raw, "SELECT DISTINCT reason FROM quarantine") == [("conflicting-rows",)]

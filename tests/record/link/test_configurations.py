@@ -55,28 +55,6 @@ def read_lines() -> list[Line]:
         return list(csv.DictReader(file))
 
 
-def test_figure_leads_to_the_command_behind_it(query: Query) -> None:
-    columns = (
-        "c.tag, c.path, c.benchmark, c.replicas, c.data_fed, c.latency_definition,"
-        " c.match_confidence"
-    )
-    sql = (
-        f"SELECT {columns} FROM results JOIN detail.configurations c USING (result_id)"
-        " WHERE throughput = 4354"
-    )
-    assert query(sql) == [
-        (
-            "v3.1.0",
-            "speech/fastspeech2/tensorflow2/benchmarks.yml",
-            "tf2_fastspeech2_fp16_infer_gen_pod4",
-            4,
-            "generated",
-            "per item of one instance: 1 / throughput of that instance",
-            "exact",
-        )
-    ]
-
-
 def test_every_row_of_six_tables_has_a_line_and_the_sure_ones_a_configuration(
     query: Query,
 ) -> None:
@@ -318,19 +296,6 @@ def test_wrong_configuration_is_refused(
         build_configurations(raw, loaded_page)
     assert str(caught.value).startswith(f"{ID}: ")
     assert message in str(caught.value)
-
-
-@pytest.mark.usefixtures("without_rules")
-def test_columns_in_another_order_and_spelling_are_read_the_same(
-    raw: Path, loaded_page: NormalisedDocument
-) -> None:
-    before = build_configurations(raw, loaded_page)
-    lines = []
-    for line in read_lines():
-        spelled = [(name.replace("_", " ").title(), text) for name, text in line.items()]
-        lines.append(dict(reversed(spelled)))
-    rewrite(raw, lines)
-    pd.testing.assert_frame_equal(build_configurations(raw, loaded_page), before)
 
 
 @pytest.mark.usefixtures("without_rules")

@@ -106,16 +106,6 @@ def test_interest_is_of_those_who_measured(case: str) -> None:
     assert ("interest_source" in found) == (interest != "own")
 
 
-def test_a_rival_is_told_from_the_disinterested(query: Query) -> None:
-    rival = "SELECT count(*) FROM microbenchmarks WHERE publisher = 'Graphcore' AND interest = {}"
-    assert query(rival.format("'rival'")) == [(891 + 14,)]
-    assert query(rival.format("'neither'")) == [(0,)]
-    assert query(
-        "SELECT DISTINCT other_interest FROM detail.device_pairs"
-        " WHERE document_id = 'graphcore-hydronet-kernels'"
-    ) == [("rival",)]
-
-
 def test_every_row_says_who_measured(query: Query) -> None:
     for relation in ("results", "microbenchmarks"):
         unknown = f"SELECT count(*) FROM {relation} WHERE interest IS NULL OR relationship IS NULL"

@@ -63,29 +63,6 @@ def test_facts_are_those_of_every_description(query: Query) -> None:
     assert row == (4, "AMD EPYC 7742", None)  # the descriptions say 2 and 8
 
 
-@pytest.mark.parametrize(
-    ("platform", "facts"),
-    [
-        ("Bow Pod16", ("Bow", 16, "Bow", "pod", 1, "AMD EPYC 7742", 2)),
-        (
-            "8x A100-80GB (DGX A100)",
-            ("A100-SXM-80GB", 8, "NVIDIA Ampere", "server", 1, "AMD EPYC 7742", 2),
-        ),
-        (
-            "tpu-v5p-1024",
-            ("TPU v5p", 512, "Google", "cloud cluster", 128, "Intel(R) Xeon(R) Platinum 8481C", 1),
-        ),
-        (
-            "1-node-SPR-pytorch",
-            (None, None, None, "server", 1, "Intel(R) Xeon(R) code named Sapphire Rapids", 2),
-        ),
-    ],
-)
-def test_known_machines(query: Query, platform: str, facts: tuple[object, ...]) -> None:
-    columns = "chip, chip_count, family, form, nodes, host_processor, host_processors_per_node"
-    assert query(f"SELECT {columns} FROM platforms WHERE platform = '{platform}'") == [facts]
-
-
 def test_own_machine_is_named_as_virtual_cpus_and_keeps_its_ids(query: Query) -> None:
     assert query(
         "SELECT DISTINCT platform, chip FROM results WHERE origin = 'measured' ORDER BY ALL"

@@ -30,7 +30,6 @@ from ipu_results.schema.vocabulary import normalise_name
 from tests.record.read.reading_support import (
     GPT2,
     INFERENCE,
-    MLPERF,
     TRAINING,
     UNET,
     WORDS,
@@ -255,47 +254,6 @@ def test_unreadable_figure_rejects_its_row_and_names_the_cell(column: int, text:
 
 
 # whole rows
-
-
-def test_whole_row_of_the_mlperf_table() -> None:
-    row = (
-        "Closed|ResNet50 v1.5|75.90% classification|Bow Pod16|SDK"
-        " 2.5.1|TensorFlow|2.0-2047|ImageNet2012|16.16|19.64"
-    )
-    normalised = normalise_page(row.split("|"), header=MLPERF, name="mlperf_v2_training")
-    [result] = list_results(normalised)
-    values = {
-        name: value for name, value in result.items() if name not in ("result_id", "published_on")
-    }
-    assert values == {
-        "origin": "published",
-        "publisher": "Somebody",
-        "document_id": "a-document",
-        "table_name": "mlperf_v2_training",
-        "row_number": 1,
-        "task": "training",
-        "benchmark": "mlperf-training",
-        "division": "closed",
-        "model_printed": "ResNet-50 v1.5",
-        "item": "image",
-        "quality_target": "75.90% classification",
-        "quality_metric": "classification",
-        "platform": "Bow Pod16",
-        "chip": "Bow",
-        "chip_count": 16,
-        "sdk_version": "2.5.1",
-        "framework": "TensorFlow",
-        "mlperf_id": "2.0-2047",
-        "mlperf_round": "2.0",
-        "dataset_printed": "ImageNet2012",
-        "precision_printed": "16.16",
-        "activation_bits": 16,
-        "weight_bits": 16,
-        "time_to_train_s": 1178.4,
-    }
-    cells = list_cells(normalised)
-    assert [cell["raw_text"] for cell in cells] == row.split("|")
-    assert [cell["header"] for cell in cells] == MLPERF
 
 
 def test_item_in_the_variant_cell_overrides_that_of_the_model() -> None:

@@ -4,14 +4,11 @@ between them.
 
 from __future__ import annotations
 
-from decimal import Decimal
-
 import pytest
 from ipu_results.record.check.conservation import join_cells
 from ipu_results.record.check.gate import gate_results
 from ipu_results.record.normalise import NormalisedDocument
 from ipu_results.schema.frames import to_pandas
-from ipu_results.schema.vocabulary import load_vocabulary
 
 from tests.record.check.rules_support import load_dataset, run
 from tests.record.read.reading_support import (
@@ -99,23 +96,6 @@ def test_line_is_a_row_with_printed_and_canonical_value() -> None:
 
 
 @pytest.mark.parametrize(
-    ("metric", "unit", "value", "seconds"),
-    [
-        ("latency", "µs", "0.133", 1.33e-07),
-        ("time", "µs", "0.133", 1.33e-07),
-    ],
-)
-def test_times_and_latencies_are_in_seconds(
-    metric: str, unit: str, value: str, seconds: float
-) -> None:
-    changed = {"metric": metric, "unit": unit, "value": value}
-    frame, _ = gate_results([normalise_micro(changed)], "microbenchmarks")
-    row = frame.iloc[0]
-    assert (row["unit"], row["value"]) == (unit, float(value))
-    assert (row["canonical_unit"], row["canonical_value"]) == ("s", seconds)
-
-
-@pytest.mark.parametrize(
     ("change", "reason"),
     [
         ({"unit": "tflops/s"}, "unknown-unit"),
@@ -140,18 +120,6 @@ def test_repeated_key_with_another_value_is_refused_twice_and_a_copy_is_a_duplic
         (2, "conflicting-rows"),
     ]
     assert list_numbers(normalise_micro({}, {}), "duplicate") == [2]
-
-
-def test_units_are_exact() -> None:
-    bandwidth = load_vocabulary().microbenchmarks["bandwidth"]
-    assert (bandwidth.factors["GiB/s"], bandwidth.factors["Gb/s"]) == (
-        Decimal(2**30) / 10**9,
-        Decimal("0.125"),
-    )
-    capacity = load_vocabulary().microbenchmarks["capacity"]
-    assert capacity.factors["GB"] * 2**20 == 10**9
-    for quantity in load_vocabulary().microbenchmarks.values():
-        assert quantity.factors[next(iter(quantity.factors))] > 0
 
 
 def test_throughput_above_the_peak_is_an_error() -> None:

@@ -28,7 +28,6 @@ LINE = {
     "metric": "throughput img/s",
     "value": "371",
 }
-LATENCY = {"metric": "avg latency ms", "value": "8.5"}
 HISTORY = [
     "model",
     "variant",
@@ -69,19 +68,6 @@ def test_line_of_comparators_is_one_result() -> None:
     }
     assert {name: str(result[name]) for name in expected} == expected
     assert [cell["raw_text"] for cell in list_cells(normalised)] == list(LINE.values())
-
-
-def test_throughput_and_latency_of_one_configuration_are_one_result() -> None:
-    normalised = normalise_comparators(
-        {}, {"batch": "256", "value": "400"}, LATENCY, {**LATENCY, "batch": "512"}
-    )
-    figures = [
-        [result.get(name) for name in ("batch_size", "throughput", "latency_ms")]
-        for result in list_results(normalised)
-    ]
-    assert figures == [[128, 371.0, 8.5], [256, 400.0, None], [512, None, 8.5]]
-    cells = list_cells(normalised)
-    assert [cell["row_number"] for cell in cells] == [1] * len(LINE) + [3] * len(LINE)
 
 
 @pytest.mark.parametrize(

@@ -19,7 +19,6 @@ from ipu_results.schema.vocabulary import load_vocabulary
 
 ROOT = Path(__file__).resolve().parents[3]
 PAGE = ROOT / "raw" / "graphcore" / "performance-2023-07-04.html"
-PAGE_TEXT = ROOT.parent / "shared" / "sources" / "graphcore-performance-results-2023-07-04.txt"
 
 WORDS = load_vocabulary()
 LAYOUTS = WORDS.headers_of("performance-page")

@@ -23,10 +23,8 @@ from tests.record.read.reading_support import (
     LAYOUTS,
     OGB,
     PAGE,
-    PAGE_TEXT,
     PAPER_HEADERS,
     RESNET,
-    ROOT,
     TGN,
     TRAINING,
     UNET,
@@ -41,7 +39,6 @@ from tests.record.read.reading_support import (
     texts,
 )
 
-PAPER_TEXT = ROOT.parent / "shared" / "sources" / "qwant-c2-report-arxiv-2002.11670.txt"
 COMMITTED = read_html(PAGE.read_bytes(), LAYOUTS)
 ROWS = [GPT2, RESNET, TGN]
 LOST_HEADER = ["unknown-header"]
@@ -77,34 +74,6 @@ def drop(cells: Sequence[str], place: int) -> list[str]:
 
 
 # --- the real texts
-
-
-@pytest.mark.skipif(not PAGE_TEXT.exists(), reason="the text is not here")
-def test_text_of_the_page_has_the_tables_of_the_page() -> None:
-    data = PAGE_TEXT.read_bytes()
-    document = read_plain_text(data, LAYOUTS)
-    assert texts(document) == texts(COMMITTED)
-    assert document.problems == ()
-    for line_end in (b"\r\n", b"\r"):
-        assert read_plain_text(data.replace(b"\n", line_end), LAYOUTS) == document
-
-
-@pytest.mark.skipif(not PAPER_TEXT.exists(), reason="the text is not here")
-def test_text_of_the_paper_has_its_three_tables() -> None:
-    document = read_plain_text(PAPER_TEXT.read_bytes(), PAPER_HEADERS)
-    batches = {1: BATCHES, 2: BATCHES, 3: ("2", "4", "6", "8", "", "")}
-    assert grids(document) == {
-        f"qwant_table_{number}": [[*row] for row in zip(batches[number], figures, strict=True)]
-        for number, figures in FIGURES.items()
-    }
-    assert document.problems == ()
-    assert [(table.columns[1], table.caption) for table in document.tables] == [
-        ("Latency", "Table 1. Latency results for ResNeXt101 (milliseconds per batch)"),
-        ("Throughput", "Table 2. Throughput results (images/second) for ResNeXt101"),
-        ("Energy efficiency", "Table 3. Energy efficiency results (images/second/watt) for"),
-    ]
-    assert document.tables[2].rows[3].cell_locators == ("line 237", "line 242")
-    assert document.tables[2].rows[4].cell_locators == ("line 243", "line 243")
 
 
 # --- lines of cells, and one cell a line
@@ -279,12 +248,6 @@ UNPAIRED = [
 )
 def test_columns_that_cannot_be_paired_are_a_problem(lines: list[str], reason: str) -> None:
     refuse(lines, reason)
-
-
-@pytest.mark.parametrize("lost", range(5))
-def test_label_or_figure_that_is_lost_is_a_problem(lost: int) -> None:
-    refuse(columns(labels=drop(BATCHES, lost)), "labels-missing")
-    refuse(columns(figures=drop(LATENCY, lost)), "cells-missing")
 
 
 def refuse(lines: list[str], reason: str) -> None:

@@ -15,7 +15,6 @@ from ipu_results.schema.vocabulary import has_units
 
 from tests.record.read.reading_support import (
     RESNET,
-    ROOT,
     TEXT,
     WORDS,
     assert_read,
@@ -36,20 +35,6 @@ def write_csv(*rows: list[str]) -> bytes:
 
 def read(data: bytes) -> ParsedDocument:
     return read_csv(data, HISTORY)
-
-
-@pytest.mark.parametrize(("name", "count"), [("2022-03", 17), ("2022-h2", 19), ("2023-h1", 14)])
-def test_committed_page_histories(name: str, count: int) -> None:
-    document = read((ROOT / f"raw/graphcore/performance-{name}.csv").read_bytes())
-    [table] = document.tables
-    assert (table.name, list(table.columns), document.problems) == (
-        "bow_training_history",
-        HEADER,
-        (),
-    )
-    assert (len(table.rows), table.rows[0].locator) == (count, "line 2")
-    if name == "2022-03":
-        assert list(table.rows[0].cells) == ROW
 
 
 def test_line_ends_byte_order_mark_and_unusual_blanks() -> None:

@@ -60,30 +60,6 @@ def test_fact_has_its_source_and_its_place(query: Query) -> None:
     assert query(f"SELECT count(*) FROM detail.facts WHERE {files}") == [(0,)]
 
 
-def test_a100_rows_are_the_printed_ones(query: Query) -> None:
-    rows = (
-        "document_id = 'nvidia-a100-comparators' AND platform = '1x A100-80GB' AND task ="
-        " 'inference'"
-    )
-    assert query(
-        f"SELECT precision_printed, batch_size, throughput, latency_ms FROM results WHERE {rows}"
-        " AND model = 'EfficientNet-B0' ORDER BY 1, 2"
-    ) == [
-        ("FP16", 1, 110.97, 9.09),
-        ("FP16", 8, 874.91, 9.12),
-        ("FP16", 32, 2188.84, 14.62),
-        ("FP16", 1024, 9729.85, 105.24),
-        ("TF32", 1, 127.95, 7.88),
-        ("TF32", 8, 892.27, 8.97),
-        ("TF32", 32, 2185.02, 14.65),
-        ("TF32", 512, 5253.19, 97.46),
-    ]
-    nodes = "platform LIKE '%(4x DGX A100)' AND variant LIKE '%SL128'"
-    assert query(
-        f"SELECT chip_count, chip, throughput FROM results WHERE {nodes} ORDER BY throughput"
-    ) == [(32, "A100-SXM-40GB", 7532.0), (32, "A100-SXM-40GB", 11159.0)]
-
-
 @pytest.mark.parametrize(
     ("claim", "values"),
     [

@@ -20,7 +20,6 @@ from ipu_results.record.sources.catalogue import (
     find_unfinished_runs,
     load_catalogue,
 )
-from ipu_results.schema.vocabulary import ALIASES
 
 from tests.conftest import RAW
 
@@ -77,11 +76,6 @@ def test_sidecar_becomes_a_document_with_its_bytes(put: Put) -> None:
         ),
         "file": "deep/page.html",
     }
-
-
-@pytest.mark.parametrize(("alias", "kind"), ALIASES.items())
-def test_former_name_of_a_reader_is_accepted(put: Put, alias: str, kind: str) -> None:
-    assert load_single(put(reader=alias)).reader == kind
 
 
 def test_all_missing_and_unknown_keys_are_named_with_the_accepted_words(put: Put) -> None:
