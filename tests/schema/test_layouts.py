@@ -13,6 +13,7 @@ from ipu_results.schema.vocabulary import (
     parse_unit,
 )
 
+from tests.cases import every_case
 from tests.record.read.reading_support import (
     INFERENCE,
     LAYOUTS,
@@ -25,21 +26,7 @@ def names(header: list[str]) -> list[str]:
     return [match.table for match in find_headers(header, LAYOUTS)]
 
 
-@pytest.mark.parametrize(
-    ("header", "normalised", "unit"),
-    [
-        ("Throughput (items/sec)", "throughput", "items/sec"),
-        ("Latency [ms]", "latency", "ms"),
-        ("Latency ( ms )", "latency", "ms"),
-        ("Latency(ms)", "latency", "ms"),
-        ("Batch-Size", "batch size", None),
-        ("batch_size", "batch size", None),
-        ("OGB-LSC 2022 Ranking", "ogb lsc 2022 ranking", None),
-        ("Latency (ms) per batch", "latency (ms) per batch", None),
-        ("Latency ()", "latency", ""),
-        ("", "", None),
-    ],
-)
+@every_case(__file__, "name_and_unit")
 def test_name_and_unit_of_a_header(header: str, normalised: str, unit: str | None) -> None:
     assert (normalise_header(header), parse_unit(header)) == (normalised, unit)
 

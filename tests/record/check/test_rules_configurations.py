@@ -7,6 +7,7 @@ from typing import Any
 import pandas as pd
 import pytest
 
+from tests.cases import every_case
 from tests.record.check import rules_support as real
 from tests.record.check.rules_support import (
     change,
@@ -132,70 +133,20 @@ def test_cell_of_another_document_is_not_a_printed_one() -> None:
 
 # plausibility
 
-RESNET_TRAINING = {"model": "ResNet-50 v1.5", "variant": ""}
-PEAKS = [
-    (
-        real.RESNET_256[0],
-        {"throughput": "461,740"},
-        "3780 TFLOP/s: throughput 461740 × 4.089 GMAC of ResNet-50 v1.5 × 2; the peak of 4 × Bow"
-        " at 16.16 is 1394.24",
-    ),
-    (
-        "bow_training 54",
-        RESNET_TRAINING | {"throughput": "380,360"},
-        "9330 TFLOP/s: throughput 380360 × 4.089 GMAC of ResNet-50 v1.5 × 2 × 3; the peak of 16 ×"
-        " Bow at 16.16 is 5576.96",
-    ),
-    (
-        "bow_inference 6",
-        {"platform": "IPU-M2000", "precision": "32.32", "throughput": "3,303"},
-        "261 TFLOP/s: throughput 3303 × 39.46 GMAC of BERT-Large × 2; the peak of 4 × GC200 at"
-        " 32.32 is 249.68",
-    ),
-]
 
-
-@pytest.mark.parametrize(("row", "texts", "message"), PEAKS)
+@every_case(__file__, "peak")
 def test_flops_above_the_peak(row: str, texts: dict[str, str], message: str) -> None:
     assert find("R21", change(pick(row), row, **texts)) == [
         ("error", row, "throughput", message, None)
     ]
 
 
-@pytest.mark.parametrize(
-    ("row", "texts"),
-    [
-        ("bow_training 54", {"model": "EfficientNet-B4", "variant": "G16-EfficientNet"}),
-        ("bow_training 54", {"model": "BERT Large", "variant": "Ph2 (SL512)"}),
-        ("bow_training 54", RESNET_TRAINING | {"precision": ""}),
-        ("bow_training 54", RESNET_TRAINING | {"platform": "Bow Pod17"}),
-        ("bow_training 54", {}),
-        ("pod_inference 35", {"framework": "PopART"}),
-    ],
-)
+@every_case(__file__, "unknown_limit")
 def test_unknown_limit_flags_nothing(row: str, texts: dict[str, str]) -> None:
     assert find("R21", change(pick(row), row, **texts, throughput="9,000,000")) == []
 
 
-@pytest.mark.parametrize(
-    ("texts", "messages"),
-    [
-        ({}, []),
-        (
-            {"efficiency": "0.907"},
-            ["2656.9 W: throughput 2409.79 / efficiency 0.907; C2 is rated 300 W"],
-        ),
-        (
-            {"efficiency": "8.03"},
-            ["300.1 W: throughput 2409.79 / efficiency 8.03; C2 is rated 300 W"],
-        ),
-        ({"efficiency": "8.04"}, []),
-        ({"throughput": "2400", "efficiency": "8"}, []),  # 300 W, the rating itself
-        ({"efficiency": "90.7"}, []),
-        ({"efficiency": ""}, []),
-        ({"efficiency": "0.907", "platform": "IPU-M2000"}, []),
-    ],
-)
+@every_case(__file__, "rating")
 def test_power_above_the_rating(texts: dict[str, str], messages: list[str]) -> None:
     flags = find("R22", change(pick(real.PAPER), "qwant_c2 4", **texts))
     assert flags == [("warn", "qwant_c2 4", "efficiency", message, None) for message in messages]

@@ -4,47 +4,16 @@ flag as printed.
 
 from __future__ import annotations
 
-import pytest
-
 from benchmarks.planted_errors import Tables
+from tests.cases import every_case
 from tests.record.check.rules_support import change, change_results, find, load_dataset, pick, run
 
 CURVES = "independent_results 701-1600"  # YOLOv4 of Heidelberg, by batch and image
 BERT = ("bow_training 1-20", "pod_training 1-20", "bow_training_history 1-20")
 BATCH_OF_THE_SECOND = {"batch_size": 4, "micro_batch_size": 2}
-PLANTED = {
-    "a figure of the neighbour": (
-        "R39",
-        ("qwant_c2 1-6",),
-        "qwant_c2 3",
-        {"throughput": "2063.03"},
-    ),
-    "a digit among curves": (
-        "R40",
-        (CURVES,),
-        "independent_results 736",
-        {"throughput": "272.958"},
-    ),
-    "a digit of one curve": (
-        "R40",
-        ("independent_results 388-606",),
-        "independent_results 458",
-        {"throughput": "9999"},
-    ),
-    "a latency of more clients": ("R41", ("qwant_c2 1-6",), "qwant_c2 3", {"latency_ms": "3.5"}),
-    "efficiency per kilowatt": ("R42", ("qwant_c2 1-6",), "qwant_c2 3", {"efficiency": "9000"}),
-    "a digit lost": ("R44", BERT, "pod_training 15", {"throughput": "311"}),
-    "a digit of a later page": ("R45", BERT, "bow_training 3", {"throughput": "7,600"}),
-    "a machine of the neighbour": (
-        "R12",
-        ("mlperf_v2_training 1-11",),
-        "mlperf_v2_training 2",
-        {"platform": "Bow Pod16"},
-    ),
-}
 
 
-@pytest.mark.parametrize(("rule", "rows", "place", "texts"), PLANTED.values(), ids=PLANTED)
+@every_case(__file__, "planted")
 def test_planted_error_is_flagged(
     rule: str, rows: tuple[str, ...], place: str, texts: dict[str, str]
 ) -> None:

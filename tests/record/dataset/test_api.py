@@ -23,6 +23,7 @@ from ipu_results.schema import TABLES, VIEWS, Table, table
 from ipu_results.schema.frames import frame_dtypes
 from pandera.errors import SchemaErrors
 
+from tests.cases import every_case
 from tests.conftest import ROOT, Query
 from tests.release.release_support import locate_table
 
@@ -85,26 +86,7 @@ def test_load_filters_rows(name: str, filters: dict[str, Any], where: str, query
     assert list(frame) == columns
 
 
-UNKNOWN_TABLE = "there is no table or view 'reslts'; the nearest: results"
-
-
-@pytest.mark.parametrize(
-    ("table", "options", "message"),
-    [
-        ("reslts", {}, UNKNOWN_TABLE),
-        ("results", {"columns": ["modle"]}, "results has no column 'modle'; the nearest: model"),
-        ("inference", {"zzz": 1}, "inference has no column 'zzz'; choose from: result_id, "),
-        ("results", {"platform": "M2000"}, "no row has platform 'M2000'; the nearest: IPU-M2000"),
-        ("results", {"batch_size": "4"}, "batch_size holds Int64; '4' is a str"),
-        ("results", {"model": 50}, "model holds str; 50 is a int"),
-        ("results", {"published_on": "soon"}, "published_on holds dates; 'soon' is none"),
-        # names of 1.x
-        ("results", {"network": "x"}, "`network` is `model` in results since 2.0"),
-        ("results", {"power_w": 1}, "`power_w` is `figures.value` where metric = 'power_w'"),
-        ("cells", {"marks": "x"}, "`marks` is gone: it was always null"),
-        ("record", {}, "`record` is `results where relationship"),
-    ],
-)
+@every_case(__file__, "wrong_arguments")
 def test_wrong_arguments_are_named(table: str, options: dict[str, Any], message: str) -> None:
     with pytest.raises(QueryError) as caught:
         load(table, **options)

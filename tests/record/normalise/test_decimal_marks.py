@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 from ipu_results.record.normalise.decimal_mark import DecimalMark, find_decimal_marks
 
+from tests.cases import every_case
 from tests.record.read.reading_support import (
     INFERENCE,
     OGB,
@@ -32,35 +33,7 @@ OGB_ROW = [
 ]
 
 
-@pytest.mark.parametrize(
-    ("texts", "throughput", "values", "rejected"),
-    [
-        pytest.param(
-            ["0,920", "1,360", "12,5", "3"],
-            "7",
-            [0.920, 1.360, 12.5, 3.0],
-            [],
-            id="leading zero proves",
-        ),
-        pytest.param(
-            ["0,920", "1,360"],
-            "1,920",
-            [],
-            [1, 2],
-            id="commas of one column make the others ambiguous",
-        ),
-        pytest.param(
-            ["0,920", "1,360", "1.4"], "7", [1.4], [1, 2], id="commas and points in one column"
-        ),
-        pytest.param(
-            ["1,474", "2,586"], "1,920", [1474.0, 2586.0], [], id="thousands without a proof"
-        ),
-        pytest.param(
-            ["1,474", "2,58", "1.4"], "7", [1474.0, 1.4], [2], id="lost digit among decimal points"
-        ),
-        pytest.param(["1,474", "2,58"], "7", [], [1, 2], id="lost digit without a decimal point"),
-    ],
-)
+@every_case(__file__, "commas")
 def test_commas_are_decimal_only_where_proved(
     texts: list[str], throughput: str, values: list[float], rejected: list[int]
 ) -> None:

@@ -27,6 +27,7 @@ from ipu_results.record.normalise.values import UnreadableCellError
 from ipu_results.record.read.document import TextColumn
 from ipu_results.schema.vocabulary import normalise_name
 
+from tests.cases import every_case
 from tests.record.read.reading_support import (
     GPT2,
     INFERENCE,
@@ -50,39 +51,7 @@ def convert(field: str, text: str, unit: str | None = None) -> dict[str, Any]:
 # words
 
 
-@pytest.mark.parametrize(
-    ("field", "text", "values"),
-    [
-        ("platform", "bow-pod 16", {"platform": "Bow Pod16", "chip": "Bow", "chip_count": 16}),
-        (
-            "platform",
-            "IPU-POD16 Classic",
-            {"platform": "IPU-POD16", "chip": "GC200", "chip_count": 16},
-        ),
-        ("platform", "1x GC200 IPU", {"platform": "GC200 IPU", "chip": "GC200", "chip_count": 1}),
-        ("model", "BERT Large", {"model_printed": "BERT-Large", "item": "sequence"}),
-        (
-            "model",
-            "BERT Large SL128",
-            {"model_printed": "BERT-Large", "item": "sequence", "variant": "SL128"},
-        ),
-        ("model", "resnext101-32x8d", {"model_printed": "ResNeXt101-32x8d", "item": "image"}),
-        ("model", "resnet50", {"model_printed": "ResNet-50 v1.5", "item": "image"}),
-        ("framework", "TF2 w/Keras", {"framework": "TensorFlow2"}),
-        ("framework", "onnxruntime", {"framework": "ONNX Runtime"}),
-        ("sdk_version", "SDK 2.4.0", {"sdk_version": "2.4.0"}),
-        (
-            "precision",
-            "16.32",
-            {"precision_printed": "16.32", "activation_bits": 16, "weight_bits": 32},
-        ),
-        ("variant", "frames/s", {"variant": "frames/s", "item": "frame"}),
-        ("variant", "SL128", {"variant": "SL128"}),
-        ("division", "Closed", {"division": "closed"}),
-        ("mlperf_id", "2.0-2047", {"mlperf_id": "2.0-2047", "mlperf_round": "2.0"}),
-        ("quality_value", "0.0719 MAE", {"quality_value": 0.0719, "quality_metric": "MAE"}),
-    ],
-)
+@every_case(__file__, "word")
 def test_word_gets_its_canonical_name(field: str, text: str, values: dict[str, Any]) -> None:
     assert convert(field, text) == values
 
@@ -120,7 +89,7 @@ UNKNOWN = [
 ]
 
 
-@pytest.mark.parametrize(("column", "kind", "text", "message"), UNKNOWN)
+@every_case(__file__, "unknown_word")
 def test_unknown_word_rejects_its_row_on_the_vendors_page_only(
     column: int, kind: str, text: str, message: str
 ) -> None:
@@ -165,22 +134,7 @@ def test_no_printed_name_has_two_meanings(key: str) -> None:
 # figures
 
 
-@pytest.mark.parametrize(
-    ("field", "text", "unit", "value", "figure", "factor"),
-    [
-        ("throughput", "1,260,000", "items/sec", 1_260_000.0, 1_260_000.0, 1.0),
-        ("latency_ms", "1.36", "ms", 1.36, 1.36, 1.0),
-        ("latency_ms", "1,234.5", "us", 1.2345, 1234.5, 0.001),
-        ("latency_ms", "1,234.5", "µs", 1.2345, 1234.5, 0.001),
-        ("latency_ms", "1,234.5", "\u03bcs", 1.2345, 1234.5, 0.001),  # a Greek mu
-        ("latency_ms", "0.29", "s", 290.0, 0.29, 1000.0),
-        ("time_to_train_s", "19.64", "mins", 1178.4, 19.64, 60.0),
-        ("time_to_train_s", "23h 43m", None, 85_380.0, 85_380.0, 1.0),
-        ("time_to_train_s", "11h 50m", "mins", 42_600.0, 42_600.0, 1.0),
-        ("time_to_result_s", "49", "secs", 49.0, 49.0, 1.0),
-        ("efficiency", "6.51", "images/second/watt", 6.51, 6.51, 1.0),
-    ],
-)
+@every_case(__file__, "figure")
 def test_figure_is_exact_after_a_recorded_factor(
     field: str, text: str, unit: str | None, value: float, figure: float, factor: float
 ) -> None:
@@ -197,18 +151,7 @@ def test_unit_of_a_rate_names_the_item() -> None:
         assert convert("throughput", "5", unit) == {"throughput": 5.0, "item": "image"}
 
 
-@pytest.mark.parametrize(
-    ("field", "unit", "message"),
-    [
-        ("latency_ms", "parsecs", "unknown unit 'parsecs' for latency_ms"),
-        ("latency_ms", None, "no unit"),
-        ("latency_ms", "items/sec", "'items/sec'"),
-        ("latency_ms", "Ms", "'Ms'"),  # megaseconds
-        ("throughput", "ms", "'ms'"),
-        # not mJ/image, a billionth of it
-        ("energy_per_item_j", "MJ/image", "unknown unit 'MJ/image'"),
-    ],
-)
+@every_case(__file__, "unknown_unit")
 def test_unknown_or_missing_unit_is_refused(field: str, unit: str | None, message: str) -> None:
     with pytest.raises(UnreadableCellError, match=message) as caught:
         convert(field, "5", unit)

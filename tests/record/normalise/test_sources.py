@@ -8,6 +8,7 @@ import pytest
 from ipu_results.record.normalise import NormalisedDocument
 from ipu_results.record.normalise.fields import get_column
 
+from tests.cases import every_case
 from tests.record.read.reading_support import (
     list_cells,
     list_results,
@@ -85,20 +86,7 @@ def test_unplaceable_line_is_rejected_and_the_word_named(
     assert len(normalised.results) == 1
 
 
-@pytest.mark.parametrize(
-    ("change", "column", "value"),
-    [
-        ({"system": "9x Toaster"}, "platform", "9x Toaster"),
-        ({"model": "ToastNet"}, "model_printed", "ToastNet"),
-        ({"precision": "FP4"}, "precision_printed", "FP4"),
-        ({"precision": "mixed+XLA"}, "precision_printed", "mixed"),
-        ({"batch": "128 (TF) / 256 (AMP) /GPU"}, "batch_size", None),
-        ({"path": "MxNet/README.md"}, "framework", None),
-        ({"path": "TensorFlow2/x"}, "framework", "TensorFlow2"),
-        ({"path": "TensorFlow/x"}, "framework", "TensorFlow1"),
-        ({"task": "training (TF2)"}, "task", "training"),
-    ],
-)
+@every_case(__file__, "comparators")
 def test_words_of_comparators_are_kept_as_printed(
     change: dict[str, str], column: str, value: str | None
 ) -> None:

@@ -21,6 +21,8 @@ from ipu_results.record.normalise.values import (
     parse_whole_number,
 )
 
+from tests.cases import every_case
+
 NOT_FIGURES = (
     "600,00",
     "60,0000",
@@ -53,18 +55,7 @@ NOT_FIGURES = (
 )
 
 
-@pytest.mark.parametrize(
-    ("text", "value"),
-    [
-        ("37,112", "37112"),
-        ("1,260,000", "1260000"),
-        ("0.0719", "0.0719"),
-        ("1.40", "1.40"),
-        ("1,474.16", "1474.16"),
-        ("0.0254087448120117", "0.0254087448120117"),
-        ("8199.318532361893", "8199.318532361893"),
-    ],
-)
+@every_case(__file__, "number")
 def test_number_is_exact(text: str, value: str) -> None:
     assert str(parse_number(text)) == value
 
@@ -96,46 +87,12 @@ def test_whole_number_starts_at_one() -> None:
             parse_whole_number(text)
 
 
-@pytest.mark.parametrize(
-    ("text", "seconds"),
-    [
-        ("23h 43m", 85_380),
-        ("1d 2h 3m 4s", 93_784),
-        ("1d2h", 93_600),
-        ("90 s", 90),
-        ("1.5s", Decimal("1.5")),
-        ("100h", 360_000),
-        ("", None),
-        ("19.64", None),
-        ("43m 23h", None),
-        ("h", None),
-        ("23h43", None),
-        ("-1h", None),
-        ("1.5h", None),
-        ("1h 1h", None),
-        ("9999999999h", None),
-    ],
-)
+@every_case(__file__, "duration")
 def test_duration_needs_units_in_order(text: str, seconds: Decimal | int | None) -> None:
     assert parse_duration_s(text) == seconds
 
 
-@pytest.mark.parametrize(
-    ("text", "version"),
-    [
-        ("SDK 3.3", "3.3"),
-        ("SDK 2.4.0", "2.4.0"),
-        ("SDK2.5", "2.5"),
-        ("Poplar SDK 1.4", "1.4"),
-        ("1.2.3", "1.2.3"),
-        ("Pre-SDK2.5", None),
-        ("SDK", None),
-        ("3", None),
-        ("SDK 3.3 beta", None),
-        ("SDK 3.", None),
-        ("SDK ３.３", None),
-    ],
-)
+@every_case(__file__, "sdk_version")
 def test_sdk_version_keeps_its_zeros(text: str, version: str | None) -> None:
     assert parse_sdk_version(text) == version
 

@@ -18,6 +18,7 @@ from ipu_results.record.read import ParsedDocument
 from ipu_results.record.read.html import read_html
 from ipu_results.record.read.html.shown import parse_shown
 
+from tests.cases import every_case
 from tests.record.read.reading_support import (
     GPT2,
     LAYOUTS,
@@ -64,35 +65,12 @@ def read_figure(cell: str, shown: Cell) -> str:
     return document.tables[0].rows[0].cells[8]
 
 
-@pytest.mark.parametrize(
-    ("cell", "shown"),
-    [
-        ("1,590", "1,590"),
-        ("<p>1,590</p>", "1,590"),
-        ("1,590<sup>2</sup>", "1,590^{2}"),
-        ("<sup>1,590</sup>", "1,590"),
-        ("<i>7</i>1,590", {"text": "1,590", "hidden": [["7", "display: none"]]}),
-        ("<i>sort</i>1,590", {"text": "1,590", "hidden": [["sort", "a box cuts it off"]]}),
-    ],
-)
+@every_case(__file__, "as_written")
 def test_figure_that_is_shown_as_it_is_written_is_read(cell: str, shown: Cell) -> None:
     assert read_figure(cell, shown) == "1,590"
 
 
-@pytest.mark.parametrize(
-    ("cell", "shown", "message"),
-    [
-        ("1,590", "1,590 k", "is shown as '1,590 k'"),
-        ("1,590", "1, 590", "is shown as '1, 590'"),
-        ("1<i>590</i>", "1 590", "is shown as '1 590'"),
-        ("1,590<i>2</i>", "1,590^{2}", "is shown as '1,590^{2}'"),
-        ("1,590<sup>2</sup>", "1,5902", "is shown as '1,5902'"),
-        ("1,590", {"text": "1,590", "why": "there is a drawing"}, "there is a drawing"),
-        ("1,590", {"text": "", "hidden": [["1,590", "display: none"]]}, "hidden text: display"),
-        ("<i>1</i>,590", {"text": ",590", "hidden": [["1", "a box cuts it off"]]}, "a box cuts"),
-        ("1,590", "", "is shown as ''"),
-    ],
-)
+@every_case(__file__, "otherwise")
 def test_figure_that_is_shown_otherwise_is_refused(cell: str, shown: Cell, message: str) -> None:
     told = read_figure(cell, shown)
     assert told.startswith(THROUGHPUT)

@@ -13,6 +13,7 @@ from ipu_results.kit.sql import open_engine
 from ipu_results.record.recompute.run import Recomputation, Recomputer, open_recomputer
 from ipu_results.record.store.tables import build_arrow_tables
 
+from tests.cases import every_case
 from tests.conftest import (
     PAGE,
     copy_documents,
@@ -58,26 +59,7 @@ def recomputer(frames: Frames) -> Iterator[Recomputer]:
         yield opened
 
 
-@pytest.mark.parametrize(
-    ("values", "message"),
-    [
-        (
-            {"recomputation": "", "basis": ""},
-            "a claim needs either a recomputation or a reason for having none",
-        ),
-        ({"recomputation": "", "not_recomputable": "why"}, "a basis needs a recomputation"),
-        ({"value": ""}, "value is blank or missing"),
-        ({"digits_tolerance": "-1"}, "digits_tolerance is"),
-        ({"relation": ""}, "unknown relation of a claim to later-sdk figures None"),
-        ({"basis": "hearsay"}, "basis is 'hearsay'"),
-        ({"basis": ""}, "unknown basis of a recomputation None"),
-        ({"value": "inf"}, "'inf' is not of type double"),
-        (
-            {"claim_id": "sdk14-mcmc-speedup-17"},
-            "is also the id of a claim in graphcore-mk2-charts-sdk-1.4, line 18",
-        ),
-    ],
-)
+@every_case(__file__, "invalid_claim")
 def test_invalid_claim_is_named(
     values: dict[str, str], message: str, tmp_path: Path, frames: Frames
 ) -> None:

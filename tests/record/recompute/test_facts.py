@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 
+from tests.cases import every_case
 from tests.conftest import copy_documents, edit, find_error
 
 Query = Callable[[str], list[tuple[Any, ...]]]
@@ -22,21 +23,7 @@ MAX_NOT_RECOMPUTABLE = 33
 MAX_WITHOUT_VALUES = 23  # the others show some that do not count
 
 
-@pytest.mark.parametrize(
-    ("old", "new", "message"),
-    [
-        (",height,1,rack units,,", ",height,,,,", "needs either a value or a text_value"),
-        (",height,1,rack units,,", ",height,1,,,", "a value needs its unit"),
-        (",height,1,rack units,,", ",height,,rack units,one,", "a text has none"),
-        (",height,1,rack units,,", ",height,one,rack units,,", "'one' is not of type double"),
-        (
-            "m2000-height,",
-            "rack-unit,",
-            "rack-unit is also the id of a fact in public-facts-machines",
-        ),
-        (",height,1,", ",,1,", "property"),
-    ],
-)
+@every_case(__file__, "invalid_fact")
 def test_invalid_fact_stops_the_build(tmp_path: Path, old: str, new: str, message: str) -> None:
     raw = copy_documents(tmp_path / "raw", MACHINES)
     edit(raw, MACHINES, old, new)

@@ -34,6 +34,8 @@ from ipu_results.record.recompute.verdict import (
 from ipu_results.schema import table
 from ipu_results.schema.records import ClaimsRow
 
+from tests.cases import every_case
+
 VALUES = st.floats(0.01, 1e6)
 TOLERANCES = st.sampled_from([0.5, 0.05, 0.005])
 MARGINS = st.sampled_from([0.0, 0.06])
@@ -47,17 +49,7 @@ def test_words_of_the_schema_are_those_of_the_rules() -> None:
     assert {*REASONS, *others} == set(table("claims").choices("verdict"))
 
 
-@pytest.mark.parametrize(
-    ("relation", "figure", "tolerance", "inside", "outside"),
-    [
-        ("eq", 3.7, 0.05, (3.66, 3.74), (3.59, 3.81)),
-        ("rounded-or-cut", 17, 0.5, (16.5, 17.5), (16.49, 17.51)),
-        ("more-than", 5, 0, (5.01, 500), (5, 4.9)),
-        ("less-than", 3, 0, (2.99, 0), (3, 3.1)),
-        ("just-over", 9, 1, (9, 9.99), (8.99, 10)),
-        ("at-most", 300, 0.5, (300, 1), (300.1, 301)),
-    ],
-)
+@every_case(__file__, "relation")
 def test_relation_holds_within_its_bounds(
     relation: str,
     figure: float,
@@ -111,39 +103,14 @@ def test_figure_of_a_later_sdk_counts_against_a_claim_above_as_below(
     assert judge_value(claimed, value) == "differs"
 
 
-@pytest.mark.parametrize(
-    ("relation", "figure", "tolerance", "value", "outcome"),
-    [
-        ("eq", 20.66, 0.005, 20.6539, "last-digit"),
-        ("eq", 20.66, 0.005, 20.6499, "differs"),
-        ("rounded-or-cut", 3.4, 0.05, 3.3, "last-digit"),
-        ("rounded-or-cut", 3.4, 0.05, 3.29, "differs"),
-        ("eq", 6, 0.5, 7, "differs"),
-        ("eq", 24, 0.5, 25, "last-digit"),
-        ("more-than", 20.66, 0.005, 20.6539, "differs"),
-    ],
-)
+@every_case(__file__, "last_digit")
 def test_last_digit_is_one_unit_that_is_small_for_the_figure(
     relation: str, figure: float, tolerance: float, value: float, outcome: str
 ) -> None:
     assert judge_value(Claimed(relation, figure, tolerance), value) == outcome
 
 
-@pytest.mark.parametrize(
-    ("relation", "value", "spread", "kind"),
-    [
-        ("eq", 5.78, None, "none"),
-        ("more-than", 6.0, None, "none"),
-        ("eq", 5.784, None, "last-digit"),
-        ("eq", 5.7899, None, "last-digit"),
-        ("eq", 5.88, (5.26, 6.5), "within-run-to-run-spread"),
-        ("eq", 5.88, (5.8, 6.0), "beyond"),
-        ("eq", 5.88, (5.78, 6.0), "within-run-to-run-spread"),
-        ("eq", 5.68, (5.5, 5.78), "within-run-to-run-spread"),
-        ("eq", 5.88, None, "beyond"),
-        ("more-than", 5.7, None, "beyond"),
-    ],
-)
+@every_case(__file__, "gap")
 def test_gap_has_a_size_and_a_kind(
     relation: str, value: float, spread: tuple[float, float] | None, kind: str
 ) -> None:
@@ -156,36 +123,7 @@ def test_gap_to_a_claimed_zero_has_no_percentage(value: float, gap: tuple[float,
     assert measure_gap(Claimed("eq", 0.0, 0.5), value, None, is_tied=False) == gap
 
 
-@pytest.mark.parametrize(
-    ("evidence", "outcomes", "expected"),
-    [
-        ("own", "agrees agrees", "confirmed"),
-        ("internal", "agrees", "confirmed-internally"),
-        ("circular", "agrees", "circular"),
-        ("later-sdk", "agrees", "reached-by-later-sdk"),
-        ("own", "agrees differs", "depends-on-baseline"),
-        ("own", "differs", "contradicted"),
-        ("circular", "differs differs", "contradicted"),
-        ("own", "", "not-recomputable"),
-        ("later-sdk", "reaches", "reached-by-later-sdk"),
-        ("later-sdk", "agrees within-sdk-spread", "reached-by-later-sdk"),
-        ("own", "last-digit agrees", "last-digit-differs"),
-        ("later-sdk", "last-digit", "last-digit-differs"),
-        ("later-sdk", "reaches last-digit", "last-digit-differs"),
-        ("later-sdk", "nearly-reaches", "nearly-reached-by-later-sdk"),
-        ("later-sdk", "within-sdk-spread nearly-reaches", "nearly-reached-by-later-sdk"),
-        ("later-sdk", "last-digit nearly-reaches", "nearly-reached-by-later-sdk"),
-        ("own", "last-digit differs", "depends-on-baseline"),
-        ("later-sdk", "within-sdk-spread falls-short", "depends-on-baseline"),
-        ("later-sdk", "within-sdk-spread exceeds", "depends-on-baseline"),
-        ("later-sdk", "falls-short falls-short", "not-supported"),
-        ("later-sdk", "exceeds exceeds", "exceeded-by-later-sdk"),
-        ("later-sdk", "falls-short exceeds", "depends-on-baseline"),
-        ("own", "within-spread within-spread", "within-run-to-run-spread"),
-        ("own", "within-spread agrees", "depends-on-baseline"),
-        ("own", "within-spread differs", "depends-on-baseline"),
-    ],
-)
+@every_case(__file__, "verdict")
 def test_verdict_follows_from_the_outcomes(evidence: str, outcomes: str, expected: str) -> None:
     nothing_open = dict.fromkeys(AXES)
     findings = [Finding(1.0, outcome, nothing_open) for outcome in outcomes.split()]
@@ -216,44 +154,7 @@ def test_figure_of_a_later_sdk_that_only_rounds_to_the_claim_does_not_reach_it()
     assert judge_value(claimed, 3.36) == "agrees"
 
 
-@pytest.mark.parametrize(
-    ("meanings", "expected", "decisive"),
-    [
-        ("agrees reading=less, differs reading=more", "depends-on-reading", "reading"),
-        (
-            "agrees reading=less, agrees reading=less, differs reading=more",
-            "depends-on-reading",
-            "reading",
-        ),
-        # what decides is none of the axes
-        ("agrees reading=less, differs reading=less", "depends-on-baseline", ""),
-        (
-            "agrees reading=less, differs reading=less, differs reading=more",
-            "depends-on-baseline",
-            "",
-        ),
-        ("agrees reading=less, agrees reading=more", "confirmed", ""),
-        ("differs reading=less, differs reading=more", "contradicted", ""),
-        ("agrees division=open, differs division=closed", "depends-on-division", "division"),
-        ("within-spread division=open, differs division=closed", "depends-on-division", "division"),
-        ("agrees system=16, differs system=128", "depends-on-system", "system"),
-        ("agrees source=one.csv, differs source=two.csv", "depends-on-source", "source"),
-        (
-            "agrees division=open reading=less, differs division=open reading=more,"
-            " differs division=closed reading=less, differs division=closed reading=more",
-            "depends-on-division",
-            "division reading",
-        ),
-        # the division does not matter: each has both outcomes by the reading
-        (
-            "agrees division=open reading=less, differs division=open reading=more,"
-            " agrees division=closed reading=less, differs division=closed reading=more",
-            "depends-on-reading",
-            "reading",
-        ),
-        ("falls-short reading=part, exceeds reading=whole", "depends-on-reading", "reading"),
-    ],
-)
+@every_case(__file__, "meanings")
 def test_verdict_names_what_the_claim_rests_on(meanings: str, expected: str, decisive: str) -> None:
     findings = []
     for text in meanings.split(", "):

@@ -16,6 +16,7 @@ from ipu_results.record.sources import download as download_module
 from ipu_results.record.sources.catalogue import load_catalogue
 from ipu_results.record.sources.download import download
 
+from tests.cases import every_case
 from tests.conftest import PAPER, RAW, run_cli
 from tests.record.dataset.test_add import fill_in
 from tests.record.read.reading_support import GPT2, RESNET, training_page
@@ -193,18 +194,7 @@ def test_failure_is_one_line_and_leaves_nothing(
     assert list_all(tmp_path) == []
 
 
-@pytest.mark.parametrize(
-    ("url", "message"),
-    [
-        ("http://127.0.0.1:1/page", "Connection refused"),
-        ("file:///etc/passwd", "is not an http or https address"),
-        ("ftp://127.0.0.1/a", "is not an http or https address"),
-        ("http:///a", "is not an http or https address"),
-        ("http://[::1", "is not an http or https address"),
-        ("http://127.0.0.1:99999/", "Failed to parse"),
-        ("http://me:secret@127.0.0.1/", "http://127.0.0.1/: has a user or a password"),
-    ],
-)
+@every_case(__file__, "address")
 def test_address_that_cannot_be_downloaded_is_one_line(url: str, message: str) -> None:
     done = run_cli("add", url)
     assert (done.returncode, done.stdout) == (1, "")

@@ -21,6 +21,7 @@ from ipu_results.record.sources.catalogue import (
     load_catalogue,
 )
 
+from tests.cases import every_case
 from tests.conftest import RAW
 
 DATA = b"<html><body>a page</body></html>\n"
@@ -142,7 +143,7 @@ INVALID: list[tuple[dict[str, Any], str]] = [
 ]
 
 
-@pytest.mark.parametrize(("keys", "message"), INVALID)
+@every_case(__file__, "invalid")
 def test_invalid_sidecar_is_refused_and_the_key_named(
     put: Put, keys: dict[str, Any], message: str
 ) -> None:
