@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import random
 import sys
 from pathlib import Path
 from typing import Any
@@ -17,6 +18,8 @@ from benchmarks.emulator.speed import DEVELOPMENT, SWEEP
 from benchmarks.mlperf import comparison, independence
 from benchmarks.mlperf.comparison import compare_figures
 from benchmarks.mlperf.reading import decode_all_lines
+from benchmarks.planted_errors import KNOWN, draw_error, list_neighbours
+from benchmarks.planted_unseen import UNSEEN
 from benchmarks.processes import run_steps
 from benchmarks.report import (
     Options,
@@ -27,6 +30,7 @@ from benchmarks.report import (
     format_report,
 )
 from tests.emulator.model_support import model
+from tests.record.check.rules_support import load_dataset
 
 SUMMARIZER = """#!{python}
 import json, sys
@@ -197,6 +201,15 @@ def test_emulator_benchmark_reports_times(tmp_path: Path) -> None:
     assert [row[0] for row in times] == ["the imports alone", "C2 sweep", "other machines"]
     assert all(row[6] > 0 and row[7] > 0 for row in times)
     assert len(report["targets"]) == 3
+
+
+def test_every_mistake_can_happen_in_a_printed_row() -> None:
+    """The benchmark at its smallest size plants only some of them."""
+    neighbours = list_neighbours(load_dataset())
+    for groups in (KNOWN, UNSEEN):
+        for mistakes in groups.values():
+            for mistake in mistakes:
+                assert draw_error(mistake, random.Random(mistake.name), neighbours)
 
 
 # MLPerf

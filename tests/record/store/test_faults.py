@@ -66,12 +66,26 @@ def changed(page: Path) -> Path:
 
 
 @pytest.fixture(scope="session")
-def other(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Build another warehouse, which no test changes."""
-    with once(tmp_path_factory, "other") as (folder, first):
-        if first:
-            assert run_ingest(copy_documents(folder / "raw", PAGE)).returncode == 0
-    return folder / "warehouse"
+def builds(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
+    """Build two warehouses of the page, the second with another figure; no test changes them."""
+    with once(tmp_path_factory, "two_builds") as (folder, first):
+        for name in ("one", "other") if first else ():
+            raw = copy_documents(folder / name / "raw", PAGE)
+            if name == "other":
+                edit(raw, PAGE, "<td>6,044</td>", "<td>6,045</td>")
+            assert run_ingest(raw).returncode == 0
+    return folder / "one" / "warehouse", folder / "other" / "warehouse"
+
+
+@pytest.fixture
+def built(tmp_path: Path, builds: tuple[Path, Path]) -> Path:
+    """Copy a small build, which a test may then break: all files are there."""
+    return Path(shutil.copytree(builds[0], tmp_path / "warehouse"))
+
+
+@pytest.fixture(scope="session")
+def other(builds: tuple[Path, Path]) -> Path:
+    return builds[1]
 
 
 def read_figure(warehouse: Path) -> float:
@@ -132,10 +146,10 @@ def test_kill_before_the_commit_leaves_the_old_build(
     assert (read_figure(built), len(read_build_ids(built))) == (NEW, 1)
 
 
-def test_build_has_as_many_files_as_renames(warehouse: Path) -> None:
-    assert len(read_files(warehouse)) == FILES
-    assert not list(warehouse.glob("*.wal"))
-    assert not (warehouse / STAGING).exists()
+def test_build_has_as_many_files_as_renames(other: Path) -> None:
+    assert len(read_files(other)) == FILES
+    assert not list(other.glob("*.wal"))
+    assert not (other / STAGING).exists()
 
 
 def test_interrupt_leaves_the_old_build_and_one_line(
