@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import math
 import subprocess
 import sys
+import tomllib
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -30,22 +30,12 @@ from ipu_results.schema.frames import (
 )
 from ipu_results.schema.pandera_schemas import build_gate_schema
 
+from tests.cases import every_case
 from tests.conftest import PAGE, Query, copy_documents, run_process
 from tests.release.release_support import locate_table
 
-LOCAL = {
-    "origin": "measured",
-    "run_id": "20261121-134501-onnxruntime-cpu-3fa2",
-    "batch_size": 1,
-    "throughput": 2.0,
-    "latency_ms": 500.0,
-    "latency_kind": "amortised",
-    "power_w": 100.0,
-    "power_scope": "wall",
-    "efficiency": 0.02,
-}
-BAND = {"latency_ms_low": 490.0, "latency_ms_high": 510.0, "interval_confidence": 0.95}
 RESULTS = table("results").as_filled()
+BASES = tomllib.loads(Path(__file__).with_suffix(".toml").read_text(encoding="utf-8"))["base"]
 NAMES = [table.name for table in TABLES]
 
 
@@ -276,61 +266,13 @@ def test_provenance_of_a_comparator_has_the_address_of_its_own_repository(query:
 # gates
 
 
-def find_reasons(*rows: dict[str, Any]) -> set[str]:
-    return {failure.reason for failure in find_failures(RESULTS, build_frame(RESULTS, rows))}
-
-
-@pytest.mark.parametrize(
-    ("change", "reasons"),
-    [
-        ({"throughput": math.inf}, "throughput-out-of-range"),
-        ({"throughput": 0.0}, "throughput-out-of-range"),
-        ({"batch_size": 0}, "batch-size-out-of-range"),
-        ({"model_printed": None}, "missing-model-printed"),
-        ({"task": "Training"}, "task-not-a-choice"),
-        ({"result_id": "7"}, "result-id-malformed"),
-        ({"throughput": None}, "no-figure"),
-        ({"weight_bits": 32}, "precision-bits"),
-        ({"origin": "measured"}, "origin-place"),
-        ({"origin": "published", "run_id": "r"}, "origin-place"),
-        ({"origin": "simulated", "run_id": "r"}, "origin-not-a-choice origin-place"),
-        ({"origin": "emulated", "run_id": "r", "document_id": None}, "emulated-marked"),
-        ({"latency_ms": 2.0, "latency_ms_low": 3.0}, "latency-band"),
-        ({"batch_size": 8, "micro_batch_size": 9}, "micro-batch"),
-        (LOCAL | {"latency_kind": None}, "local-latency-kind"),
-        (LOCAL | {"latency_kind": "guessed"}, "latency-kind-not-a-choice"),
-        (LOCAL | {"latency_ms": None}, "local-latency local-latency-kind"),
-        (LOCAL | {"latency_ms": 500 * (1 + 1.5e-6)}, "local-latency"),
-        (LOCAL | {"batch_size": None}, "local-latency"),
-        (LOCAL | {"efficiency": 0.02 * (1 + 1.5e-9)}, "local-efficiency"),
-        (LOCAL | {"efficiency": None}, "local-efficiency"),
-        (LOCAL | {"power_w": None}, "local-efficiency local-power"),
-        (LOCAL | {"power_scope": None}, "local-power"),
-        (LOCAL | {"interval_confidence": 0.95}, "interval-measured"),
-        (LOCAL | BAND | {"origin": "emulated", "calibration_id": "c"}, "interval-measured"),
-        (
-            LOCAL | {"interval_confidence": 95.0},
-            "interval-confidence-out-of-range interval-measured",
-        ),
-        # valid rows
-        ({}, ""),
-        (LOCAL, ""),
-        (LOCAL | BAND, ""),
-        (LOCAL | {"origin": "emulated", "calibration_id": "c"}, ""),
-        (LOCAL | {"latency_ms": 500 * (1 + 0.9e-6)}, ""),
-        (LOCAL | {"efficiency": 0.02 * (1 + 0.9e-9)}, ""),
-        (LOCAL | {"latency_ms": 400.0, "latency_kind": "isolated"}, ""),
-        (LOCAL | {"efficiency": None, "power_w": None, "power_scope": None}, ""),
-        (LOCAL | {"batch_size": None, "latency_ms": None, "latency_kind": None}, ""),
-        ({"power_w": 100.0}, ""),  # what binds a local row does not bind a published one
-        ({"latency_ms": 9.0, "batch_size": 1}, ""),
-        ({"efficiency": 9.0}, ""),
-        ({"batch_size": 8, "micro_batch_size": 8}, ""),
-        ({"micro_batch_size": 8}, ""),
-    ],
-)
-def test_invalid_row_is_refused_for_its_reason(change: dict[str, Any], reasons: str) -> None:
-    assert find_reasons(GOOD | change) == set(reasons.split())
+@every_case(__file__, "judged")
+def test_invalid_row_is_refused_for_its_reason(
+    base: str, reasons: str, change: dict[str, Any], without: list[str] | None
+) -> None:
+    row = GOOD | BASES[base] | change | dict.fromkeys(without or ())
+    failures = find_failures(RESULTS, build_frame(RESULTS, [row]))
+    assert {failure.reason for failure in failures} == set(reasons.split())
 
 
 @pytest.mark.parametrize(

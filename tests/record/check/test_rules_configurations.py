@@ -98,28 +98,13 @@ def test_two_siblings_are_too_few_to_judge_a_depth() -> None:
     assert find_places("R24", pick("pod_inference 22-25", configured=True)) == ["pod_inference 22"]
 
 
-@pytest.mark.parametrize(
-    ("rule", "row", "values"),
-    [
-        ("R13", real.CLIP, {"match_confidence": "weak"}),
-        ("R13", real.CLIP, {"match_confidence": None}),
-        ("R13", real.CLIP, {"global_batch_from_config": 795}),
-        ("R13", real.CLIP, {"global_batch_from_config": None}),
-        ("R13", real.CLIP, {"result_id": None}),
-        ("R15", real.GPT2_TRAINING, {"dataset_agrees": True}),
-        ("R15", real.GPT2_TRAINING, {"dataset_agrees": None}),
-        ("R15", real.GPT2_TRAINING, {"match_confidence": "weak"}),
-        ("R23", "bow_training 34", {"match_confidence": "weak"}),
-        ("R28", "pod_time_to_result 1", {"match_confidence": "weak"}),
-        ("R28", "pod_time_to_result 1", {"note": None}),
-    ],
-)
+@every_case(__file__, "no_evidence")
 def test_configuration_without_evidence_flags_nothing(
-    rule: str, row: str, values: dict[str, Any]
+    rule: str, row: str, column: str, value: Any
 ) -> None:
     data = pick(row, configured=True)
     assert find(rule, data) != []
-    assert find(rule, configure(data, row, **values)) == []
+    assert find(rule, configure(data, row, **{column: value})) == []
 
 
 def test_cell_of_another_document_is_not_a_printed_one() -> None:
@@ -159,49 +144,16 @@ CHIPS = {
     "throughput": 64.99,
     "efficiency": 4.08 / 3600,
 }
-CHIP_MESSAGE = (
-    "57300 W: throughput 64.99 / efficiency 0.001133; 1 × GC200 (power of device) are rated 300 W;"
-    # what a contradiction says of the figure stands behind
-    " c2-power: The paper gives 300 W for a C2 card; its own throughput over its own efficiency"
-    " implies less at every batch"
-)
-ENERGY_MESSAGE = (
-    "300 W: throughput 64.99 × 4.62 J an item; 1 × GC200 (power of device) are rated 300 W"
-)
-POWER_MESSAGE = "301 W: printed; 1 × GC200 (power of device) are rated 300 W"
 
 
-@pytest.mark.parametrize(
-    ("values", "flagged"),
-    [
-        (CHIPS, [("efficiency", CHIP_MESSAGE)]),
-        (CHIPS | {"power_scope": "board", "chip": "A30"}, [("efficiency", None)]),
-        (CHIPS | {"efficiency": 64.99 / 300.1}, [("efficiency", None)]),
-        (CHIPS | {"efficiency": 64.99 / 299.9}, []),
-        (CHIPS | {"efficiency": 64.99 / 599, "chip_count": 2}, []),
-        (
-            CHIPS | {"efficiency": 64.99 / 599, "chip_count": 2, "conditions": "Wh per IPU"},
-            [("efficiency", None)],
-        ),
-        (CHIPS | {"chip": "a chip that no source rates"}, []),
-        (CHIPS | {"power_scope": None}, []),
-        (CHIPS | {"power_scope": "wall"}, []),
-        (CHIPS | {"power_scope": "machine", "platform": "C2"}, [("efficiency", None)]),
-        (
-            CHIPS | {"efficiency": None, "energy_per_item_j": 4.62},
-            [("energy_per_item_j", ENERGY_MESSAGE)],
-        ),
-        (CHIPS | {"efficiency": None, "energy_per_item_j": 4.61}, []),
-        (CHIPS | {"power_w": 301.0, "energy_per_item_j": 9.0}, [("power_w", POWER_MESSAGE)]),
-    ],
-)
+@every_case(__file__, "scope")
 def test_power_above_what_the_scope_names(
-    values: dict[str, Any], flagged: list[tuple[str, str | None]]
+    column: str, change: dict[str, Any], message: str | None, without: list[str] | None
 ) -> None:
-    listed = {name: [value] for name, value in values.items()}
-    data = change_results(pick("qwant_c2 4"), **listed)
+    """A figure is flagged in a column, or in none."""
+    values = CHIPS | change | dict.fromkeys(without or ())
+    data = change_results(pick("qwant_c2 4"), **{name: [value] for name, value in values.items()})
     hits = find("R29", data)
-    assert [(severity, column) for severity, _, column, _, _ in hits] == [
-        ("error", column) for column, _ in flagged
-    ]
-    assert all(text in (None, flag[3]) for flag, (_, text) in zip(hits, flagged, strict=True))
+    expected = [("error", column)] if column else []
+    assert [(severity, where) for severity, _, where, *_ in hits] == expected
+    assert all(message in (None, told) for *_, told, _ in hits)

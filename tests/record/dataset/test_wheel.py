@@ -9,8 +9,9 @@ import os
 import shutil
 import subprocess
 import sys
+import tomllib
 import zipfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import NamedTuple
@@ -47,43 +48,16 @@ class Call(NamedTuple):
 
     line: str
     output: str
-    extras: tuple[str, ...] = ()
+    extras: Sequence[str] = ()
     status: int = 0
 
 
-PLOTS = ("plots",)
-CALLS = (
-    Call("query 'SELECT count(*) AS n FROM results' --format csv", "3726"),
-    Call("claims sdk14-mcmc-speedup-17 --format csv", "sdk14-mcmc-speedup-17"),
-    Call("analyse generations --plot generations.svg", "bow_platform", PLOTS),
-    Call(
-        "compare --model resnet50 --platform ipu-m2000 --batch-size 4 --throughput 7800",
-        "plausible",
-    ),
-    Call("cite {ID} --format bibtex", "@misc"),
-    Call("mlperf rounds/training_results_v2.0 --format csv", "ACME"),
-    Call("publish --warehouse {WAREHOUSE} --out published", "publish from a clone", status=1),
-    Call("verify {RELEASE}", "OK "),
-    Call("diff {RELEASE} {WAREHOUSE}", "rows"),
-    Call("mcp", "3726"),
-    Call("predict --target c2", "throughput"),
-    Call(
-        "sweep --backend emulator --model resnet50 --batch-sizes 4 --out swept --format json",
-        '"throughput"',
-    ),
-    Call("sweep --list-devices", "openvino     CPU", ("openvino",)),
-    Call("extract {PAGE} --format json", "bow_training"),
-    Call("extract {PAPER}", "qwant_table_1"),
-    Call("ingest --raw raw --warehouse built", "254 results in built"),
-    Call("add {PAGE} --dry-run", "248 rows"),
-    Call("add http://127.0.0.1:1/page.html --raw raw", "Connection refused", status=1),
-    Call(
-        "submit runs/{RUN} --who 'Ada Example' --licence CC-BY-4.0 --how idle",
-        "is emulated",
-        status=1,
-    ),
-    Call("check-submission nothing.zip", "does not exist", status=2),
-)
+CALLS = [
+    Call(**call)
+    for call in tomllib.loads(Path(__file__).with_suffix(".toml").read_text(encoding="utf-8"))[
+        "call"
+    ]
+]
 NEEDS = {
     (command.extra or "", *call.extras)
     for call in CALLS

@@ -3,106 +3,44 @@
 from __future__ import annotations
 
 import duckdb
-import pytest
 from ipu_results.kit.statements import read_statement
 from ipu_results.schema import fill_placeholders
 
+from tests.cases import every_case
 from tests.conftest import Query
 
 STATEMENT = fill_placeholders(read_statement("links/measurers.sql"))
 TABLES = """
-CREATE TABLE documents (
-    document_id TEXT DEFAULT 'd', kind TEXT DEFAULT 'transcription', publisher TEXT, measured_by TEXT
-);
-CREATE TABLE results (
-    result_id TEXT DEFAULT 'r', document_id TEXT DEFAULT 'd', table_name TEXT DEFAULT 't',
-    row_number BIGINT DEFAULT 1, origin TEXT DEFAULT 'published', chip TEXT, platform TEXT
-);
-CREATE TABLE microbenchmarks (microbenchmark_id TEXT, document_id TEXT, chip TEXT);
+CREATE TABLE documents AS
+    SELECT 'd' AS document_id, $kind AS kind, $publisher AS publisher, $measured_by AS measured_by;
+CREATE TABLE results AS
+    SELECT 'r' AS result_id, 'd' AS document_id, 't' AS table_name, 1 AS row_number,
+        $origin AS origin, $chip AS chip, $platform AS platform;
 CREATE SCHEMA read;
-CREATE TABLE read.mlperf_entries (
-    document_id TEXT DEFAULT 'd', table_name TEXT DEFAULT 't', row_number BIGINT DEFAULT 1,
-    submitter TEXT, host_processor TEXT
-);
+CREATE TABLE read.mlperf_entries AS
+    SELECT 'd' AS document_id, 't' AS table_name, 1 AS row_number, $submitter AS submitter,
+        'Intel(R) Xeon(R)' AS host_processor
+    WHERE $submitter IS NOT NULL;
+CREATE TABLE microbenchmarks (microbenchmark_id TEXT, document_id TEXT, chip TEXT);
 """
-BY = "INSERT INTO documents (publisher, measured_by) VALUES"
-ON = "INSERT INTO results (chip, platform) VALUES"
-ENTRY = """
-INSERT INTO documents (publisher) VALUES ('MLCommons');
-INSERT INTO results (origin, chip) VALUES ('official', {});
-INSERT INTO read.mlperf_entries (submitter, host_processor) VALUES ('{}', 'Intel(R) Xeon(R)');
-"""
-CASES = {
-    "its maker": (f"{BY} ('Graphcore', NULL); {ON} ('Bow', NULL)", "vendor", "maker"),
-    "its maker for another publisher": (
-        f"{BY} ('ByteDance', 'Intel'); {ON} ('Gaudi2', NULL)",
-        "vendor",
-        "maker",
-    ),
-    "a part of its maker": (
-        f"{BY} ('GitHub', 'Graphcore Research'); {ON} ('Bow', NULL)",
-        "independent",
-        "maker",
-    ),
-    "its maker, of a machine without a chip": (
-        f"{BY} ('Graphcore', NULL); {ON} (NULL, 'IPU')",
-        "vendor",
-        "maker",
-    ),
-    "a rival": (f"{BY} ('Graphcore', NULL); {ON} ('A100', NULL)", "independent", "rival"),
-    "a university": (f"{BY} ('Citadel', 'Z. Jia'); {ON} ('V100', NULL)", "independent", "neither"),
-    "authors of the maker": (
-        f"{BY} ('A university', 'A university; two authors are of Graphcore'); {ON} ('Bow', NULL)",
-        "independent",
-        "both",
-    ),
-    "a maker, on what nobody knows": (
-        f"{BY} ('NVIDIA', NULL); {ON} ('Zeta 1', NULL)",
-        None,
-        None,
-    ),
-    "nobody's party, on what nobody knows": (
-        f"{BY} ('Qwant', NULL); {ON} ('Zeta 1', NULL)",
-        None,
-        "neither",
-    ),
-    "an entry of the maker": (ENTRY.format("'H100-SXM-80GB'", "NVIDIA"), "official", "maker"),
-    "an entry of a rival": (ENTRY.format("'H100-SXM-80GB'", "Google"), "official", "rival"),
-    "an entry of two": (ENTRY.format("'GB200'", "CoreWeave + IBM + NVIDIA"), "official", "both"),
-    "an entry of a party that is called somewhat like a maker": (
-        ENTRY.format("'H100-SXM-80GB'", "X-Team"),
-        "official",
-        "neither",
-    ),
-    "an entry of two without blanks": (
-        ENTRY.format("'H100-SXM-80GB'", "Lab+NVIDIA"),
-        "official",
-        "both",
-    ),
-    "an entry of a server's maker": (ENTRY.format("'MI300X'", "Dell"), "official", "neither"),
-    "an entry on processors": (ENTRY.format("NULL", "Intel"), "official", "maker"),
-    "a run of ours": (
-        f"{BY} ('local', NULL);"
-        "INSERT INTO results (origin, chip) VALUES ('measured', 'H100-SXM-80GB')",
-        "own",
-        "own",
-    ),
-    "a hand-in": (
-        "INSERT INTO documents (kind, publisher) VALUES ('submission', 'Graphcore');"
-        "INSERT INTO results (origin, chip) VALUES ('measured', 'Bow')",
-        "submitted",
-        "submitted",
-    ),
-}
+COLUMNS = ("publisher", "measured_by", "chip", "platform", "submitter")
 
 
-@pytest.mark.parametrize("case", CASES)
-def test_interest_is_of_those_who_measured(case: str) -> None:
-    rows, relationship, interest = CASES[case]
+@every_case(__file__, "interest")
+def test_interest_is_of_those_who_measured(
+    row: dict[str, str], relationship: str, interest: str
+) -> None:
+    values = {"kind": "transcription", "origin": "published", **dict.fromkeys(COLUMNS)}
+    if "submitter" in row:
+        values |= {"publisher": "MLCommons", "origin": "official"}
+    values |= row
     with duckdb.connect() as connection:
-        connection.execute(TABLES + rows)
+        for statement in filter(str.strip, TABLES.split(";")):
+            used = {name: value for name, value in values.items() if f"${name}" in statement}
+            connection.execute(statement, used)
         found = dict(connection.execute(f"SELECT column_name, value FROM ({STATEMENT})").fetchall())
-    assert (found.get("relationship"), found.get("interest")) == (relationship, interest)
+    assert found.get("relationship", "") == relationship
+    assert found.get("interest", "") == interest
     assert ("interest_source" in found) == (interest != "own")
 
 

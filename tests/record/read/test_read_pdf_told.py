@@ -12,6 +12,7 @@ from reportlab.pdfbase import pdfdoc, pdfmetrics
 from reportlab.pdfbase.ttfonts import TTFont
 from reportlab.pdfgen.canvas import Canvas
 
+from tests.cases import every_case
 from tests.record.read.pdf_support import (
     DrawCell,
     list_rows,
@@ -80,53 +81,21 @@ def test_plain_figure_is_read_once(operators: str) -> None:
     assert (document.problems, list_rows(document)) == ((), ROWS)
 
 
-UNSEEN = "cannot be seen"
-HIDDEN = "a part of it is hidden"
-MARKED = "a mark is drawn above it, or below"
-OTHER = "something is drawn in the row"
-OVER = "other text is printed over it"
-UNEVEN = "digits differ in size or height"
+@every_case(__file__, "not_plain")
+def test_figure_that_is_not_plain_is_a_problem_of_its_row(operators: str, message: str) -> None:
+    check_told(drawn(operators), message)
 
 
-@pytest.mark.parametrize(
-    ("drawing", "message"),
-    [
-        # not seen, or not all of it
-        ("1 1 1 rg ()", UNSEEN),
-        ("0.95 g ()", UNSEEN),
-        ("0 0 0.5 rg -4 -3 40 13 re f ()", UNSEEN),
-        ("() 1 g -2 -3 30 13 re f", UNSEEN),
-        (in_a_covered_form, UNSEEN),
-        ("3 Tr ()", UNSEEN),
-        ("-90 -90 10 10 re W n ()", UNSEEN),
-        ("-2 -3 13 20 re W n ()", HIDDEN),
-        ("() 1 g 0 4 30 5 re f", HIDDEN),
-        (f"() 1 0 0 1 {END} 0 cm 1 g (7)", HIDDEN),
-        ("0.2 0 0 0.2 0 0 cm ()", "too small"),
-        # lines, signs and pictures
-        ("() 0.5 w -1 3 m 19 3 l S", HIDDEN),
-        ("1 0 0 RG 1 w -1 3 m 19 3 l S ()", HIDDEN),
-        ("() 0.9 G 0.1 w -1 3 m 19 3 l S", HIDDEN),
-        ("() 0.5 w 0 7.5 m 6 7.5 l S", MARKED),
-        ("(1h 36m) 0.5 w 0 7.5 m 6 7.5 l S", MARKED),
-        ("(194) 4.6 -1.6 0.7 1 re f", MARKED),
-        ("() -4 2.3 3 0.7 re f", OTHER),
-        ("() -3 0 0.9 6.5 re f", OTHER),
-        # other text
-        ("() 1 0 0 1 3 0 cm (9.87)", OVER),
-        ("() 1 0 0 1 0.3 0 cm ()", OVER),
-        ("() 0 1 -1 0 8 0 cm (7)", "turned text is in the row"),
-        ("-1 0 0 1 20 0 cm ()", "missing in the row"),
-        (followed_by("2", 7, 3.6), UNEVEN),
-        (followed_by("2", 9.5, 0), UNEVEN),
-        (followed_by("2", 10, 0.9), UNEVEN),
-        (followed_by("2", 8, -2), UNEVEN),
-    ],
-)
-def test_figure_that_is_not_plain_is_a_problem_of_its_row(
-    drawing: str | DrawCell, message: str
-) -> None:
-    draw_cell = drawn(drawing) if isinstance(drawing, str) else drawing
+@pytest.mark.parametrize(("size", "rise"), [(7, 3.6), (9.5, 0), (10, 0.9), (8, -2)])
+def test_digit_of_another_size_or_height_is_a_problem_of_its_row(size: float, rise: float) -> None:
+    check_told(followed_by("2", size, rise), "digits differ in size or height")
+
+
+def test_figure_that_is_covered_in_a_form_is_a_problem_of_its_row() -> None:
+    check_told(in_a_covered_form, "cannot be seen")
+
+
+def check_told(draw_cell: DrawCell, message: str) -> None:
     document = read_paper(set_page(ROWS, draw_cell))
     assert problems(document)[0] == "qwant_table_1 2 row-width"
     assert message in document.problems[0].message
