@@ -11,6 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from ipu_results.errors import CatalogueError
+from ipu_results.record.normalise import normalise
 from ipu_results.record.normalise.decimal_mark import DecimalMark, find_decimal_marks
 from ipu_results.record.normalise.fields import (
     CONVERTERS,
@@ -36,10 +37,13 @@ from tests.record.read.reading_support import (
     WORDS,
     list_cells,
     list_results,
+    make_document,
     make_table,
     normalise_page,
     normalise_table,
+    read_page,
     rejections,
+    training_page,
 )
 
 
@@ -197,6 +201,14 @@ def test_unreadable_figure_rejects_its_row_and_names_the_cell(column: int, text:
 
 
 # whole rows
+
+
+def test_footnote_is_told_with_the_place_of_its_cell() -> None:
+    parsed = read_page(training_page([*GPT2[:8], "1,590<sup>2</sup>"]))
+    normalised = normalise(make_document("performance-page"), parsed, WORDS)
+    marked = [cell for cell in list_cells(normalised) if "footnote" in cell["locator"]]
+    place = "table 1, row 1, column 9 (Throughput (items/sec)), footnote 2"
+    assert [cell["locator"] for cell in marked] == [place]
 
 
 def test_item_in_the_variant_cell_overrides_that_of_the_model() -> None:
