@@ -10,7 +10,7 @@ from random import Random
 
 from benchmarks.documents.browser import is_installed
 from benchmarks.documents.contenders import CONTENDERS, judge_grids
-from benchmarks.documents.hostile import run_hostile, run_ordinary
+from benchmarks.documents.hostile import find_contradicted, run_hostile, run_ordinary
 from benchmarks.documents.hostile_pdf import run_hostile_pdf
 from benchmarks.documents.judge import EXACT, REPORTED, SILENT, Trial, read_and_judge
 from benchmarks.documents.mutations import UNDECIDABLE
@@ -72,6 +72,9 @@ def run(options: Options) -> Report:
     wrong = [trial for trial in silent if UNDECIDABLE not in trial.name]
     report.targets.append(ReportTarget("silently wrong documents", len(wrong), 0))
     notes = {f"{trial.name}: {trial.verdict.reason}" for trial in wrong}
+    if is_installed():
+        contradicted = find_contradicted(limit)
+        notes.update(f"{name}: a browser does not show its figures" for name in contradicted)
     for trial in trials:
         # an ordinary page that is not read is of interest, too
         if trial.kind == ORDINARY_HTML and trial.verdict.outcome == REPORTED:

@@ -8,9 +8,13 @@ import csv
 import re
 import tomllib
 from pathlib import Path
+from typing import Any
 
+import duckdb
 import pytest
+from ipu_results.kit.sql import run_query
 
+from tests.cases import every_case
 from tests.conftest import RAW, Query
 
 SIDECARS = {
@@ -50,52 +54,11 @@ def test_sidecar_names_each_file_that_a_line_stands_in(path: Path) -> None:
     assert sidecar["verified"]
 
 
-@pytest.mark.parametrize(
-    ("where", "row"),
-    [
-        (
-            (
-                "document_id = 'bytemlperf-c600' AND model LIKE 'ResNet%' AND precision = 'FP8'"
-                " AND batch_size > 4"
-            ),
-            ("C600", 1, "vendor", 18851.0, 6.7, 8.54, "several-in-flight", "Top-1", 0.7682),
-        ),
-        (
-            (
-                "document_id = 'independent-yolov4-heidelberg' AND chip = 'GC200' AND variant ="
-                " '896x896' AND conditions LIKE '1 %'"
-            ),
-            ("GC200", 1, "independent", 115.331, 6.564, None, "per-batch", None, None),
-        ),
-        (
-            "document_id = 'graphcore-poprt-1.5' AND model LIKE 'ResNet%' AND batch_size = 80",
-            (
-                None,
-                1,
-                "vendor",
-                15541.249202255634,
-                25.618734779777948,
-                None,
-                "several-in-flight",
-                None,
-                None,
-            ),
-        ),
-        (
-            (
-                "document_id = 'graphcore-poprt-1.5' AND batch_size = 90 AND dataset LIKE 'ImageNet%'"
-                " AND throughput > 23400"
-            ),
-            ("C600", 1, "vendor", 23500.0, None, None, None, "Top-1 (%)", 75.89),
-        ),
-        (
-            "document_id = 'graphcore-fastdeploy-437' AND model = 'EfficientNet-B7'",
-            (None, None, "vendor", None, 10.1965, None, "per-batch", None, None),
-        ),
-    ],
-)
-def test_network_as_its_source_prints_it(query: Query, where: str, row: tuple[object, ...]) -> None:
-    [printed] = query(f"""
+@every_case(__file__, "network")
+def test_network_as_its_source_prints_it(
+    opened: duckdb.DuckDBPyConnection, where: str, printed: dict[str, Any]
+) -> None:
+    rows = f"""
         SELECT
             chip, chip_count, relationship, throughput, latency_ms, p99.value AS p99, latency_basis,
             quality.scope, quality.value AS quality
@@ -104,38 +67,22 @@ def test_network_as_its_source_prints_it(query: Query, where: str, row: tuple[ob
         LEFT JOIN figures quality
             ON quality.result_id = r.result_id AND quality.metric = 'quality_value'
         WHERE {where}
-    """)
-    assert printed == row
+    """
+    assert list_stated(opened, rows) == [printed]
 
 
-@pytest.mark.parametrize(
-    ("where", "row"),
-    [
-        (
-            "document_id LIKE '%simehaa%' AND shape LIKE 'mesh=806%' AND metric = 'bandwidth'",
-            ("GC200", 16, 48.0, 48e3),
-        ),
-        (
-            "document_id LIKE '%lbm%' AND shape LIKE 'strategy=implicit%' AND statistic = 'total'",
-            ("GC2", None, 21010.0, 21010.0),
-        ),
-        (
-            "document_id LIKE '%sparq%' AND unit = 'ms' AND conditions LIKE 'SparQ%r = 32, k = 128%'",
-            ("Bow", 1, 5.28, 0.00528),
-        ),
-        (
-            "document_id LIKE '%sparq%' AND metric = 'ratio' AND chip = 'Bow' AND value < 10",
-            ("Bow", 1, 7.41, 7.41),
-        ),
-    ],
-)
+@every_case(__file__, "microbenchmark")
 def test_microbenchmark_as_its_source_prints_it(
-    query: Query, where: str, row: tuple[object, ...]
+    opened: duckdb.DuckDBPyConnection, where: str, printed: dict[str, Any]
 ) -> None:
-    printed = query(
-        f"SELECT chip, chip_count, value, canonical_value FROM microbenchmarks WHERE {where}"
-    )
-    assert printed == [row]
+    columns = "chip, chip_count, value, canonical_value"
+    assert list_stated(opened, f"SELECT {columns} FROM microbenchmarks WHERE {where}") == [printed]
+
+
+def list_stated(connection: duckdb.DuckDBPyConnection, sql: str) -> list[dict[str, Any]]:
+    """Return rows with the columns that have a value."""
+    rows = run_query(connection, sql).to_pylist()
+    return [{name: value for name, value in row.items() if value is not None} for row in rows]
 
 
 def test_batches_in_flight_of_bytemlperf_are_its_threads(query: Query) -> None:

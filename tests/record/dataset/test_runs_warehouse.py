@@ -168,13 +168,6 @@ def test_every_cell_is_cited_with_its_figure_and_place(local: Query) -> None:
     assert by_name["foreign_cpu", "line 2"] == ["1e-05", 1e-05, None, None]
     assert by_name["load_s", "line 3"] == ["0.75", 0.75, "s", None]
     assert by_name["latency_p99_ms", "line 4"] == ["", None, None, None]
-    for name in [column.name for column in RESULTS.columns if column.kind == "double"]:
-        join = "results r JOIN cells c USING (result_id)"
-        wrong = (
-            f"column_name = '{name}' AND r.{name} IS DISTINCT FROM c.value * c.factor AND"
-            " r.publisher = 'local'"
-        )
-        assert local(f"SELECT count(*) FROM {join} WHERE {wrong}") == [(0,)], name
 
 
 def test_point_joins_its_run_and_its_result(local: Query) -> None:

@@ -75,6 +75,7 @@ def recipes(draw: st.DrawFn) -> Recipe:
 FIGURES = Path(__file__).resolve().parents[2] / "corpus" / "figures"
 CASES = sorted(path for path in FIGURES.iterdir() if path.suffix != ".json")
 HOSTILE = 40  # pages, each of another construct; the benchmark reads all
+PLAIN_DOCUMENTS = 150
 FIND_CHROMIUM = (
     'import packaged from "@sparticuz/chromium"; console.log(await packaged.executablePath());'
 )
@@ -194,7 +195,7 @@ def test_browser_shows_what_the_constructs_say() -> None:
     assert mark_unseen(tables, shown) == tables
     [hidden] = render([data.decode().replace("<tbody", "<tbody style='color:#fff'")])
     assert mark_unseen(tables, hidden) != tables
-    assert find_contradicted() == []
+    assert find_contradicted(HOSTILE) == []
 
 
 @pytest.mark.slow
@@ -209,7 +210,7 @@ def test_every_figure_is_exact_or_reported(recipe: Recipe) -> None:
 
 @pytest.mark.slow
 def test_most_plain_documents_are_exact() -> None:
-    trials = list(run_trials(300))
+    trials = list(run_trials(PLAIN_DOCUMENTS))
     for kind in (PLAIN_HTML, PLAIN_PDF):
         outcomes = [trial.verdict.outcome for trial in trials if trial.kind == kind]
         assert 100 * outcomes.count(EXACT) >= MIN_EXACT[kind] * len(outcomes) > 0, kind

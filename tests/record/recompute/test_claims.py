@@ -9,12 +9,10 @@ from pathlib import Path
 import pytest
 from ipu_results.errors import DamagedDocumentError
 
-from tests.conftest import PAGE as PAGE_FILE
-from tests.conftest import RAW, Query, copy_documents, edit, query_rows, run_ingest
+from tests.conftest import RAW, Query
 from tests.record.recompute.claims_support import (
     BLOG,
     CHARTS,
-    PAGE,
     Frames,
     change_row,
     copy_claims,
@@ -375,21 +373,6 @@ def test_another_claimed_figure_or_recomputation_changes_the_verdict(
     assert verdicts["sdk14-mcmc-speedup-27"] == "reached-by-later-sdk"
     assert verdicts["sdk14-mcmc-speedup-17"] == "reached-by-later-sdk"  # 27 over the changed 24
     assert verdicts["blog2020-mcmc-speedup"] == "exceeded-by-later-sdk"  # 27 over 17
-
-
-@pytest.mark.slow
-def test_changed_page_changes_the_verdict_of_a_build(tmp_path: Path) -> None:
-    """Follow a figure from the page's cell to the verdict through the real command."""
-    raw = copy_claims(tmp_path / "raw", PAGE)
-    official = ("v1.0-entries", "v1.0-runs", "v2.0-entries", "v2.0-runs")
-    files = [f"mlperf/training-{name}.csv" for name in official]
-    copy_documents(raw, PAGE_FILE, *files, "mlperf/ids.csv")
-    verdict = "SELECT verdict FROM claims WHERE claim_id = 'page2023-mlperf-2.0-2045'"
-    assert (raw / PAGE_FILE).read_text(encoding="utf-8").count("20.66") == 1
-    edit(raw, PAGE_FILE, "20.66", "20.65")
-    change_row(raw, PAGE, "page2023-mlperf-2.0-2045", figure="20.65", value="20.65")
-    assert run_ingest(raw).returncode == 0
-    assert query_rows(tmp_path / "warehouse", verdict) == [("confirmed",)]
 
 
 # differences between official scores

@@ -265,19 +265,6 @@ def test_committed_staging_folder_is_finished_wherever_it_stopped(tmp_path: Path
     assert not staging.exists()
 
 
-def test_reader_tries_again_during_a_publication(
-    built: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """The files are of two builds for a moment while another process renames them."""
-    real, calls = query.read_build_id, iter(range(100))
-    monkeypatch.setattr(
-        query, "read_build_id", lambda path: real(path) if next(calls) else "an older build"
-    )
-    monkeypatch.setattr(query, "RETRY_S", 0)
-    assert read_figure(built) == OLD
-    assert next(calls) == 2
-
-
 @pytest.mark.parametrize("command", ["query", "publish"])
 def test_mix_of_parquet_files_is_read_again(
     command: str, built: Path, other: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch

@@ -172,20 +172,11 @@ def test_commit_file_that_is_not_a_file_commits_nothing(
     assert list(tmp_path.iterdir()) == []
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("command", ["query", "ingest", "publish"])
-def test_commands_work_after_a_damaged_commit_and_say_so(
-    command: str, small: Path, page: Path, tmp_path: Path
-) -> None:
+def test_command_works_after_a_damaged_commit_and_says_so(small: Path, tmp_path: Path) -> None:
     built = Path(shutil.copytree(small, tmp_path / "warehouse"))
     (built / STAGING).mkdir()
     (built / STAGING / COMMIT).write_bytes(b"")
-    options = {
-        "query": ["SELECT 1 AS a"],
-        "ingest": ["--raw", page],
-        "publish": ["--out", tmp_path / "release"],
-    }[command]
-    done = run_cli(command, *options, "--warehouse", built)
+    done = run_cli("query", "SELECT 1 AS a", "--warehouse", built)
     assert done.returncode == 0
     [line] = [line for line in done.stderr.splitlines() if "warning" in line]
     assert line.startswith(f"warning: {built / STAGING / COMMIT} is damaged (")
