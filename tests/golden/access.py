@@ -133,7 +133,7 @@ async def _ask_all(
     async with Client(StdioServerParameters(command=sys.executable, args=args, env=env)) as client:
         tools = [tool.model_dump(mode="json") for tool in (await client.list_tools()).tools]
         return tools, [
-            (await client.call_tool(own["tool"], own["arguments"])).structured_content
+            json.loads((await client.call_tool(own["tool"], own["arguments"])).content[0].text)
             for own in calls
         ]
 

@@ -19,7 +19,7 @@ import pytest
 from ipu_results.doors.comparison.statements import load_results, open_session, run_statements
 from ipu_results.doors.comparison.verdict import ROW_COLUMNS
 from ipu_results.doors.mcp.answers import Record, open_record
-from ipu_results.doors.mcp.pairs import find_pair_obstacle, open_pair
+from ipu_results.doors.mcp.pairs import find_pair_obstacles, open_pair
 from ipu_results.kit.sql import run_query
 from ipu_results.kit.text import to_json_value
 
@@ -102,8 +102,9 @@ def describe_pair(record: Record, first: str, second: str) -> dict[str, str]:
             if None in (rows[0][figure], rows[1][figure]):
                 continue
             for basis in BASES:
-                own = find_pair_obstacle(session, *rows, figure, basis)
-                described[f"{figure}, {basis}"] = ": ".join(own) if own else "comparable"
+                found = find_pair_obstacles(session, *rows, figure, basis)
+                words = ": ".join(found[0]) if found else "comparable"
+                described[f"{figure}, {basis}"] = words
     return described
 
 

@@ -13,6 +13,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from ipu_results.doors.mcp.answers import Record, open_record
+from ipu_results.doors.mcp.refusal import WORDS
 from ipu_results.doors.mcp.sql import SqlWorker
 
 Answer = dict[str, Any]
@@ -35,7 +36,7 @@ def worker(record: Record) -> Iterator[SqlWorker]:
 def ask(record: Record, worker: SqlWorker) -> Ask:
     """Ask a tool. The answer is as its schema says."""
     pytest.importorskip("mcp", reason="the extra mcp is not installed")
-    from ipu_results.doors.mcp.server import TOOLS, answer, build_output_schema  # noqa: PLC0415
+    from ipu_results.doors.mcp.server import TOOLS, answer  # noqa: PLC0415
 
     validators = {}
     for tool in TOOLS:
@@ -50,6 +51,25 @@ def ask(record: Record, worker: SqlWorker) -> Ask:
         return actual
 
     return ask
+
+
+def build_output_schema(name: str) -> Answer:
+    """Return the JSON Schema of a tool's answer: answered with the keys of tools.toml, or refused
+    with a next step.
+    """
+    refused = ["code", "reason", "next_step"]
+    return {
+        "type": "object",
+        "properties": {
+            "status": {"enum": ["answered", "refused"]},
+            **{key: {"type": "string"} for key in refused},
+        },
+        "required": ["status"],
+        "oneOf": [
+            {"properties": {"status": {"const": "answered"}}, "required": WORDS["returns"][name]},
+            {"properties": {"status": {"const": "refused"}}, "required": refused},
+        ],
+    }
 
 
 def copy_warehouse(warehouse: Path, folder: Path) -> Path:

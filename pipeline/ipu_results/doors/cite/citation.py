@@ -251,15 +251,37 @@ def format_footnote(
 
 
 def format_sources(results: Sequence[CitedResult], version: DatasetVersion) -> str:
-    """Format a citation without the figures: each source with the ids of its results, and what must
-    be disclosed.
+    """Format a citation without the figures: each source, and what must be disclosed.
+
+    The ids of the results stand with several sources only. Of official MLPerf entries of one source
+    the first has its attribution, and the others are counted.
     """
+    grouped = group_by_source(results)
     lines = []
-    for cited in group_by_source(results).values():
-        ids = ", ".join(f"result {result.result_id}" for result in cited)
-        lines.append(f"{_describe_source(cited)}: {ids}.")
-    lines += [f"In: {KEY}, {version}.", *_describe_disclosures(results)]
+    for cited in grouped.values():
+        words = _describe_briefly(cited)
+        if len(grouped) > 1:
+            ids = ", ".join(result.result_id for result in cited)
+            words = f"{ids}: {words}"
+        lines.append(words)
+    lines.append(f"In: {KEY} {version.version or version.build_id}.")
+    lines += dict.fromkeys(note for result in results for note in result.notes)
     return escape_markdown_line(" ".join(lines))
+
+
+def _describe_briefly(results: Sequence[CitedResult]) -> str:
+    """Describe the document of results by its address, else its title, or the MLPerf entry."""
+    source = results[0]
+    if source.attribution is None:
+        address = _find_address(results)
+        title = "" if address else f"“{source.title}”"
+        parts = [source.author, title, source.issued_on, address]
+        return mark_name(", ".join(part for part in parts if part)) + "."
+    words = mark_name(source.attribution)
+    others = len(results) - 1
+    if others:
+        words += f" Likewise {others} more of that round: detail whole names them."
+    return words
 
 
 def _build_dataset_item(version: DatasetVersion) -> Item:

@@ -61,6 +61,18 @@ def remark_on_answer(
     return remarks + remark_on_rows(named)
 
 
+def remark_on_unnamed(
+    connection: duckdb.DuckDBPyConnection, sql: str, names: Sequence[str], said: Sequence[str]
+) -> list[str]:
+    """Say how many rows are not usable of what a statement reads that shows figures, and no id.
+
+    Nothing is said of a statement that names the column, and nothing that is `said`.
+    """
+    if re.search(rf"\b{USABLE}\b", sql) or not any(FIGURE.search(name) for name in names):
+        return []
+    return [remark for remark in _remark_on_relations(connection, sql) if remark not in said]
+
+
 class ComparedColumn(NamedTuple):
     """A column of a relation that a statement compares with a text."""
 

@@ -25,7 +25,7 @@ from ipu_results.doors.cite.facts import (
 )
 from ipu_results.doors.comparison.statements import Row, load_rows
 from ipu_results.doors.comparison.words import MAX_LISTED, KnownWords, load_known_words
-from ipu_results.doors.mcp.brief import SHOWN, shorten_row
+from ipu_results.doors.mcp.brief import SHOWN, shorten_rows
 from ipu_results.doors.mcp.refusal import WORDS, Answer, RefusalError
 from ipu_results.kit.sql import run_query
 from ipu_results.kit.statements import define_macros, run_statement
@@ -121,7 +121,7 @@ class Record:
         results = load_results(self.connection, ids)
         described = [_describe(result, self.sources[result.result_id]) for result in results]
         if self.is_brief:
-            described = [shorten_row(row, figures) for row in described]
+            described = shorten_rows(described, figures)
         return described, self._format(results)
 
 

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import json
+import math
 import re
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any
 
 from ipu_results.doors.comparison.statements import Row
@@ -14,7 +15,29 @@ from ipu_results.kit.text import to_json_value
 SHOWN: Mapping[str, list[str]] = WORDS["shown"]
 MAX_BRIEF = 3  # rows, claims or pairs of a brief answer, unless a limit is stated
 MAX_RECOMPUTED = 2  # of a brief claim: the lowest and the highest
-WHOLE_ONLY = ("how_obtained", "interest_source")
+NOT_STATED = "not stated"
+# who measured and how, in a row
+WHO = ("relationship", "interest", "origin", "status")
+# the interest and origin that a relationship says
+USUAL: Mapping[str | None, Mapping[str, str]] = {
+    "vendor": {"interest": "maker", "origin": "published"},
+    "independent": {"interest": "neither", "origin": "published"},
+    "official": {"origin": "official"},
+    "own": {"interest": "own", "origin": "measured"},
+    "submitted": {"interest": "submitted", "origin": "measured"},
+}
+# conditions that are of these figures alone
+LATENCIES = frozenset({"latency_ms"})
+POWERS = frozenset({"power_w", "efficiency", "energy_per_item_j", "run_energy_j"})
+CONDITIONS_OF = {
+    "latency_basis": LATENCIES,
+    "latency_scope": LATENCIES,
+    "power_scope": POWERS,
+}
+TEXTS = ("division", "mlperf_round")  # too short to look for in a description
+NUMBER = re.compile(r"\d[\d,]*(\.\d+)?(e[+-]?\d+)?", re.IGNORECASE)
+PRINTED_DIGITS = 1e-8  # a computed figure is printed with nine digits
+RATIO_DIGITS = 6
 RATE = re.compile(r"^(\w+)/s")
 
 
@@ -28,31 +51,133 @@ def drop_empty(value: Any) -> Any:
     return {name: item for name, item in short.items() if item not in (None, "", [], {})}
 
 
-def shorten_row(described: Answer, names: Collection[str]) -> Answer:
-    """Leave out what a row says twice, places and remarks of quality rules; errors and warnings
-    stay.
+def _shorten_row(described: Answer, names: Collection[str]) -> Answer:
+    """Leave out what a row says twice, places and remarks of quality rules; errors, warnings on its
+    figures, and the names of other warnings stay.
 
     `names` are the figures to keep. Without any, the rest of the answer has figures and conditions.
     """
-    short = {name: value for name, value in described.items() if name not in WHOLE_ONLY}
-    short["usable"] = None if described["usable"] else False
-    short["figures"] = {
-        name: {**figure, "place": None}
-        for name, figure in described["figures"].items()
-        if name in names
+    figures = {}
+    for name, figure in described["figures"].items():
+        if name in names:
+            figures[name] = _shorten_figure(figure)
+    shown = [flag for flag in described["flags"] if flag["severity"] != "info"]
+    short = {
+        "result_id": described["result_id"],
+        "what": described["what"],
+        **_describe_who(described),
+        "usable": None if described["usable"] else False,
+        "figures": figures,
+        "flags": [_shorten_flag(flag) for flag in shown if _has_message(flag, figures)],
+        "also_flagged": _name_flags(flag for flag in shown if not _has_message(flag, figures)),
+        "conditions": _shorten_conditions(described, figures) if names else {},
+        "written_by": described["written_by"],
     }
-    short["not_printed"] = [name for name in described["not_printed"] if name in names]
-    short["flags"] = []
-    for flag in described["flags"]:
-        if flag["severity"] == "error":  # the citation has its message
-            short["flags"].append({**flag, "message": None})
-        elif flag["severity"] != "info":
-            short["flags"].append(flag)
-    short["conditions"] = {}
-    if names:
-        for name, value in described["conditions"].items():
-            if name not in SHOWN["implied"]:
-                short["conditions"][name] = value
+    shortened: Answer = drop_empty(short)
+    return shortened
+
+
+def _describe_who(described: Answer) -> Answer:
+    """Return who measured and how; interest and origin only where the relationship does not say."""
+    usual = USUAL.get(described["relationship"], {})
+    who = {name: described[name] for name in WHO}
+    return {name: value for name, value in who.items() if value != usual.get(name)}
+
+
+def _shorten_figure(figure: Answer) -> Answer:
+    """Leave out the printed text where the value says the same; computed digits go by the text."""
+    text = figure["as_printed"]
+    short = {"value": figure["value"], "unit": figure["unit"], "as_printed": text}
+    number = NUMBER.search(text or "")
+    if number is None or figure["unit"] is None:
+        return short
+    printed = float(number[0].replace(",", ""))
+    if math.isclose(printed, figure["value"], rel_tol=PRINTED_DIGITS):
+        short["value"] = int(printed) if printed.is_integer() else printed
+        short["as_printed"] = None
+    return short
+
+
+def _has_message(flag: Answer, figures: Collection[str]) -> bool:
+    return flag["severity"] == "error" or flag["column_name"] in figures
+
+
+def _shorten_flag(flag: Answer) -> Answer:
+    """Leave out the message of an error, which the citation has."""
+    return {**flag, "message": None} if flag["severity"] == "error" else flag
+
+
+def _name_flags(flags: Iterable[Answer]) -> list[str]:
+    """Name flags by rule and column."""
+    return [f"{flag['rule']} {flag['column_name']}" for flag in flags]
+
+
+def _shorten_conditions(described: Answer, figures: Collection[str]) -> Answer:
+    """Leave out the conditions that `what` says, and those of figures that are not shown."""
+    what = described["what"].casefold()
+    short = {}
+    for name, value in described["conditions"].items():
+        about = CONDITIONS_OF.get(name)
+        if name in SHOWN["implied"] or (about and about.isdisjoint(figures)):
+            continue
+        if name == "packed" and not value:  # the usual case
+            continue
+        word = f"sl{value}" if name == "sequence_length" else str(value).casefold()
+        if name in TEXTS or word not in what:
+            short[name] = value
+    if described["conditions"].get("mlperf_round"):
+        short.pop("benchmark", None)  # MLPerf Training is the only one with rounds
+    return short
+
+
+def shorten_rows(described: Sequence[Answer], names: Collection[str]) -> list[Answer]:
+    """Shorten rows, and leave out of the later ones what they share with the first, and the
+    messages of warnings.
+
+    A condition that only the first states is `not stated` in a later one. `what` keeps the parts
+    that differ, or all of them where a part has no counterpart.
+    """
+    rows = [_shorten_row(row, names) for row in described]
+    later = []
+    for row, whole in zip(rows[1:], described[1:], strict=True):
+        later.append(_leave_out_shared(row, rows[0], whole["conditions"]))
+    return rows[:1] + later
+
+
+def _leave_out_shared(row: Answer, first: Answer, stated: Answer) -> Answer:
+    """Leave out of a later row what it shares with the first; `stated` are all its conditions."""
+    later = {**row, "what": _keep_differing(row["what"], first["what"])}
+    if all(row.get(name) == first.get(name) for name in WHO):
+        for name in WHO:
+            later.pop(name, None)
+    later["figures"] = _drop_units(row.get("figures", {}), first.get("figures", {}))
+    shared = first.get("conditions", {})
+    conditions = {**row.get("conditions", {})}
+    for name in shared:
+        value = stated.get(name)
+        conditions[name] = NOT_STATED if value is None else value
+    later["conditions"] = {
+        name: value for name, value in conditions.items() if value != shared.get(name)
+    }
+    later["flags"] = [{**flag, "message": None} for flag in row.get("flags", [])]
+    shortened: Answer = drop_empty(later)
+    return shortened
+
+
+def _keep_differing(what: str, first: str) -> str:
+    parts = what.split(", ")
+    others = first.split(", ")
+    if len(parts) != len(others):
+        return what
+    return ", ".join(part for part in parts if part not in others)
+
+
+def _drop_units(figures: Answer, first: Answer) -> Answer:
+    """Leave out the unit of a figure where the first row has the same."""
+    short = {}
+    for name, figure in figures.items():
+        is_same = name in first and first[name].get("unit") == figure.get("unit")
+        short[name] = {**figure, "unit": None} if is_same else figure
     return short
 
 
@@ -92,7 +217,9 @@ def _shorten_match(match: Answer, figures: Answer) -> Answer:
     ratios = []
     for ratio in match["ratios"]:
         figure = figures[ratio["figure"]]
-        short = {name: ratio[name] for name in ("figure", "ratio", "low", "high")}
+        short = {"figure": ratio["figure"]}
+        for name in ("ratio", "low", "high"):
+            short[name] = ratio[name] and float(f"{ratio[name]:.{RATIO_DIGITS}g}")
         ratios.append({**short, "recorded": figure["value"], "unit": figure["unit"]})
     return {
         "result_id": match["result_id"],
@@ -116,7 +243,18 @@ def shorten_cell(cell: Answer) -> Answer:
     return {name: value for name, value in cell.items() if name not in repeated}
 
 
-def describe_claim(row: Row, *, is_brief: bool) -> Answer:
+def describe_claims(rows: Sequence[Row], *, is_brief: bool) -> list[Answer]:
+    """Describe claims with their verdicts; of a brief answer the first alone has its values."""
+    described: list[Answer] = []
+    for row in rows:
+        if is_brief and described:
+            described.append({name: row[name] for name in SHOWN["claim_brief"]})
+        else:
+            described.append(_describe_claim(row, is_brief=is_brief))
+    return described
+
+
+def _describe_claim(row: Row, *, is_brief: bool) -> Answer:
     """Describe a claim with its verdict; a brief one has of many recomputations the ends."""
     names = SHOWN["claim"] if is_brief else SHOWN["claim"] + SHOWN["claim_whole"]
     described = {name: to_json_value(row[name]) for name in names}
@@ -125,9 +263,12 @@ def describe_claim(row: Row, *, is_brief: bool) -> Answer:
         described["recomputations"] = len(recomputed)
         in_order = sorted(recomputed, key=lambda entry: float(entry["value"]))
         recomputed = [in_order[0], in_order[-1]]
+    if is_brief:
+        recomputed = [entry["arithmetic"] for entry in recomputed]
     described["recomputed"] = recomputed
-    described["origin"] = "published"
-    described["publisher"] = row["publisher"]
+    if not is_brief:
+        described["origin"] = "published"
+        described["publisher"] = row["publisher"]
     return described
 
 

@@ -11,9 +11,9 @@ from typing import Any, NamedTuple
 
 from ipu_results.doors.comparison.statements import Row, list_same_latencies
 from ipu_results.doors.mcp.answers import Record, get_unit
-from ipu_results.doors.mcp.brief import MAX_BRIEF, write_unit
+from ipu_results.doors.mcp.brief import NOT_STATED, write_unit
 from ipu_results.doors.mcp.pairs import format_figure
-from ipu_results.doors.mcp.ranking import CHIPS, NOT_STATED, get_latency_basis
+from ipu_results.doors.mcp.ranking import CHIPS, get_latency_basis
 from ipu_results.doors.mcp.refusal import Answer, RefusalError
 from ipu_results.doors.mcp.selection import require_figure, select_rows
 from ipu_results.kit.physics import convert_unit
@@ -37,7 +37,7 @@ VARYING = (
     CHIPS,
 )
 GENERIC = frozenset({"item", "sample"})  # of any network
-MIN_DIGITS = 2  # of a claimed time that may have another unit: one digit fits some row by chance
+MIN_DIGITS = 2  # of a claim that count: one digit fits some row by chance
 NUMBER = re.compile(r"[0-9]+(?:\.[0-9]+)?")
 VERDICTS = ("exact", "rounds-to", "differs")  # the best first
 
@@ -94,6 +94,7 @@ def check_claimed_figure(
     shown = [one for one in judged if one.verdict == best.verdict]
     shown = shown[: 1 if record.is_brief else MAX_NEAREST]
     results, citation = record.load([one.row["result_id"] for one in shown], (figure,))
+    varying = _list_varying(rows, conditions)
     answer = {
         "verdict": best.verdict,
         "statement": f"{value} {unit}: {words}",
@@ -101,9 +102,7 @@ def check_claimed_figure(
         "rows_that_fit": len(rows),
         "rows_without_this_figure": len(selection.rows) - len(rows),
         "left_out": selection.left_out,
-        "not_stated_and_varies": _list_varying(
-            rows, conditions, MAX_BRIEF if record.is_brief else MAX_VALUES
-        ),
+        "not_stated_and_varies": list(varying) if record.is_brief else varying,
         "not_usable": [one.row["result_id"] for one in shown if not one.row["usable"]],
         "nearest": [
             {
@@ -117,20 +116,29 @@ def check_claimed_figure(
         "results": results,
         "citation": citation,
     }
-    if record.is_brief:
-        del answer["stated"]
-    return answer
+    return _shorten(answer) if record.is_brief else answer
 
 
-def _list_varying(rows: Sequence[Row], conditions: Row, limit: int) -> Answer:
+def _shorten(answer: Answer) -> Answer:
+    """Leave out what the statement, `nearest` or the row itself says."""
+    said = ("stated", "rows_without_this_figure")
+    short = {name: value for name, value in answer.items() if name not in said}
+    [nearest] = answer["nearest"]
+    short["nearest"] = [{name: nearest[name] for name in ("result_id", "recorded", "unit")}]
+    [row] = answer["results"]
+    short["results"] = [{name: value for name, value in row.items() if name != "figures"}]
+    return short
+
+
+def _list_varying(rows: Sequence[Row], conditions: Row) -> Answer:
     """List the values of the conditions that are not stated and in which the rows differ."""
     varying: Answer = {}
     for name in VARYING:
         values = list(dict.fromkeys(row[name] for row in rows))
         if conditions.get(name) is None and len(values) > 1:
-            varying[name] = values[:limit]
-            if len(values) > limit:
-                varying[name].append(f"{len(values) - limit} more")
+            varying[name] = values[:MAX_VALUES]
+            if len(values) > MAX_VALUES:
+                varying[name].append(f"{len(values) - MAX_VALUES} more")
     return varying
 
 
@@ -141,11 +149,26 @@ def _judge(row: Row, figure: str, stated: Decimal, factor: Fraction) -> Judgemen
     # the record may have converted it as a float
     if Fraction(stated) == recorded or float(Fraction(stated) * factor) == row[figure]:
         return Judgement(row, "exact", gap)
-    last_digit = Decimal((0, (1,), int(stated.as_tuple().exponent)))
+    last_digit = Decimal((0, (1,), _find_last_place(stated)))
     exact = Decimal(recorded.numerator) / Decimal(recorded.denominator)
-    if exact.quantize(last_digit, rounding=ROUND_HALF_UP) == stated:
+    places = (exact / last_digit).quantize(Decimal(1), rounding=ROUND_HALF_UP)
+    if places * last_digit == stated:
         return Judgement(row, "rounds-to", gap)
     return Judgement(row, "differs", gap)
+
+
+def _find_last_place(stated: Decimal) -> int:
+    """Return the power of ten of the last digit that counts.
+
+    Zeros at the end of a whole number may be of rounding, such as those of 9300. Two digits count
+    at least.
+    """
+    exponent = int(stated.as_tuple().exponent)
+    digits = "".join(map(str, stated.as_tuple().digits))
+    if exponent < 0:
+        return exponent
+    counting = max(len(digits.rstrip("0")), MIN_DIGITS)
+    return exponent + max(len(digits) - counting, 0)
 
 
 def _find_unit(stated: Decimal, figure: str, unit: str, rows: Sequence[Row]) -> str:

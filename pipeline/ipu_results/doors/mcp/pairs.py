@@ -4,7 +4,7 @@ is refused.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from typing import NamedTuple
@@ -22,10 +22,9 @@ from ipu_results.doors.comparison.statements import (
 )
 from ipu_results.doors.comparison.verdict import Comparison, build_stated, judge
 from ipu_results.doors.mcp.answers import Record, get_unit
-from ipu_results.doors.mcp.brief import describe_match, shorten_comparison, write_unit
+from ipu_results.doors.mcp.brief import NOT_STATED, describe_match, shorten_comparison, write_unit
 from ipu_results.doors.mcp.ranking import (
     CHIPS,
-    NOT_STATED,
     PER_CHIP,
     SAME,
     WHOLE,
@@ -33,22 +32,25 @@ from ipu_results.doors.mcp.ranking import (
     is_divided,
     suggest_chips_basis,
 )
-from ipu_results.doors.mcp.refusal import Answer, RefusalError
+from ipu_results.doors.mcp.refusal import Answer, RefusalError, join_refusals
 from ipu_results.errors import ComparisonError
 from ipu_results.kit.statements import run_statement
 from ipu_results.kit.text import format_float
 
 MAX_REASONS = 3
 # of the two rows of a pair, the first as run 1
-FIRST_OBSTACLES = """
-    SELECT o.obstacles[1].code, o.obstacles[1].reason
-    FROM obstacles o
-    JOIN mine m USING (run)
-    WHERE o.result_id <> m.result_id AND len(o.obstacles) > 0
+PAIR_OBSTACLES = """
+    SELECT obstacle.column_name, obstacle.code, obstacle.reason
+    FROM (
+        SELECT run, unnest(o.obstacles) AS obstacle
+        FROM obstacles o
+        JOIN mine m USING (run)
+        WHERE o.result_id <> m.result_id
+    )
     ORDER BY run
 """
 FIGURE_OBSTACLE = """
-    SELECT obstacle.code, obstacle.reason
+    SELECT figure, obstacle.code, obstacle.reason
     FROM shared_figures
     WHERE run = 1 AND result_id = $1 AND figure = $2 AND obstacle IS NOT NULL
 """
@@ -80,15 +82,17 @@ def compare_two(
         reason = f"{', '.join(predicted)}: emulated, not measured"
         step = "ask with emulated true to set a prediction against a figure"
         raise RefusalError("emulated-not-measured", reason, step)
+    apart = []
     for column, code in (("task", "different-tasks"), ("model", "different-networks")):
         if first[column] != second[column]:
-            raise RefusalError(code, f"{column}: {first[column]} / {second[column]}")
+            apart.append(RefusalError(code, f"{column}: {first[column]} / {second[column]}"))
+    if apart:
+        raise join_refusals(apart)
     chosen = _choose_figure(first, second, figure)
     with open_pair(record, first, second) as session:
-        obstacle = find_pair_obstacle(session, first, second, chosen, chips_basis)
-        if obstacle is not None:
-            step = _suggest_step(obstacle.code, chosen, chips_basis)
-            raise RefusalError(obstacle.code, obstacle.reason, step)
+        obstacles = find_pair_obstacles(session, first, second, chosen, chips_basis)
+        if obstacles:
+            raise _refuse_pair(obstacles, chosen, chips_basis)
         return _build_ratio(record, session, first, second, chosen, chips_basis)
 
 
@@ -110,13 +114,26 @@ def open_pair(record: Record, first: Row, second: Row) -> Iterator[duckdb.DuckDB
         yield session
 
 
-def _suggest_step(code: str, figure: str, basis: str) -> str:
-    """Return what to do after a refusal of a pair, empty for the step of its code."""
-    if "chip" not in code:
-        return ""
+def _refuse_pair(obstacles: Sequence[Obstacle], figure: str, basis: str) -> RefusalError:
+    """Refuse a pair, and name all that keeps it apart.
+
+    Where nothing but the size of the machines does, the arguments have the basis that passes.
+    """
+    if any(not _is_of_chips(obstacle) for obstacle in obstacles):
+        refusals = [RefusalError(obstacle.code, obstacle.reason) for obstacle in obstacles]
+        return join_refusals(refusals)
+    [obstacle] = obstacles
     others = dict.fromkeys((suggest_chips_basis(figure), WHOLE))
     others.pop(basis, None)
-    return f"ask with chips_basis {' or '.join(others)} to compare machines of different size"
+    if obstacle.code == "unknown-chip-count":
+        others = {WHOLE: None}
+    step = f"ask with chips_basis {' or '.join(others)} to compare machines of different size"
+    [first, *_] = others
+    return RefusalError(obstacle.code, obstacle.reason, step, {"chips_basis": first})
+
+
+def _is_of_chips(obstacle: Obstacle) -> bool:
+    return obstacle.code in ("different-chip-counts", "unknown-chip-count")
 
 
 def _choose_figure(first: Row, second: Row, figure: str | None) -> str:
@@ -138,24 +155,28 @@ def _choose_figure(first: Row, second: Row, figure: str | None) -> str:
     return figure
 
 
-def find_pair_obstacle(
+def find_pair_obstacles(
     session: duckdb.DuckDBPyConnection, first: Row, second: Row, figure: str, basis: str
-) -> Obstacle | None:
-    """Return why a figure of the two rows of `open_pair` may not be compared; None where it may."""
+) -> list[Obstacle]:
+    """Return why a figure of the two rows of `open_pair` may not be compared; none where it may.
+
+    Flags come first, and the chips last.
+    """
     # each direction looks at the flags of one row only
-    found = session.execute(FIRST_OBSTACLES).fetchall()
+    found = session.execute(PAIR_OBSTACLES).fetchall()
     found += session.execute(FIGURE_OBSTACLE, [second["result_id"], figure]).fetchall()
-    if not found:
-        return _find_chips_obstacle(first[CHIPS], second[CHIPS], figure, basis)
-    obstacles = [Obstacle(*row) for row in found]
-    flagged = [obstacle for obstacle in obstacles if obstacle.code == "flagged"]
-    obstacle = [*flagged, *obstacles][0]
     sizes = [first["batch_size"], second["batch_size"]]
-    if obstacle.code == "different-batch-sizes" and sizes.count(None) == 1:
-        # the rule asks a user for the batch size
-        stated = " / ".join(str(size or NOT_STATED) for size in sizes)
-        return Obstacle(obstacle.code, f"batch size: {stated}")
-    return obstacle
+    obstacles: dict[str, Obstacle] = {}
+    for column, code, reason in found:
+        words = reason
+        if code == "different-batch-sizes" and sizes.count(None) == 1:
+            # the rule asks a user for the batch size
+            words = f"batch size: {' / '.join(str(size or NOT_STATED) for size in sizes)}"
+        obstacles.setdefault(column, Obstacle(code, words))
+    chips = _find_chips_obstacle(first[CHIPS], second[CHIPS], figure, basis)
+    if chips is not None:
+        obstacles[CHIPS] = chips
+    return sorted(obstacles.values(), key=lambda obstacle: obstacle.code != "flagged")
 
 
 def _find_chips_obstacle(
@@ -164,7 +185,7 @@ def _find_chips_obstacle(
     if basis == WHOLE:
         return None
     counts = f"{CHIPS}: {ours or NOT_STATED} / {theirs or NOT_STATED}"
-    if basis == PER_CHIP and not (ours and theirs):
+    if not (ours and theirs) and basis == PER_CHIP:
         return Obstacle("unknown-chip-count", counts)
     if ours == theirs or is_divided(figure, basis):
         return None
@@ -209,6 +230,8 @@ def _build_ratio(
         "results": results,
         "citation": citation,
     }
+    if record.is_brief:  # the statement has both figures
+        del answer["first"], answer["second"]
     # the interval is of the whole machines
     if low is not None and not is_divided(figure, basis):
         answer["ratio_interval"] = [low, high]

@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 import duckdb
 
 from ipu_results.doors.comparison.statements import Row, open_session, run_statements
+from ipu_results.doors.mcp.brief import NOT_STATED
 from ipu_results.doors.mcp.refusal import Answer, RefusalError
 from ipu_results.doors.mcp.selection import NONE
 from ipu_results.kit.statements import run_statement
@@ -24,7 +25,6 @@ DIVISIBLE = ("throughput",)  # figures that can be divided by the number of chip
 HIGHER_IS_BETTER = ("throughput", "efficiency", "quality_value")
 CHIPS = "chip_count"
 MAX_NAMED = 6
-NOT_STATED = "not stated"
 # the columns that each row must state for a figure to be ranked, with the code of a refusal
 ITEM = ("item", "different-items")
 SCOPE = ("power_scope", "different-power-scopes")

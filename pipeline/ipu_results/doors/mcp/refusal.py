@@ -5,7 +5,7 @@ people.
 from __future__ import annotations
 
 import tomllib
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any
@@ -43,6 +43,33 @@ class RefusalError(IpuResultsError):
             self._answer["arguments"] = dict(arguments)
         super().__init__(f"{code}: {reason}")
 
+    @property
+    def code(self) -> str:
+        """The code, for programs."""
+        code: str = self._answer["code"]
+        return code
+
+    @property
+    def reason(self) -> str:
+        """The reason, for people."""
+        reason: str = self._answer["reason"]
+        return reason
+
+    @property
+    def next_step(self) -> str:
+        """What to do instead, for people."""
+        step: str = self._answer["next_step"]
+        return step
+
     def to_answer(self) -> Answer:
         """Return what a program gets."""
         return self._answer
+
+
+def join_refusals(refusals: Sequence[RefusalError]) -> RefusalError:
+    """Join refusals of one question: the code of the first, and what each says."""
+    if len(refusals) == 1:
+        return refusals[0]
+    reasons = dict.fromkeys(refusal.reason for refusal in refusals)
+    steps = dict.fromkeys(refusal.next_step for refusal in refusals)
+    return RefusalError(refusals[0].code, "; ".join(reasons), "; ".join(steps))

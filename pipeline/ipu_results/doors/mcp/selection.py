@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Sequence
+from collections import Counter
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from ipu_results.doors.cite.facts import EMULATED, SUBMITTED
 from ipu_results.doors.comparison.statements import Row
 from ipu_results.doors.mcp.answers import FIGURES, Record, suggest
-from ipu_results.doors.mcp.refusal import RefusalError
-from ipu_results.kit.text import has_in_a_row
+from ipu_results.doors.mcp.brief import NOT_STATED
+from ipu_results.doors.mcp.refusal import RefusalError, join_refusals
+from ipu_results.kit.text import format_count, has_in_a_row
 from ipu_results.schema.usable import describe_unusable
 from ipu_results.schema.vocabulary import load_vocabulary, normalise_name
 
@@ -22,6 +24,8 @@ NUMBERS = ("batch_size", "chip_count", "sequence_length")
 SETTINGS = ("packed", "sparsity")  # null is the usual case: not packed, dense
 # GC2 and GC200 are two chips, and 2.0 and 2.1 two rounds
 VERSIONED = ("framework", "dataset", "sdk_version")
+MAX_VALUES = 4  # that a refusal names of a condition
+PER_ITEM = "per-item"  # a latency_basis
 NONE = "none"  # a phase that no row states
 FAMILIES = ("chip", "phase")  # A100 means A100-40GB, too, but GC means neither GC2 nor GC200
 # conditions of which people take one for another
@@ -83,14 +87,10 @@ def select_rows(record: Record, arguments: Row, shown: Collection[str] = ()) -> 
     stated = {
         name: arguments[name] for name in STATED_CONDITIONS if arguments.get(name) is not None
     }
-    rows = record.rows
-    for name, value in stated.items():
-        values = _find_values(record, name, value)
-        rows = [row for row in rows if row[name] in values]
-        if not rows:
-            others = [f"{key} {other}" for key, other in stated.items() if key != name]
-            among = f" with {', '.join(others)}" if others else ""
-            raise RefusalError("no-match", f"no row has {name} {value}{among}")
+    meant = _find_all_values(record, stated)
+    rows = [row for row in record.rows if _fits(row, meant)]
+    if not rows:
+        raise _refuse_conditions(record, stated, meant)
     if arguments.get("usable") is False:
         unusable = [row for row in rows if row["unusable"] is not None]
         if not unusable:
@@ -104,6 +104,76 @@ def select_rows(record: Record, arguments: Row, shown: Collection[str] = ()) -> 
         _refuse_hidden(hidden, "fits")
         raise RefusalError("no-match", "no row fits")
     return Selection(kept, hidden)
+
+
+def _find_all_values(record: Record, stated: Row) -> dict[str, Collection[Any]]:
+    """Return the values of each condition. Raises RefusalError that names all unknown words."""
+    meant: dict[str, Collection[Any]] = {}
+    refusals = []
+    for name, value in stated.items():
+        try:
+            meant[name] = _find_values(record, name, value)
+        except RefusalError as error:
+            refusals.append(error)
+    if refusals:
+        raise join_refusals(refusals)
+    return meant
+
+
+def _fits(row: Row, meant: Mapping[str, Collection[Any]]) -> bool:
+    return all(row[name] in values for name, values in meant.items())
+
+
+def _refuse_conditions(
+    record: Record, stated: Row, meant: Mapping[str, Collection[Any]]
+) -> RefusalError:
+    """Refuse conditions that no row fits, and name those of which one may be left out.
+
+    Where none is enough, name the ones to leave out together. The model stays: another is another
+    question. The first way is in the arguments, as null, which counts as not stated.
+    """
+    words = [f"{name} {value}" for name, value in stated.items()]
+    reason = f"no row has {' with '.join(words[:2])}"
+    reason = ", ".join([reason, *words[2:]])
+    ways = []
+    for left_out in meant:
+        others = {name: values for name, values in meant.items() if name != left_out}
+        rows = [row for row in record.rows if row["usable"] and _fits(row, others)]
+        if rows and others and left_out != "model":
+            ways.append((left_out, rows))
+    if ways:
+        options = [f"{name} ({_list_values(rows, name)})" for name, rows in ways]
+        step = f"leave out one of these, or state what rows have: {'; '.join(options)}"
+        return RefusalError("no-match", reason, step, {ways[0][0]: None})
+    together = _find_left_out(record.rows, meant)
+    if not together or len(together) == len(meant):
+        return RefusalError("no-match", reason)
+    kept = {name: values for name, values in meant.items() if name not in together}
+    found = [row for row in record.rows if row["usable"] and _fits(row, kept)]
+    options = [f"{name} ({_list_values(found, name)})" for name in together]
+    step = f"leave out all of these: {'; '.join(options)}"
+    return RefusalError("no-match", reason, step, dict.fromkeys(together))
+
+
+def _list_values(rows: Sequence[Row], name: str) -> str:
+    """Name the values that rows have of a column, the most common first."""
+    counts = Counter(row[name] for row in rows)
+    named = [str(NOT_STATED if value is None else value) for value, _ in counts.most_common()]
+    more = f", {len(named) - MAX_VALUES} more" if len(named) > MAX_VALUES else ""
+    return f"{', '.join(named[:MAX_VALUES])}{more}: {format_count(len(rows), 'row')}"
+
+
+def _find_left_out(rows: Sequence[Row], meant: Mapping[str, Collection[Any]]) -> list[str]:
+    """Return the conditions that leave no usable row with those before them."""
+    kept = [row for row in rows if row["usable"]]
+    left_out = []
+    for name, values in meant.items():
+        fitting = [row for row in kept if row[name] in values]
+        if fitting:
+            kept = fitting
+        else:
+            left_out.append(name)
+    return left_out
 
 
 def _refuse_hidden(rows: Sequence[Row], what: str) -> None:
@@ -125,6 +195,21 @@ def require_figure(record: Record, selection: Selection, figure: str) -> list[Ro
         reason = f"none of {count} rows prints {figure}: it is unknown, and it is not zero"
         raise RefusalError("not-printed", reason, _suggest_figures(record, selection.rows, figure))
     return rows
+
+
+def keep_within_latency(record: Record, selection: Selection, bound: float) -> Selection:
+    """Keep the rows that print a latency up to a bound, in ms. Raises RefusalError without one."""
+    rows = require_figure(record, selection, "latency_ms")
+    batches = [row for row in rows if row["latency_basis"] != PER_ITEM]
+    rows = batches or rows  # a latency of an item is within a bound that its batch may exceed
+    kept = [row for row in rows if row["latency_ms"] <= bound]
+    if not kept:
+        least = min(row["latency_ms"] for row in rows)
+        reason = f"no row has a latency of at most {bound:g} ms; the lowest is {least:g} ms"
+        step = f"state max_latency_ms {least:g} or more"
+        raise RefusalError("no-match", reason, step, {"max_latency_ms": least})
+    hidden = _keep_printing(selection.hidden, "latency_ms")
+    return Selection(kept, [row for row in hidden if row["latency_ms"] <= bound])
 
 
 def _keep_printing(rows: Sequence[Row], figure: str) -> list[Row]:

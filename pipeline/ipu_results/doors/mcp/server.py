@@ -6,10 +6,12 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import signal
 import sys
 import threading
-from collections.abc import Callable, Mapping
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -23,9 +25,11 @@ from mcp.server.stdio import stdio_server
 from ipu_results.doors.cite.citation import describe_dataset
 from ipu_results.doors.cite.facts import FIGURES as PRINTED
 from ipu_results.doors.comparison.expect import expect_rows
+from ipu_results.doors.comparison.statements import Row
 from ipu_results.doors.mcp.answers import (
     ALL_FIGURES,
     FIGURES,
+    NEAREST,
     ORIGINS,
     Record,
     get_unit,
@@ -33,17 +37,30 @@ from ipu_results.doors.mcp.answers import (
     open_record,
     suggest,
 )
-from ipu_results.doors.mcp.brief import MAX_BRIEF, SHOWN, describe_claim, drop_empty, shorten_cell
+from ipu_results.doors.mcp.brief import (
+    MAX_BRIEF,
+    NOT_STATED,
+    SHOWN,
+    describe_claims,
+    drop_empty,
+    shorten_cell,
+)
 from ipu_results.doors.mcp.claimed import check_claimed_figure
 from ipu_results.doors.mcp.pairs import compare_run, compare_two
 from ipu_results.doors.mcp.ranking import SAME, get_share, is_divided, rank_rows
-from ipu_results.doors.mcp.refusal import CODES, WORDS, Answer, RefusalError
-from ipu_results.doors.mcp.selection import require_figure, select_rows
+from ipu_results.doors.mcp.refusal import (
+    CODES,
+    WORDS,
+    Answer,
+    RefusalError,
+    join_refusals,
+)
+from ipu_results.doors.mcp.selection import keep_within_latency, require_figure, select_rows
 from ipu_results.doors.mcp.sql import SqlWorker, is_damage, run_sql
 from ipu_results.errors import IpuResultsError
 from ipu_results.kit.files import read_version
 from ipu_results.kit.sql import run_query
-from ipu_results.kit.text import to_json_value
+from ipu_results.kit.text import find_nearest_words, to_json_value
 from ipu_results.record.store.query import read_build_id
 from ipu_results.schema import TABLES, VIEWS, quote
 from ipu_results.schema.usable import describe_unusable
@@ -57,6 +74,8 @@ COUNTS = """
     ORDER BY ALL
 """
 SQL_PARTS = {"tables": "tables_for_sql", "views": "views_for_sql"}
+MAX_PARTIES = 5
+WORD = re.compile(r"[^\W_]+(?:[.][0-9]+[a-z]*)?")
 MAX_NAME = 200  # characters of a tool that there is not
 MAX_PROBLEM = 300
 
@@ -88,10 +107,17 @@ def overview(record: Record, part: str = "summary") -> Answer:
             " printed cell"
         )
     for name, value in parts.items():
-        if part in (name, "all"):
+        if part == name and name in SQL_PARTS:  # the table relations has the others
+            answer[SQL_PARTS[name]] = {key: _cut_sentence(text) for key, text in value.items()}
+        elif part in (name, "all"):
             answer[SQL_PARTS.get(name, name)] = value
     answer["citation"] = f"{cited}. Each answer about results cites their sources."
     return answer
+
+
+def _cut_sentence(text: str) -> str:
+    """Return the first sentence of a description."""
+    return text.partition(". ")[0].removesuffix(".")
 
 
 def find(
@@ -100,11 +126,13 @@ def find(
     order: str | None = None,
     chips_basis: str = SAME,
     limit: int | None = None,
+    max_latency_ms: float | None = None,
     **conditions: Any,
 ) -> Answer:
     """Find usable results by conditions, ranked by a figure where `order` is stated.
 
-    An order that is a figure ranks by it, the best first.
+    An order that is a figure ranks by it, the best first. `max_latency_ms` keeps the rows that
+    print a latency up to it.
     """
     if order in FIGURES:
         if figure not in (None, order):
@@ -113,6 +141,9 @@ def find(
     selection = select_rows(record, conditions)
     rows = selection.rows
     counts: Answer = {}
+    if max_latency_ms is not None:
+        selection = keep_within_latency(record, selection, max_latency_ms)
+        rows = selection.rows
     if figure is not None:
         rows = require_figure(record, selection, figure)
         counts["rows_without_this_figure"] = len(selection.rows) - len(rows)
@@ -120,8 +151,13 @@ def find(
         rows = sorted(
             rows, key=lambda row: (str(row["published_on"] or ""), row["result_id"]), reverse=True
         )
+        parties = _count_parties(rows)
+        if len(parties) > 1:
+            counts["measured_by"] = parties
     elif figure is None:
-        raise RefusalError("wrong-input", "order needs figure", "state which figure to rank by")
+        printed = [name for name in FIGURES if any(row[name] is not None for row in rows)]
+        step = f"state figure to rank by: these rows print {', '.join(printed)}"
+        raise RefusalError("wrong-input", "order needs figure", step)
     else:
         with_sparse = "sparsity" in conditions
         rows, counts["not_ranked"] = rank_rows(
@@ -129,7 +165,10 @@ def find(
         )
     shown = rows[: _limit(record, limit)]
     ids = [row["result_id"] for row in shown]
-    results, citation = record.load(ids, (figure,) if figure else ALL_FIGURES)
+    names = (figure,) if figure else ALL_FIGURES
+    if max_latency_ms is not None:
+        names = (*names, "latency_ms")
+    results, citation = record.load(ids, names)
     if figure is not None and order is not None and is_divided(figure, chips_basis):
         for row, result in zip(shown, results, strict=True):
             result["figures"][figure]["per_chip"] = get_share(row, figure, chips_basis)
@@ -141,6 +180,16 @@ def find(
         "results": results,
         "citation": citation,
     }
+
+
+def _count_parties(rows: Sequence[Row]) -> dict[str, int]:
+    """Count the rows of each publisher, of official ones of each submitter, the most first."""
+    counts = Counter(row["submitter"] or row["publisher"] or NOT_STATED for row in rows)
+    shown = dict(counts.most_common(MAX_PARTIES))
+    others = len(counts) - len(shown)
+    if others:
+        shown[f"{others} others"] = len(rows) - sum(shown.values())
+    return shown
 
 
 def _limit(record: Record, stated: int | None) -> int:
@@ -176,30 +225,62 @@ def claims(
     rows = record.query("serve/claims.sql")
     if model is not None:
         stated["model_printed"] = model
+    refusals = []
     for name in ("claim_id", "verdict", "document_id", "model_printed"):
         if name not in stated:
             continue
         known = {row[name] for row in rows if row[name]}
         if stated[name] not in known:
             reason = f"no claim has {name} {stated[name]!r}"
-            raise RefusalError("unknown-word", reason, suggest(stated[name], known))
-        rows = [row for row in rows if row[name] == stated[name]]
+            step = suggest(stated[name], known)
+            refusals.append(RefusalError("unknown-word", reason, step))
+    if refusals:
+        raise join_refusals(refusals)
+    rows = [row for row in rows if all(row[name] == value for name, value in stated.items())]
+    words = _split_words(text)
     fitting = []
     for row in rows:
-        words = f"{row['claim']} {row['figure']} {row['subject']}"
-        if text.casefold() in words.casefold():
+        known_words = _split_words(f"{row['claim']} {row['figure']} {row['subject']}")
+        if all(_begins_any(word, known_words) for word in words):
             fitting.append(row)
     if not fitting:
-        step = "claims with limit 150 and no other argument lists all"
-        raise RefusalError("no-match", "no claim fits", step)
+        raise _refuse_claims(rows, text)
     shown = fitting[: _limit(record, limit)]
     sources = dict.fromkeys(row["source"] for row in shown)
     return {
         "rows_that_fit": len(fitting),
         "rows_shown": len(shown),
-        "claims": [describe_claim(row, is_brief=record.is_brief) for row in shown],
+        "claims": describe_claims(shown, is_brief=record.is_brief),
         "citation": "\n".join([*sources, f"In: {NAME}, {record.shown_version}."]),
     }
+
+
+def _split_words(text: str) -> list[str]:
+    """Split a text into its words and numbers, without case, signs and spaces before them."""
+    return WORD.findall(text.casefold())
+
+
+def _begins_any(word: str, others: Sequence[str]) -> bool:
+    """Return whether a number is one of some words, or a word begins one of them."""
+    if word.replace(".", "").isdigit():
+        return any(word == other.rstrip("x") for other in others)
+    return any(other.startswith(word) for other in others)
+
+
+def _refuse_claims(rows: Sequence[Row], text: str) -> RefusalError:
+    """Refuse a text that no claim has; say how many claims have each of its words."""
+    counts = []
+    for word in _split_words(text):
+        found = 0
+        for row in rows:
+            words = _split_words(f"{row['claim']} {row['figure']} {row['subject']}")
+            found += _begins_any(word, words)
+        counts.append(f"{word} {found}")
+    reason = "no claim fits"
+    if text and rows:
+        reason = f"no claim has all words of text; claims with each: {', '.join(counts)}"
+    step = "state fewer words; claims with limit 150 and no other argument lists all"
+    return RefusalError("no-match", reason, step)
 
 
 def expect(record: Record, result_id: str) -> Answer:
@@ -291,25 +372,6 @@ def build_schema(name: str) -> Answer:
     }
 
 
-def build_output_schema(name: str) -> Answer:
-    """Return the JSON Schema of a tool's answer: answered with the keys of tools.toml, or refused
-    with a next step.
-    """
-    refused = ["code", "reason", "next_step"]
-    return {
-        "type": "object",
-        "properties": {
-            "status": {"enum": ["answered", "refused"]},
-            **{key: {"type": "string"} for key in refused},
-        },
-        "required": ["status"],
-        "oneOf": [
-            {"properties": {"status": {"const": "answered"}}, "required": WORDS["returns"][name]},
-            {"properties": {"status": {"const": "refused"}}, "required": refused},
-        ],
-    }
-
-
 def _build_server(opener: RecordOpener, worker: SqlWorker) -> Server[Any]:
     # a client may call such tools without asking its user
     hints = types.ToolAnnotations(
@@ -320,7 +382,6 @@ def _build_server(opener: RecordOpener, worker: SqlWorker) -> Server[Any]:
             name=name,
             description=WORDS["tools"][name]["description"],
             input_schema=build_schema(name),
-            output_schema=build_output_schema(name),
             annotations=hints,
         )
         for name in TOOLS
@@ -338,11 +399,10 @@ def _build_server(opener: RecordOpener, worker: SqlWorker) -> Server[Any]:
         except anyio.get_cancelled_exc_class():
             worker.cancel(cancelled)
             raise
-        # as text, too: not every client reads structured content
+        # as text alone: every client reads it, and with structured content an agent reads all twice
         text = json.dumps(result, ensure_ascii=False, separators=(",", ":"))
         return types.CallToolResult(
             content=[types.TextContent(type="text", text=text)],
-            structured_content=result,
             is_error=result["status"] != "answered",
         )
 
@@ -408,8 +468,23 @@ def _check_arguments(name: str, arguments: Answer) -> Answer:
             stated[key] = int(value)
         elif value is not None:
             stated[key] = value
-    validator = jsonschema.Draft202012Validator(build_schema(name))
+    schema = build_schema(name)
+    problems = _name_unknown_arguments(stated, schema["properties"])
+    validator = jsonschema.Draft202012Validator({**schema, "additionalProperties": True})
     for problem in sorted(validator.iter_errors(stated), key=str):
         where = "".join(f"{part}: " for part in problem.absolute_path)
-        raise RefusalError("wrong-input", f"{where}{problem.message[:MAX_PROBLEM]}")
+        problems.append(f"{where}{problem.message[:MAX_PROBLEM]}")
+    if problems:
+        raise RefusalError("wrong-input", "; ".join(problems))
     return stated
+
+
+def _name_unknown_arguments(stated: Answer, known: Answer) -> list[str]:
+    """Name the arguments that a tool does not have, each with the nearest that it has."""
+    problems = []
+    for name in stated:
+        if name not in known:
+            near = find_nearest_words(name, known, NEAREST)
+            hint = f", nearest: {', '.join(near)}" if near else ""
+            problems.append(f"no argument {name[:MAX_NAME]!r}{hint}")
+    return problems

@@ -15,6 +15,7 @@ import signal
 import subprocess
 import sys
 import threading
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
@@ -22,7 +23,11 @@ from typing import TYPE_CHECKING
 
 import duckdb
 
-from ipu_results.doors.cite.remarks import remark_on_answer, remark_on_rows
+from ipu_results.doors.cite.remarks import (
+    remark_on_answer,
+    remark_on_rows,
+    remark_on_unnamed,
+)
 from ipu_results.doors.mcp.refusal import Answer, RefusalError
 from ipu_results.errors import IpuResultsError, QueryError
 from ipu_results.kit.sql import DEFECT, WriteRefusedError, limit_time, run_query
@@ -164,25 +169,53 @@ def run_sql(
     else:
         with record.connection.cursor() as cursor:
             remarks = remark_on_answer(cursor, statement, answer["columns"], answer["rows"])
-    remarks = [*_warn_of_averages(record, statement), *remarks, *REMARKS]
+            remarks += remark_on_unnamed(cursor, statement, answer["columns"], remarks)
+    remarks = [*_warn_of_averages(record, statement), *remarks]
     sparse = sum(any(result.get("sparsity") for result in row) for row in named)
     if sparse:
         remarks.append(f"{sparse} of the rows are of sparse networks, which a ranking leaves out.")
+    if len(results) > MAX_CITED:
+        remarks.append(f"The citation names the first {MAX_CITED} results.")
+    units = {name: _list_units(name) for name in answer["columns"]}
+    rows = list(results.values())
+    citation = record.cite(list(results)[:MAX_CITED])
+    if record.is_brief:
+        return _shorten(answer, units, rows, remarks, citation)
+    remarks += REMARKS
     if not results:
         remarks.append(
             "Select result_id to get citation, relationship, interest, origin and usable."
         )
-    elif len(results) > MAX_CITED:
-        remarks.append(f"The citation names the first {MAX_CITED} results.")
     return {
         **answer,
-        "units_of_columns_with_these_names": {
-            name: _list_units(name) for name in answer["columns"]
-        },
-        "who_measured": [{name: row[name] for name in WHO_MEASURED} for row in results.values()],
+        "units_of_columns_with_these_names": units,
+        "who_measured": [{name: row[name] for name in WHO_MEASURED} for row in rows],
         "remarks": remarks,
-        "citation": record.cite(list(results)[:MAX_CITED]),
+        "citation": citation,
     }
+
+
+def _shorten(
+    answer: Answer,
+    units: Mapping[str, list[str]],
+    rows: Sequence[Mapping[str, object]],
+    remarks: Sequence[str],
+    citation: str,
+) -> Answer:
+    """Leave out of an answer what is empty, types, and remarks on all statements; count the results
+    by who measured, and name those that are not usable.
+    """
+    parties = Counter(f"{row['relationship']}, {row['interest']}, {row['origin']}" for row in rows)
+    others = {
+        "more_rows": answer["more_rows"],
+        "units_of_columns_with_these_names": {name: unit for name, unit in units.items() if unit},
+        "who_measured": dict(parties),
+        "not_usable": [row["result_id"] for row in rows if not row["usable"]][:MAX_CITED],
+        "remarks": remarks,
+        "citation": citation,
+    }
+    short = {name: value for name, value in others.items() if value}
+    return {"columns": answer["columns"], "rows": answer["rows"], **short}
 
 
 def _list_units(name: str) -> list[str]:
