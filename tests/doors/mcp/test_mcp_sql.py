@@ -45,12 +45,14 @@ PAIRS = "SELECT first_result_id, second_result_id FROM replications"
     ],
 )
 def test_sql_lists_who_measured_for_every_id(ask: Ask, statement: str) -> None:
-    actual = ask("sql", statement=statement)
+    actual = ask("sql", statement=statement, detail="whole")
     [row] = actual["rows"]
     ids = row[0] if isinstance(row[0], list) else row
     assert [result["result_id"] for result in actual["who_measured"]] == ids
     assert {result["relationship"] for result in actual["who_measured"]} == {"independent"}
     assert all(f"result {result_id}" in actual["citation"] for result_id in ids)
+    brief = ask("sql", statement=statement)
+    assert sum(brief["who_measured"].values()) == len(ids)
 
 
 OPEN = "SELECT avg(throughput) FROM results WHERE model = 'ResNet-50 v1.5'"
@@ -85,7 +87,7 @@ HELD = """
 def test_sql_warns_of_averages_and_of_sparse_rows(
     ask: Ask, statement: str, warnings: list[str]
 ) -> None:
-    remarks = ask("sql", statement=statement)["remarks"]
+    remarks = ask("sql", statement=statement).get("remarks", [])
     warned = [text for text in remarks if "may not be compared:" in text or "sparse" in text]
     assert len(warned) == len(warnings)
     assert all(text.startswith(words) for text, words in zip(warned, warnings, strict=True))
@@ -191,9 +193,21 @@ def test_sql_is_refused_after_the_dataset_was_built_again(record: Record) -> Non
 
 
 def test_rows_beyond_the_limit_are_left_out_and_counted_as_more(ask: Ask) -> None:
-    actual = ask("sql", statement="SELECT result_id, latency_ms FROM results", max_rows=2)
+    actual = ask("sql", statement="SELECT result_id, throughput FROM results", max_rows=2)
     assert (len(actual["rows"]), actual["more_rows"]) == (2, True)
-    assert actual["units_of_columns_with_these_names"] == {"result_id": [], "latency_ms": ["ms"]}
+    assert actual["units_of_columns_with_these_names"] == {"throughput": ["item/s"]}
+
+
+UNUSABLE = "FROM inference WHERE chip LIKE 'H100%'"
+
+
+def test_sql_says_of_suspect_rows_that_they_are_whatever_it_selects(ask: Ask) -> None:
+    listed = ask("sql", statement=f"SELECT chip, throughput {UNUSABLE}")
+    assert "rows of inference are not usable" in " ".join(listed["remarks"])
+    named = ask("sql", statement=f"SELECT result_id, throughput {UNUSABLE}")
+    assert set(named["not_usable"]) <= {row[0] for row in named["rows"]}
+    assert len(named["not_usable"]) > 0
+    assert ask("sql", statement=f"SELECT chip, task {UNUSABLE}").get("remarks", []) == []
 
 
 INITIALIZE = {

@@ -26,6 +26,11 @@ MIXED = (
     (ORDER, ["model", "task", "phase", "sequence_length", "packed", "item", "chip_count"]),
     ({"order": "efficiency"}, ["model", "item", "power_scope"]),
     ({"order": "run_energy_j", "usable": False}, ["flagged"]),
+    ({"model": "GPT-3", "order": "minutes"}, ["chip_count"]),
+    ({"chip": "H100", "order": "throughput"}, ["model", "item"]),
+    ({"chip": "Bow", "order": "latency_ms"}, ["model", "latency_basis"]),
+    ({"publisher": "NVIDIA", "order": "throughput"}, ["model", "task"]),
+    ({"order": "power_w"}, ["suspect", "emulated"]),
 )
 
 
@@ -39,12 +44,72 @@ def test_a_ranking_names_all_that_it_mixes_and_what_would_pass(
     if "arguments" in actual:
         passed = ask("find", **(arguments | actual["arguments"]))
         assert passed["status"] == "answered", passed
-        assert f": {passed['rows_that_fit']} rows" in actual["next_step"]
+        is_ranked = "order" not in actual["arguments"]
+        assert not is_ranked or f": {passed['rows_that_fit']} rows" in actual["next_step"]
+
+
+NO_ROW = (
+    {"model": "EfficientNet-B0", "task": "training", "platform": "Bow Pod16"},
+    {"model": "BERT-Large", "task": "training", "relationship": "independent"},
+    {"model": "Stable Diffusion", "chip": "Bow"},
+    {"model": "ResNet-50", "task": "inference", "chip": "H100", "batch_size": 7},
+    {"model": "ResNet-50", "figure": "latency_ms", "task": "inference", "max_latency_ms": 0.001},
+)
+
+
+@pytest.mark.parametrize("arguments", NO_ROW, ids=str)
+def test_a_refusal_without_a_row_names_what_to_take_back(
+    ask: Ask, arguments: dict[str, Any]
+) -> None:
+    actual = ask("find", **arguments)
+    assert actual["code"] == "no-match"
+    assert ask("find", **(arguments | actual["arguments"]))["status"] == "answered"
+
+
+def test_a_refusal_names_all_unknown_words_and_arguments_at_once(ask: Ask) -> None:
+    words = ask("find", model="RestNet", chip="Groq LPU", framework="JAXX")
+    assert words["code"] == "unknown-word"
+    assert [name for name in ("RestNet", "Groq LPU", "JAXX") if name not in words["reason"]] == []
+    names = ask("find", batch=8, metric="throughput", task="serving")
+    assert names["code"] == "wrong-input"
+    for part in ("'batch', nearest: batch_size", "'metric'", "'serving'"):
+        assert part in names["reason"]
+
+
+def test_the_fastest_within_a_latency_prints_it(ask: Ask) -> None:
+    stated = {"model": "ResNet-50", "task": "inference", "platform": "IPU-M2000", **ORDER}
+    actual = ask("find", **stated, max_latency_ms=2)
+    figures = actual["results"][0]["figures"]
+    assert figures["latency_ms"]["value"] <= 2
+    assert (
+        figures["throughput"]["value"]
+        < ask("find", **stated)["results"][0]["figures"]["throughput"]["value"]
+    )
+
+
+def test_a_pair_that_may_not_be_compared_names_all_that_keeps_it_apart(
+    ask: Ask, query: Query
+) -> None:
+    sql = "SELECT result_id FROM results WHERE model = 'BERT-Large' AND phase = '%s' AND usable"
+    picked = []
+    for phase, chips in (("pre-training phase 1", 64), ("fine-tuning", 16)):
+        where = f"{sql % phase} AND chip_count = {chips} AND throughput IS NOT NULL"
+        picked.append(query(f"{where} ORDER BY result_id LIMIT 1")[0][0])
+    ids = dict(zip(("first_result_id", "second_result_id"), picked, strict=True))
+    reason = ask("compare", **ids)["reason"]
+    assert [name for name in ("phase", "sequence length", "chip_count") if name not in reason] == []
+
+
+def test_a_pair_of_machines_of_other_size_passes_with_the_arguments(ask: Ask) -> None:
+    ids = {"first_result_id": "r338a92b0fd27a3ec", "second_result_id": "rc24faa5b6308f953"}
+    refused = ask("compare", **ids)
+    assert refused["code"] == "different-chip-counts"
+    assert ask("compare", **ids, **refused["arguments"])["status"] == "answered"
 
 
 def test_rows_of_an_unknown_chip_count_are_left_out_of_a_ranking_per_chip(ask: Ask) -> None:
     arguments = {"model": "ResNet-50", "task": "inference", "chips_basis": "per-chip", **ORDER}
-    actual = ask("find", **arguments)
+    actual = ask("find", **arguments, limit=5)
     assert actual["not_ranked"]["without chip_count"] > 0
     shares = [row["figures"]["throughput"]["per_chip"] for row in actual["results"]]
     assert shares == sorted(shares, reverse=True)
@@ -56,6 +121,8 @@ def test_a_refusal_per_chip_does_not_ask_for_per_chip_again(ask: Ask) -> None:
     assert actual["code"] == "unknown-chip-count"
     assert "whole-machine" in actual["next_step"]
     assert "per-chip" not in actual["next_step"]
+    passed = ask("compare", **(ids | actual["arguments"]))
+    assert passed["status"] == "answered"
 
 
 def test_an_order_that_is_a_figure_shows_the_best_first(ask: Ask) -> None:
@@ -64,7 +131,7 @@ def test_an_order_that_is_a_figure_shows_the_best_first(ask: Ask) -> None:
     stated = {"figure": "throughput", "order": "highest"}
     assert best["results"] == ask("find", **same, **stated)["results"]
     closed = {"model": "BERT", "division": "closed", "mlperf_round": "2.0", "chip_count": 16}
-    fastest = ask("find", **closed, order="minutes")
+    fastest = ask("find", **closed, order="minutes", limit=5)
     values = [row["figures"]["minutes"]["value"] for row in fastest["results"]]
     assert values == sorted(values)
     wrong = ask("find", **same, **ORDER, figure="latency_ms")
@@ -77,7 +144,7 @@ def test_an_answer_has_usable_rows_and_counts_the_others(ask: Ask, query: Query)
         f"SELECT count(*), count(*) FILTER (usable) FROM results WHERE {where}"
     )
     stated = {"model": "ResNet-50 v1.5", "platform": "IPU-M2000", "task": "inference"}
-    actual = ask("find", **stated)
+    actual = ask("find", **stated, detail="whole")
     assert actual["rows_that_fit"] == usable
     assert actual["left_out"].startswith(f"{rows - usable} of {rows} rows are not usable: ")
     others = ask("find", **stated, usable=False)

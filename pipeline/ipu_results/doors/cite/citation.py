@@ -270,11 +270,14 @@ def format_sources(results: Sequence[CitedResult], version: DatasetVersion) -> s
 
 
 def _describe_briefly(results: Sequence[CitedResult]) -> str:
-    """Describe the document of results by its address, else its title, or the MLPerf entry."""
+    """Describe the document of results by day and address, else its title, or the MLPerf entry.
+
+    A title tells the versions of a page apart of which no day is known.
+    """
     source = results[0]
     if source.attribution is None:
         address = _find_address(results)
-        title = "" if address else f"“{source.title}”"
+        title = "" if address and source.issued_on else f"“{source.title}”"
         parts = [source.author, title, source.issued_on, address]
         return mark_name(", ".join(part for part in parts if part)) + "."
     words = mark_name(source.attribution)

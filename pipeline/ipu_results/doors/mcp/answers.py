@@ -111,10 +111,10 @@ class Record:
         return format_citation(results, self.shown_version, "markdown")
 
     def load(
-        self, ids: Sequence[str], figures: Sequence[str] = ALL_FIGURES
+        self, ids: Sequence[str], figures: Sequence[str] = ALL_FIGURES, cited: int | None = None
     ) -> tuple[list[Answer], str]:
-        """Return what an answer says of results, and their citation as Markdown; a brief one has
-        these `figures`.
+        """Return what an answer says of results, and the citation of the first `cited` of them as
+        Markdown, of all by default; a brief one has these `figures`.
         """
         if not ids:
             return [], ""
@@ -122,7 +122,7 @@ class Record:
         described = [_describe(result, self.sources[result.result_id]) for result in results]
         if self.is_brief:
             described = shorten_rows(described, figures)
-        return described, self._format(results)
+        return described, self._format(results[:cited])
 
 
 def open_record(folder: Path) -> Record:

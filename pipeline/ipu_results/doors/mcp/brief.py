@@ -91,9 +91,12 @@ def _shorten_figure(figure: Answer) -> Answer:
     number = NUMBER.search(text or "")
     if number is None or figure["unit"] is None:
         return short
-    printed = float(number[0].replace(",", ""))
-    if math.isclose(printed, figure["value"], rel_tol=PRINTED_DIGITS):
-        short["value"] = int(printed) if printed.is_integer() else printed
+    digits = number[0].replace(",", "")
+    printed = float(digits)
+    if not math.isclose(printed, figure["value"], rel_tol=PRINTED_DIGITS):  # in another unit
+        return short
+    short["value"] = int(printed) if printed.is_integer() else printed
+    if str(short["value"]) == digits:  # 1.030 says more than 1.03
         short["as_printed"] = None
     return short
 
@@ -162,6 +165,31 @@ def _leave_out_shared(row: Answer, first: Answer, stated: Answer) -> Answer:
     later["flags"] = [{**flag, "message": None} for flag in row.get("flags", [])]
     shortened: Answer = drop_empty(later)
     return shortened
+
+
+def write_line(row: Answer, publisher: str) -> str:
+    """Write a later row as a line: its id, figures, what differs from the first, and its flags.
+
+    `publisher` is empty where it is that of the first row.
+    """
+    figures: dict[str, str] = {}
+    for name, figure in row.get("figures", {}).items():
+        words = f"{figure['value']} {figure.get('unit', '')}".strip()
+        if "per_chip" in figure:
+            words += f" ({figure['per_chip']:.6g} per chip)"
+        figures[name] = words
+    values = list(figures.values())
+    if len(figures) > 1:
+        values = [f"{name} {value}" for name, value in figures.items()]
+    parts = [f"{row['result_id']}: {', '.join(values)}", row.get("what", ""), publisher]
+    parts += [row[name] for name in WHO if name in row]
+    parts += [f"{name} {value}" for name, value in row.get("conditions", {}).items()]
+    flags = [f"{flag['rule']} {flag['column_name']}" for flag in row.get("flags", [])]
+    if flags:
+        parts.append(f"flagged {' '.join(flags)}")
+    if "usable" in row:
+        parts.append("not usable")
+    return "; ".join(part for part in parts if part)
 
 
 def _keep_differing(what: str, first: str) -> str:
@@ -264,7 +292,9 @@ def _describe_claim(row: Row, *, is_brief: bool) -> Answer:
         in_order = sorted(recomputed, key=lambda entry: float(entry["value"]))
         recomputed = [in_order[0], in_order[-1]]
     if is_brief:
-        recomputed = [entry["arithmetic"] for entry in recomputed]
+        recomputed = [
+            {"value": entry["value"], "arithmetic": entry["arithmetic"]} for entry in recomputed
+        ]
     described["recomputed"] = recomputed
     if not is_brief:
         described["origin"] = "published"

@@ -84,6 +84,8 @@ def check_claimed_figure(
     words = f"the record has {recorded}"
     if best.verdict == "rounds-to":
         words += ", which rounds to it"
+        if _find_last_place(stated) > 0:
+            words += ", if its zeros are of rounding"
     if best.verdict == "differs":
         words = (
             f"no row that fits has this figure; the nearest has {recorded}, and the stated one is "
@@ -120,14 +122,16 @@ def check_claimed_figure(
 
 
 def _shorten(answer: Answer) -> Answer:
-    """Leave out what the statement, `nearest` or the row itself says."""
-    said = ("stated", "rows_without_this_figure")
+    """Leave out what the statement says; the row is in `nearest`."""
+    said = ["stated", "rows_without_this_figure"]
+    if answer["verdict"] == "differs":
+        said.append("not_stated_and_varies")  # no condition would single the figure out
     short = {name: value for name, value in answer.items() if name not in said}
     [nearest] = answer["nearest"]
-    short["nearest"] = [{name: nearest[name] for name in ("result_id", "recorded", "unit")}]
     [row] = answer["results"]
-    short["results"] = [{name: value for name, value in row.items() if name != "figures"}]
-    return short
+    described = {name: value for name, value in row.items() if name != "figures"}
+    described |= {name: nearest[name] for name in ("recorded", "unit")}
+    return {**short, "nearest": [described], "results": []}
 
 
 def _list_varying(rows: Sequence[Row], conditions: Row) -> Answer:

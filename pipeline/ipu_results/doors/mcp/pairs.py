@@ -42,12 +42,12 @@ MAX_REASONS = 3
 PAIR_OBSTACLES = """
     SELECT obstacle.column_name, obstacle.code, obstacle.reason
     FROM (
-        SELECT run, unnest(o.obstacles) AS obstacle
+        SELECT run, unnest(o.obstacles) AS obstacle, generate_subscripts(o.obstacles, 1) AS place
         FROM obstacles o
         JOIN mine m USING (run)
         WHERE o.result_id <> m.result_id
     )
-    ORDER BY run
+    ORDER BY place > 1, obstacle.code <> 'flagged', run, place
 """
 FIGURE_OBSTACLE = """
     SELECT figure, obstacle.code, obstacle.reason
@@ -160,7 +160,7 @@ def find_pair_obstacles(
 ) -> list[Obstacle]:
     """Return why a figure of the two rows of `open_pair` may not be compared; none where it may.
 
-    Flags come first, and the chips last.
+    The first is that of a direction, a flag before others; the chips come last.
     """
     # each direction looks at the flags of one row only
     found = session.execute(PAIR_OBSTACLES).fetchall()
@@ -176,7 +176,7 @@ def find_pair_obstacles(
     chips = _find_chips_obstacle(first[CHIPS], second[CHIPS], figure, basis)
     if chips is not None:
         obstacles[CHIPS] = chips
-    return sorted(obstacles.values(), key=lambda obstacle: obstacle.code != "flagged")
+    return list(obstacles.values())
 
 
 def _find_chips_obstacle(

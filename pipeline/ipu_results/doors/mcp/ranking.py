@@ -136,7 +136,9 @@ def rank_rows(
     """
     ranked = [row for row in rows if not row["errors"] and not row["suspect"]]
     if not ranked:
-        raise RefusalError("flagged", f"all {len(rows)} rows are flagged as errors or suspect")
+        reason = f"all {len(rows)} rows are flagged as errors or suspect: they are not ranked"
+        step = "leave out order to see them with their flags"
+        raise RefusalError("flagged", reason, step, {"figure": figure, "order": None})
     not_ranked = {"flagged": len(rows) - len(ranked)}
     if not with_sparse:
         dense = [row for row in ranked if not row["sparsity"]] or ranked

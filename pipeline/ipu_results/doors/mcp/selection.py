@@ -25,6 +25,7 @@ SETTINGS = ("packed", "sparsity")  # null is the usual case: not packed, dense
 # GC2 and GC200 are two chips, and 2.0 and 2.1 two rounds
 VERSIONED = ("framework", "dataset", "sdk_version")
 MAX_VALUES = 4  # that a refusal names of a condition
+REPEATED = "repeated"  # a second print of a measurement
 PER_ITEM = "per-item"  # a latency_basis
 NONE = "none"  # a phase that no row states
 FAMILIES = ("chip", "phase")  # A100 means A100-40GB, too, but GC means neither GC2 nor GC200
@@ -58,7 +59,7 @@ HIDDEN = {
     SUBMITTED: "submitted-not-requested",
     "error": "flagged",
     "suspect": "flagged",
-    "repeated": "no-match",
+    REPEATED: "no-match",
 }
 
 
@@ -75,6 +76,13 @@ class Selection:
         if not self.hidden:
             return ""
         return describe_unusable([row["unusable"] for row in self.rows + self.hidden])
+
+    @property
+    def left_out_doubtful(self) -> str:
+        """Say the same where rows are left out that are no prediction and no second print."""
+        if all(row["unusable"] in (EMULATED, REPEATED) for row in self.hidden):
+            return ""
+        return self.left_out
 
 
 def select_rows(record: Record, arguments: Row, shown: Collection[str] = ()) -> Selection:
@@ -132,14 +140,15 @@ def _refuse_conditions(
     Where none is enough, name the ones to leave out together. The model stays: another is another
     question. The first way is in the arguments, as null, which counts as not stated.
     """
-    words = [f"{name} {value}" for name, value in stated.items()]
-    reason = f"no row has {' with '.join(words[:2])}"
-    reason = ", ".join([reason, *words[2:]])
+    empty = _find_empty(record.rows, meant)
+    others = [f"{name} {value}" for name, value in stated.items() if name != empty]
+    among = f" with {', '.join(others)}" if others else ""
+    reason = f"no row has {empty} {stated[empty]}{among}"
     ways = []
     for left_out in meant:
-        others = {name: values for name, values in meant.items() if name != left_out}
-        rows = [row for row in record.rows if row["usable"] and _fits(row, others)]
-        if rows and others and left_out != "model":
+        rest = {name: values for name, values in meant.items() if name != left_out}
+        rows = [row for row in record.rows if row["usable"] and _fits(row, rest)]
+        if rows and rest and left_out != "model":
             ways.append((left_out, rows))
     if ways:
         options = [f"{name} ({_list_values(rows, name)})" for name, rows in ways]
@@ -153,6 +162,16 @@ def _refuse_conditions(
     options = [f"{name} ({_list_values(found, name)})" for name in together]
     step = f"leave out all of these: {'; '.join(options)}"
     return RefusalError("no-match", reason, step, dict.fromkeys(together))
+
+
+def _find_empty(rows: Sequence[Row], meant: Mapping[str, Collection[Any]]) -> str:
+    """Return the first condition that leaves no row with those before it."""
+    kept = rows
+    for name, values in meant.items():
+        kept = [row for row in kept if row[name] in values]
+        if not kept:
+            return name
+    raise AssertionError("some row fits all conditions")
 
 
 def _list_values(rows: Sequence[Row], name: str) -> str:
@@ -179,11 +198,14 @@ def _find_left_out(rows: Sequence[Row], meant: Mapping[str, Collection[Any]]) ->
 def _refuse_hidden(rows: Sequence[Row], what: str) -> None:
     """Refuse if there are rows, none of them usable: predictions and users' figures first."""
     reasons = [row["unusable"] for row in rows]
-    for reason, code in HIDDEN.items():
-        if reason in reasons:
-            words = f"no usable row {what}: {describe_unusable(reasons)}"
-            step = "state usable false to see them" if code == "no-match" else ""
-            raise RefusalError(code, words, step)
+    codes = [code for reason, code in HIDDEN.items() if reason in reasons]
+    if not codes:
+        return
+    words = f"no usable row {what}: {describe_unusable(reasons)}"
+    refusals = [RefusalError(code, words) for code in dict.fromkeys(codes)]
+    if codes == ["no-match"]:
+        refusals = [RefusalError("no-match", words, "state usable false to see them")]
+    raise join_refusals(refusals)
 
 
 def require_figure(record: Record, selection: Selection, figure: str) -> list[Row]:

@@ -44,6 +44,7 @@ from ipu_results.doors.mcp.brief import (
     describe_claims,
     drop_empty,
     shorten_cell,
+    write_line,
 )
 from ipu_results.doors.mcp.claimed import check_claimed_figure
 from ipu_results.doors.mcp.pairs import compare_run, compare_two
@@ -96,7 +97,9 @@ def overview(record: Record, part: str = "summary") -> Answer:
     answer: Answer = {"dataset": cited}
     if part in ("summary", "all"):
         with record.connection.cursor() as cursor:
-            answer["results"] = run_query(cursor, COUNTS).to_pylist()
+            counts = run_query(cursor, COUNTS)
+        rows = [list(row.values()) for row in counts.to_pylist()]
+        answer["results"] = {"columns": counts.column_names, "rows": rows}
         answer["origins"] = ORIGINS
         answer["figures"] = {name: get_unit(name) for name in FIGURES}
         answer["parts"] = {name: len(value) for name, value in parts.items() if name != "rules"}
@@ -134,16 +137,14 @@ def find(
     An order that is a figure ranks by it, the best first. `max_latency_ms` keeps the rows that
     print a latency up to it.
     """
-    if order in FIGURES:
-        if figure not in (None, order):
-            raise RefusalError("wrong-input", f"figure is {figure}, and order {order}")
-        figure = order  # an order that is a figure ranks by it
+    figure = _find_ranked_figure(figure, order)
     selection = select_rows(record, conditions)
-    rows = selection.rows
-    counts: Answer = {}
+    names = ALL_FIGURES if figure is None else (figure,)
     if max_latency_ms is not None:
         selection = keep_within_latency(record, selection, max_latency_ms)
-        rows = selection.rows
+        names = (*names, "latency_ms")
+    rows = selection.rows
+    counts: Answer = {}
     if figure is not None:
         rows = require_figure(record, selection, figure)
         counts["rows_without_this_figure"] = len(selection.rows) - len(rows)
@@ -151,9 +152,7 @@ def find(
         rows = sorted(
             rows, key=lambda row: (str(row["published_on"] or ""), row["result_id"]), reverse=True
         )
-        parties = _count_parties(rows)
-        if len(parties) > 1:
-            counts["measured_by"] = parties
+        counts["measured_by"] = _count_parties(rows)
     elif figure is None:
         printed = [name for name in FIGURES if any(row[name] is not None for row in rows)]
         step = f"state figure to rank by: these rows print {', '.join(printed)}"
@@ -164,27 +163,51 @@ def find(
             record.connection, rows, figure, order, chips_basis, with_sparse=with_sparse
         )
     shown = rows[: _limit(record, limit)]
+    is_cut = record.is_brief and limit is None
     ids = [row["result_id"] for row in shown]
-    names = (figure,) if figure else ALL_FIGURES
-    if max_latency_ms is not None:
-        names = (*names, "latency_ms")
-    results, citation = record.load(ids, names)
+    results, citation = record.load(ids, names, cited=1 if is_cut else None)
     if figure is not None and order is not None and is_divided(figure, chips_basis):
         for row, result in zip(shown, results, strict=True):
             result["figures"][figure]["per_chip"] = get_share(row, figure, chips_basis)
-    return {
+    answer = {
         "rows_that_fit": len(rows),
-        "rows_shown": len(shown),
         **counts,
         "left_out": selection.left_out,
         "results": results,
         "citation": citation,
     }
+    if record.is_brief:
+        answer["rows_without_this_figure"] = None
+        answer["left_out"] = selection.left_out_doubtful
+    return _write_later_rows(answer, shown) if is_cut else answer
+
+
+def _find_ranked_figure(figure: str | None, order: str | None) -> str | None:
+    """Return the figure to rank by, which an order may name."""
+    if order not in FIGURES:
+        return figure
+    if figure not in (None, order):
+        raise RefusalError("wrong-input", f"figure is {figure}, and order {order}")
+    return order
+
+
+def _write_later_rows(answer: Answer, rows: Sequence[Row]) -> Answer:
+    """Write the rows after the first as lines."""
+    first, *later = answer["results"]
+    lines = []
+    for row, result in zip(rows[1:], later, strict=True):
+        is_other = row["publisher"] != rows[0]["publisher"]
+        lines.append(write_line(result, row["publisher"] if is_other else ""))
+    return {**answer, "results": [first], "then": lines}
 
 
 def _count_parties(rows: Sequence[Row]) -> dict[str, int]:
-    """Count the rows of each publisher, of official ones of each submitter, the most first."""
+    """Count the rows of each publisher, of official ones of each submitter, the most first; none
+    where there is one.
+    """
     counts = Counter(row["submitter"] or row["publisher"] or NOT_STATED for row in rows)
+    if len(counts) == 1:
+        return {}
     shown = dict(counts.most_common(MAX_PARTIES))
     others = len(counts) - len(shown)
     if others:
@@ -246,10 +269,10 @@ def claims(
     if not fitting:
         raise _refuse_claims(rows, text)
     shown = fitting[: _limit(record, limit)]
-    sources = dict.fromkeys(row["source"] for row in shown)
+    cited = shown[:1] if record.is_brief else shown
+    sources = dict.fromkeys(row["source"] for row in cited)
     return {
         "rows_that_fit": len(fitting),
-        "rows_shown": len(shown),
         "claims": describe_claims(shown, is_brief=record.is_brief),
         "citation": "\n".join([*sources, f"In: {NAME}, {record.shown_version}."]),
     }
@@ -484,7 +507,7 @@ def _name_unknown_arguments(stated: Answer, known: Answer) -> list[str]:
     problems = []
     for name in stated:
         if name not in known:
-            near = find_nearest_words(name, known, NEAREST)
+            near = find_nearest_words(name, list(known), NEAREST)
             hint = f", nearest: {', '.join(near)}" if near else ""
             problems.append(f"no argument {name[:MAX_NAME]!r}{hint}")
     return problems

@@ -43,6 +43,7 @@ DAMAGED = re.compile("^(IO|FATAL|Serialization) Error|^Corrupt")
 SECONDS = 10.0
 MAX_ROWS, DEFAULT_ROWS = 1000, 100
 MAX_CITED = 20
+MAX_TEXT = 300  # characters of a cell of a brief answer
 WHO_MEASURED = ("result_id", "relationship", "interest", "origin", "usable")
 AVERAGE = re.compile(
     r"\b(avg|mean|median|geomean|sum|quantile\w*|stddev\w*)\s*\([^)]*"
@@ -56,6 +57,10 @@ SPELLINGS = {
     "sequence_length": "work|variant",
     "chip_count": "chip|platform",
 }
+# columns whose name says their unit
+UNIT_IN_NAME = re.compile(
+    r"(_(ms|s|w|j|usd|ghz|tflops|tops|mib|percent|count|node)|minutes|minutes_(low|high))$"
+)
 REMARKS = (
     "SQL is not checked for what may be compared. Null means that the source does not print the"
     " figure.",
@@ -208,14 +213,24 @@ def _shorten(
     parties = Counter(f"{row['relationship']}, {row['interest']}, {row['origin']}" for row in rows)
     others = {
         "more_rows": answer["more_rows"],
-        "units_of_columns_with_these_names": {name: unit for name, unit in units.items() if unit},
+        "units_of_columns_with_these_names": {
+            name: unit for name, unit in units.items() if unit and not UNIT_IN_NAME.search(name)
+        },
         "who_measured": dict(parties),
         "not_usable": [row["result_id"] for row in rows if not row["usable"]][:MAX_CITED],
         "remarks": remarks,
         "citation": citation,
     }
     short = {name: value for name, value in others.items() if value}
-    return {"columns": answer["columns"], "rows": answer["rows"], **short}
+    rows_shown = [[_cut_text(cell) for cell in row] for row in answer["rows"]]
+    return {"columns": answer["columns"], "rows": rows_shown, **short}
+
+
+def _cut_text(cell: object) -> object:
+    """Cut a long text of a brief answer."""
+    if isinstance(cell, str) and len(cell) > MAX_TEXT:
+        return f"{cell[:MAX_TEXT]}… ({len(cell) - MAX_TEXT} more characters: detail whole)"
+    return cell
 
 
 def _list_units(name: str) -> list[str]:
