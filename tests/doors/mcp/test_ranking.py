@@ -72,7 +72,7 @@ def test_a_refusal_names_all_unknown_words_and_arguments_at_once(ask: Ask) -> No
     assert [name for name in ("RestNet", "Groq LPU", "JAXX") if name not in words["reason"]] == []
     names = ask("find", batch=8, metric="throughput", task="serving")
     assert names["code"] == "wrong-input"
-    for part in ("'batch', nearest: batch_size", "'metric'", "'serving'"):
+    for part in ("'batch', nearest: batch_size", "'metric', nearest: figure", "'serving'"):
         assert part in names["reason"]
 
 

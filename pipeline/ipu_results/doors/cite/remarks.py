@@ -21,6 +21,7 @@ from ipu_results.schema.usable import USABLE, describe_unusable
 RANKED = re.compile(r"(?:\border\s+by|\b(?:arg_)?(?:max|min)\s*\()\s*([^,)]+)", re.IGNORECASE)
 # a column that is compared with a text
 COMPARED = re.compile(r"(\w+)\s*(=|I?LIKE)\s*'([^']+)'", re.IGNORECASE)
+TEXT = re.compile(r"'[^']*'")
 MAX_VALUES = 5
 FIGURE = re.compile(
     r"throughput|latency|minutes|efficiency|power|energy|time_to|quality|value|ratio|share|per_",
@@ -145,7 +146,7 @@ def remark_on_rows(named: Sequence[Sequence[Mapping[str, Any]]]) -> list[str]:
 def _remark_on_relations(connection: duckdb.DuckDBPyConnection, sql: str) -> list[str]:
     """Say how many rows of what a statement reads are not usable: its answer names none of them."""
     remarks = []
-    for relation in list_read(sql):
+    for relation in list_read(TEXT.sub("''", sql)):  # a text may be the name of a view
         if USABLE not in [column.name for column in relation.columns]:
             continue
         counts = f"count(*) AS rows, count(*) FILTER (NOT {USABLE}) AS unusable"

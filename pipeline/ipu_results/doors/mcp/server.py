@@ -507,7 +507,8 @@ def _name_unknown_arguments(stated: Answer, known: Answer) -> list[str]:
     problems = []
     for name in stated:
         if name not in known:
-            near = find_nearest_words(name, list(known), NEAREST)
+            meant = WORDS["synonyms"].get(name)
+            near = [meant] if meant in known else find_nearest_words(name, list(known), NEAREST)
             hint = f", nearest: {', '.join(near)}" if near else ""
             problems.append(f"no argument {name[:MAX_NAME]!r}{hint}")
     return problems
