@@ -118,6 +118,7 @@ def test_every_source_row_is_accounted_for(query: Query) -> None:
         "mlperf_published": 16,
         "mlperf_rcp": 498,
         "mlperf_runs": 20_746,
+        "peak_sources": 285,
         "runs": 11,
     }
 
