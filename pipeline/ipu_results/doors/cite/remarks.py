@@ -40,7 +40,9 @@ def remark_on_answer(
 
     Nothing is said of a ranking whose statement names the column.
     """
-    if not rows:
+    # the maximum of no rows is one null, and their count 0
+    is_of_nothing = not any(value for row in rows for value in row)
+    if is_of_nothing:
         return _remark_on_unknown_values(connection, sql)
     remarks = _remark_on_longer_names(connection, sql)
     if not _is_ranking(sql, names) or re.search(rf"\b{USABLE}\b", sql):
