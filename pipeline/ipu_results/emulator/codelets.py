@@ -45,9 +45,10 @@ def _estimate_loop(target: Target, loop: str, elements: Array) -> Array:
     """Estimate an inner loop, whose prologue makes one and two elements cost nearly as much as
     three.
     """
-    many = target[f"{loop}_many"] + target[f"{loop}_more"] * (np.maximum(elements, 3) - 3)
-    short = np.where(elements == 2, target[f"{loop}_two"], many)
-    return np.where(elements == 1, target[f"{loop}_one"], short)
+    further = np.maximum(elements, 3) - 3
+    many = target[f"{loop}_many"] + target[f"{loop}_more"] * further
+    several = np.where(elements == 2, target[f"{loop}_two"], many)
+    return np.where(elements == 1, target[f"{loop}_one"], several)
 
 
 def estimate_amp_1x1(target: Target, field: Array, groups: Array, ins: Array, outs: Array) -> Array:
@@ -56,15 +57,18 @@ def estimate_amp_1x1(target: Target, field: Array, groups: Array, ins: Array, ou
     """
     workers = target["workers"]
     per_worker = ceil_shares(field, workers)
-    worker = _estimate_loop(target, "amp1.worker", per_worker)
     # The first group of input channels zeroes the partials, later groups add to them.
-    first = worker + target["amp1.zero"] + target["amp1.zero_more"] * per_worker
+    later_worker = _estimate_loop(target, "amp1.worker", per_worker)
+    first_worker = later_worker + target["amp1.zero"] + target["amp1.zero_more"] * per_worker
     load = target["amp1.pass"] + estimate_coefficient_load(target)
-    later = target["amp1.in"] + outs * (target["amp1.out"] + load + workers * worker)
-    zeroing = target["amp1.in_first"] + outs * (target["amp1.out"] + load + workers * first)
+    later_out = target["amp1.out"] + load + workers * later_worker
+    first_out = target["amp1.out"] + load + workers * first_worker
+    later_in = target["amp1.in"] + outs * later_out
+    first_in = target["amp1.in_first"] + outs * first_out
+    group = target["amp1.group"] + (ins - 1) * later_in + first_in
     steps = target["amp1.start_step"] * (ins * groups - 1)
     start = target["amp1.start"] + target["amp1.start_first"] + steps
-    return start + groups * (target["amp1.group"] + (ins - 1) * later + zeroing)
+    return start + groups * group
 
 
 def estimate_amp_nx1(
@@ -86,19 +90,24 @@ def estimate_amp_nx1(
     whole, broken = _deal_rows(target, rows, columns)
     pieces = whole * _estimate_loop(target, "ampn.piece", columns)
     pieces += (broken > 0) * _estimate_loop(target, "ampn.piece", broken)
-    worker = target["workers"] * (target["ampn.worker"] + pieces)
-    if "ampn.group" in target:  # Mk1 calls the inner loop per input channel group, Mk2 hoists it
-        inner = target["ampn.column"] + down * (target["ampn.row"] + load + worker)
-        outer = target["ampn.in"] + outs * (target["ampn.out"] + across * inner)
-        return target["ampn.start"] + groups * (target["ampn.group"] + ins * outer)
-    calls = target["ampn.column"] + down * (load + target["ampn.row"])
-    each = target["ampn.inner"] + across * calls + worker * down * across
-    return target["ampn.start"] + groups * ins * outs * each
+    workers = target["workers"] * (target["ampn.worker"] + pieces)
+    # Mk1 calls the inner loop for each group of input channels.
+    if "ampn.group" in target:
+        row = target["ampn.row"] + load + workers
+        column = target["ampn.column"] + down * row
+        out = target["ampn.out"] + across * column
+        inner = target["ampn.in"] + outs * out
+        group = target["ampn.group"] + ins * inner
+        return target["ampn.start"] + groups * group
+    # Mk2 hoists it.
+    column = target["ampn.column"] + down * (load + target["ampn.row"])
+    pass_ = target["ampn.inner"] + across * column + workers * down * across
+    return target["ampn.start"] + groups * ins * outs * pass_
 
 
 def _deal_rows(target: Target, rows: Array, columns: Array) -> tuple[Array, Array]:
-    """Deal the elements to the workers: return the whole rows and the rest of a row of the one that
-    holds most.
+    """Deal the elements to the workers. Of the worker that holds most, return how many whole rows
+    it has, and how many elements of a broken one.
     """
     share = ceil_shares(rows * columns, target["workers"])
     whole = share // columns
@@ -141,20 +150,28 @@ def estimate_slic(
         return started + whole * row + np.sign(broken) * rest
 
     # The first window also zeroes the partials.
-    workers = estimate_worker(zero=True) + (windows - 1) * estimate_worker(zero=False)
-    work = windows * body + loop * (windows - 1) + target["workers"] * strides * workers
+    first = estimate_worker(zero=True)
+    later = estimate_worker(zero=False)
+    workers = first + (windows - 1) * later
+    between = loop * (windows - 1)
+    work = windows * body + between + target["workers"] * strides * workers
     return target["slic.start"] + blocks * (block + work) + 1 - loop
 
 
 def _estimate_slic_piece(target: Target, length: Array, stride: int, zero: bool) -> Array:
     """Estimate a whole or a broken row in one window."""
     if stride == 1:
-        short = target["slic.row_one" if zero else "slic.row_short"] + length
-        row = np.where(length < SLIC_PIPELINE, short, target["slic.row"] + length - SLIC_PIPELINE)
+        start = target["slic.row_short"]
+        if zero:
+            start = target["slic.row_one"]
+        short = start + length
+        long = target["slic.row"] + length - SLIC_PIPELINE
+        row = np.where(length < SLIC_PIPELINE, short, long)
     else:
-        more = np.maximum(length - SLIC_PIPELINE_2, 0)
-        row = target["slic.row2"] + target["slic.row2_more"] * more
-    return target["slic.piece"] + zero + np.where(length <= 1, target["slic.row_one"], row)
+        further = np.maximum(length - SLIC_PIPELINE_2, 0)
+        row = target["slic.row2"] + target["slic.row2_more"] * further
+    at_most_one = length <= 1
+    return target["slic.piece"] + zero + np.where(at_most_one, target["slic.row_one"], row)
 
 
 def estimate_vmac(target: Target, field: Array, blocks: Array, kernel: tuple[int, int]) -> Array:
@@ -163,7 +180,8 @@ def estimate_vmac(target: Target, field: Array, blocks: Array, kernel: tuple[int
     """
     height, width = kernel
     row = target["vmac.row"] + target["vmac.tap"] * (width - 1)
-    worker = target["vmac.worker"] + height * ceil_shares(field, target["workers"]) * row
+    rows = height * ceil_shares(field, target["workers"])
+    worker = target["vmac.worker"] + rows * row
     block = target["vmac.block"] + target["vmac.element"] * field + target["workers"] * worker
     return target["vmac.start"] + blocks * block
 
@@ -181,17 +199,17 @@ def estimate_reduction(target: Target, depth: Array, partials: Array) -> Reducti
     cycles = np.zeros_like(partials)
     received = np.zeros_like(partials)
     several = np.where(depth < target["reduce.two_stages"], 2, 3)
-    reduced = np.where(depth < target["reduce.one_stage"], 1, several)
-    stages = np.where(depth > 1, reduced, 0)
+    needed = np.where(depth < target["reduce.one_stage"], 1, several)
+    stages = np.where(depth > 1, needed, 0)
     for count in (1, 2, 3):
         chosen = stages == count
-        each = np.ceil(depth[chosen] ** (1 / count))  # sets that a stage adds up
+        sets = np.ceil(depth[chosen] ** (1 / count))  # that one stage adds up
+        vector = target["reduce.depth"] * sets + target["reduce.rest"]
         left = partials[chosen]
         for _ in range(count):
-            left = np.ceil(left / each)
+            left = np.ceil(left / sets)
             vectors = ceil_shares(left, target["reduce.vector"])
-            vector = target["reduce.depth"] * each + target["reduce.rest"]
             worker = ceil_shares(vectors, target["workers"]) * vector
             cycles[chosen] += target["reduce.start"] + target["workers"] * worker
-            received[chosen] += left * each
+            received[chosen] += left * sets
     return ReductionCost(cycles, stages, received)

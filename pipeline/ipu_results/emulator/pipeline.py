@@ -41,16 +41,19 @@ def estimate_all_reduce(gradients: float, replicas: int, chips_each: int, target
     pods = ceil_div(machines, int(target["pod.machines"]))
     in_pod = ceil_div(groups, pods)
     # after the scatter within the machine, on all of its chips
-    of_machine = gradients * min(target.chips, chips_each * in_machine) / in_machine
-    rings = (
-        (in_machine, gradients, target["link.chip"]),
-        (in_pod, of_machine, target["link.machine"]),
-        (pods, of_machine / in_pod, target["link.pod"]),
-    )
-    seconds = 0.0
-    for parts, size, rate in rings:
-        seconds += 2 * (parts - 1) * (size / (parts * rate) + target["link.start"])
+    used_chips = min(target.chips, chips_each * in_machine)
+    of_machine = gradients * used_chips / in_machine
+    of_pod = of_machine / in_pod
+    seconds = _time_ring(in_machine, gradients, target["link.chip"], target)
+    seconds += _time_ring(in_pod, of_machine, target["link.machine"], target)
+    seconds += _time_ring(pods, of_pod, target["link.pod"], target)
     return seconds
+
+
+def _time_ring(parts: int, size: float, rate: float, target: Target) -> float:
+    """Return the seconds of a ring of `parts` that sum `size` bytes at `rate` bytes per second."""
+    turn = size / (parts * rate) + target["link.start"]
+    return 2 * (parts - 1) * turn
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,16 +83,21 @@ def count_activations(
     under way. While it goes back, the results of one layer at a time exist, or of the whole stage,
     on top. The last stage, and all without recomputation, keep every result.
     """
+    is_pipeline = count_chips(stages) > 1
     kept = 0
     again = [0]
     for stage in mine:
         # micro-batches between their forward and their backward pass
-        later = len(stages) - 1 - stages.index(stage)
-        under_way = 2 * later + 1 if count_chips(stages) > 1 else 1
+        under_way = 1
+        if is_pipeline:
+            later = len(stages) - 1 - stages.index(stage)
+            under_way = 2 * later + 1
         if recompute is None or not is_computed_again(stage, stages):
             kept += under_way * _count_results(program, stage)
             continue
-        starts = list_layer_starts(program, stage) if recompute == "layer" else [stage.start]
+        starts = [stage.start]
+        if recompute == "layer":
+            starts = list_layer_starts(program, stage)
         for part in _list_stages(starts, stage.stop):
             kept += under_way * _count_inputs(program, part)
             again.append(_count_results(program, part))
@@ -97,8 +105,11 @@ def count_activations(
 
 
 def _count_inputs(program: Program, part: Stage) -> int:
-    images = sum(tensor.elements for tensor in program.inputs) if part.start == 0 else 0
-    return images + sum(program.operators[at].elements for at in list_inputs(program, part))
+    read = list_inputs(program, part)
+    count = sum(program.operators[at].elements for at in read)
+    if part.start == 0:
+        count += sum(tensor.elements for tensor in program.inputs)
+    return count
 
 
 def _count_results(program: Program, part: Stage) -> int:
@@ -130,7 +141,7 @@ def cut_at_layers(program: Program, layers: Sequence[int], head: Head) -> list[S
     What precedes the first layer is on the first chip.
     """
     firsts: dict[int, int] = {}  # the first operator of each layer
-    after = 0
+    after = 0  # the first operator behind all layers
     for at, operator in enumerate(program.operators):
         match = LAYER.match(operator.name)
         if match:
@@ -141,11 +152,14 @@ def cut_at_layers(program: Program, layers: Sequence[int], head: Head) -> list[S
         message = f"{sum(layers)} layers on chips, but the network has {count}"
         raise InconsistentModelError(message, document=program.name)
     stop = len(program.operators)
-    starts = [firsts.get(layer, stop) for layer in accumulate(layers[:-1])]
-    stages = _list_stages([0, *starts], stop)
+    starts = [0]
+    for layer in accumulate(layers[:-1]):
+        starts.append(firsts.get(layer, stop))
+    stages = _list_stages(starts, stop)
     if head == "first":
         last = stages.pop()
-        stages += [Stage(last.start, after, last.chip), Stage(after, stop, 0)]
+        stages.append(Stage(last.start, after, last.chip))
+        stages.append(Stage(after, stop, chip=0))
     return stages
 
 
@@ -156,7 +170,8 @@ def list_layer_starts(program: Program, stage: Stage) -> list[int]:
     for at, operator in enumerate(stage.select(program), stage.start):
         match = PART.match(operator.name)
         name = match[0] if match else ""
-        if at > stage.start and name and name != before:
+        is_new = name not in ("", before)
+        if is_new and at > stage.start:
             starts.append(at)
         before = name
     return starts
@@ -183,25 +198,32 @@ def cut_at_operators(
             raise InconsistentModelError(message, document=program.name, place=name)
     cuts = sorted(positions[name] + 1 for name in names)
     stages = _list_stages([0, *cuts], len(program.operators))
-    return [replace(stage, chip=0) for stage in stages] if one_chip else stages
+    if one_chip:
+        return [replace(stage, chip=0) for stage in stages]
+    return stages
 
 
 def cut_evenly(program: Program, chips: int) -> list[Stage]:
     """Give each chip about the same multiply-accumulates."""
-    macs = [each.macs if isinstance(each, Convolution | Gemm) else 0 for each in program.operators]
+    macs = []
+    for operator in program.operators:
+        count = 0
+        if isinstance(operator, Convolution | Gemm):
+            count = operator.macs
+        macs.append(count)
     products = len(macs) - macs.count(0)
     if chips > products:
         message = f"{chips} stages are more than its {products} products"
         raise InconsistentModelError(message, document=program.name)
     total = sum(macs)
-    cuts = [0]
+    starts = [0]
     done = 0
     for at, count in enumerate(macs):
         done += count
         # A cut is before the operator that passes a chip's share.
-        while len(cuts) < chips and done >= total * len(cuts) / chips:
-            cuts.append(max(cuts[-1] + 1, at))
-    return _list_stages(cuts, len(macs))
+        while len(starts) < chips and done >= total * len(starts) / chips:
+            starts.append(max(starts[-1] + 1, at))
+    return _list_stages(starts, len(macs))
 
 
 def is_computed_again(stage: Stage, stages: Sequence[Stage]) -> bool:
@@ -229,4 +251,6 @@ def count_rounds(stages: Sequence[Stage], accumulation: int) -> int:
     Filling takes a forward pass of each further stage and draining a backward pass, together one
     round each. A single chip fills nothing.
     """
-    return accumulation + (len(stages) - 1 if count_chips(stages) > 1 else 0)
+    if count_chips(stages) == 1:
+        return accumulation
+    return accumulation + len(stages) - 1

@@ -19,8 +19,15 @@ REDUCED = ("ins", "taps")  # their parts are sets of partials
 SHARED = "outs"  # its parts receive the same inputs, faster where the number is even
 FP16_BYTES = 2
 SLIC_WIDTH = 4  # kernel columns that a SLIC window covers
+AMP_HEIGHTS = (1, 2, 4)  # kernel rows that AMP may take as input channels
 # channels of a group and groups of one call, for fp16 partials
-SLIC_KINDS = ((1, 4), (1, 8), (1, 16), (2, 2), (4, 1))
+SLIC_KINDS = (
+    (1, 4),
+    (1, 8),
+    (1, 16),
+    (2, 2),
+    (4, 1),
+)
 WIDEST_SLIC = 4
 TOO_LARGE = 1e6  # cost per byte where no split fits: the smallest is chosen
 
@@ -43,8 +50,8 @@ class ConvolutionShape:
 
     @property
     def macs(self) -> int:
-        kernel = self.kernel_rows * self.kernel_columns
-        return self.batch * self.groups * self.ins * self.outs * self.rows * self.columns * kernel
+        results = self.batch * self.groups * self.outs * self.rows * self.columns
+        return results * self.ins * self.kernel_rows * self.kernel_columns
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,59 +134,94 @@ def plan_split(shape: ConvolutionShape, target: Target) -> SplitPlan:
 def search_splits(shape: ConvolutionShape, target: Target) -> SplitPlan:
     """Search as `plan_split`, by the constants in SEARCHED alone."""
     if shape.kernel_rows == shape.kernel_columns == 1:
-        # The elements of a field without a window are alike.
-        field = shape.batch * shape.rows * shape.columns
-        shape = ConvolutionShape(
-            1, shape.groups, shape.ins, shape.outs, field, 1, in_rows=field, in_columns=1
-        )
+        shape = _join_field(shape)
     candidates = [_choose(shape, target, vertex) for vertex in _iterate_vertices(shape, target)]
     return min(candidates, key=lambda candidate: candidate.rank).plan
 
 
+def _join_field(shape: ConvolutionShape) -> ConvolutionShape:
+    """Return a convolution without a window over one column: the elements of its field are alike."""
+    field = shape.batch * shape.rows * shape.columns
+    return ConvolutionShape(
+        batch=1,
+        groups=shape.groups,
+        ins=shape.ins,
+        outs=shape.outs,
+        rows=field,
+        columns=1,
+        in_rows=field,
+        in_columns=1,
+    )
+
+
 def _iterate_vertices(shape: ConvolutionShape, target: Target) -> Iterator[Vertex]:
     """Yield each vertex type that can compute the shape."""
-    kernel = (shape.kernel_rows, shape.kernel_columns)
-    if kernel == (1, 1):
-        yield Vertex(
-            "amp 1x1",
-            lambda share: codelets.estimate_amp_1x1(
-                target, share.rows, share.groups, share.ins, share.outs
-            ),
-            ins=int(target["conv.in_channels"]),
-            outs=int(target["conv.units"]),
-        )
+    if shape.kernel_rows == shape.kernel_columns == 1:
+        yield _describe_amp_1x1(target)
         return
     # SLIC has fp16 inputs alone
     has_slic = "slic.start" in target and target["element.bytes"] == FP16_BYTES
-    # Kernel rows taken as channels where a group has few; the Mk1 planner overrates their padding
-    # and takes one row.
-    for height in (1, 2, 4) if has_slic else (1,):
-        yield _describe_amp(shape, target, height)
     if not has_slic:
+        # The Mk1 planner overrates the padding of rows taken as channels, and takes one row.
+        yield _describe_amp_nx1(shape, target, height=1)
         return
+    # Kernel rows are taken as channels where a group has few.
+    for height in AMP_HEIGHTS:
+        yield _describe_amp_nx1(shape, target, height)
     if shape.stride <= 2:
         for channels, groups in SLIC_KINDS:
             # Fewer channels may be padded, so that more are never cheaper.
             if max(shape.ins, shape.outs) <= channels or channels == WIDEST_SLIC:
                 yield _describe_slic(shape, target, channels, groups)
     if shape.ins == shape.outs == 1:
-        yield Vertex(
-            "vmac",
-            lambda share: codelets.estimate_vmac(target, share.field, share.groups, kernel),
-            groups=int(target["vmac.channels"]),
-            rows=shape.kernel_rows,
-            columns=shape.kernel_columns,
+        yield _describe_vmac(shape, target)
+
+
+def _describe_amp_1x1(target: Target) -> Vertex:
+    def estimate(share: Grid) -> Array:
+        return codelets.estimate_amp_1x1(
+            target,
+            field=share.rows,
+            groups=share.groups,
+            ins=share.ins,
+            outs=share.outs,
         )
 
+    return Vertex(
+        "amp 1x1",
+        estimate,
+        ins=int(target["conv.in_channels"]),
+        outs=int(target["conv.units"]),
+    )
 
-def _describe_amp(shape: ConvolutionShape, target: Target, height: int) -> Vertex:
+
+def _describe_vmac(shape: ConvolutionShape, target: Target) -> Vertex:
+    kernel = (shape.kernel_rows, shape.kernel_columns)
+
+    def estimate(share: Grid) -> Array:
+        return codelets.estimate_vmac(target, share.field, share.groups, kernel)
+
+    return Vertex(
+        "vmac",
+        estimate,
+        groups=int(target["vmac.channels"]),
+        rows=shape.kernel_rows,
+        columns=shape.kernel_columns,
+    )
+
+
+def _describe_amp_nx1(shape: ConvolutionShape, target: Target, height: int) -> Vertex:
     """Describe the vertex that takes `height` rows of the kernel as input channels."""
 
     def estimate(share: Grid) -> Array:
-        taps = (shape.kernel_columns, share.taps, height)
-        rows = share.rows * share.batch
         return codelets.estimate_amp_nx1(
-            target, rows, share.columns, share.groups, share.ins, share.outs, taps
+            target,
+            rows=share.rows * share.batch,
+            columns=share.columns,
+            groups=share.groups,
+            ins=share.ins,
+            outs=share.outs,
+            taps=(shape.kernel_columns, share.taps, height),
         )
 
     return Vertex(
@@ -198,12 +240,12 @@ def _describe_slic(shape: ConvolutionShape, target: Target, channels: int, at_on
     def estimate(share: Grid) -> Array:
         return codelets.estimate_slic(
             target,
-            share.rows * share.batch,
-            share.columns,
-            share.groups * share.ins * share.outs,
-            shape.kernel_rows * across,
-            shape.stride,
-            (channels, at_once),
+            rows=share.rows * share.batch,
+            columns=share.columns,
+            blocks=share.groups * share.ins * share.outs,
+            windows=shape.kernel_rows * across,
+            stride=shape.stride,
+            kind=(channels, at_once),
         )
 
     return Vertex(
@@ -221,8 +263,9 @@ def _describe_slic(shape: ConvolutionShape, target: Target, channels: int, at_on
 @lru_cache(maxsize=65_536)
 def list_parts(dimension: str, size: int, limit: int) -> Array:
     """List numbers of parts up to `limit`: the smallest for each share, and the others worth a try."""
+    most = min(size, limit)
     if dimension in REDUCED:
-        return np.arange(1, min(size, limit) + 1, dtype=np.float64)
+        return np.arange(1, most + 1, dtype=np.float64)
     parts = {1}
     share = size
     while share > 1:
@@ -230,10 +273,11 @@ def list_parts(dimension: str, size: int, limit: int) -> Array:
         parts.add(count)
         share = ceil_div(size, count)
     if dimension == SHARED:
-        for odd in [count for count in parts if count % 2]:
-            if ceil_div(size, odd + 1) == ceil_div(size, odd):
-                parts.add(odd + 1)
-    possible = [count for count in sorted(parts) if count <= min(size, limit)]
+        for count in sorted(parts):
+            is_free = ceil_div(size, count + 1) == ceil_div(size, count)
+            if count % 2 and is_free:
+                parts.add(count + 1)
+    possible = [count for count in sorted(parts) if count <= most]
     return np.array(possible, dtype=np.float64)
 
 
@@ -263,46 +307,56 @@ def _choose(shape: ConvolutionShape, target: Target, vertex: Vertex) -> Candidat
         "groups": ceil_div(shape.groups, vertex.groups),
         "taps": ceil_div(shape.kernel_rows, vertex.rows),
     }
-    parts = Grid(**_combine_parts(sizes, target.tiles))
-    share = Grid(**{name: ceil_shares(size, getattr(parts, name)) for name, size in sizes.items()})
-    # What the fullest tile holds and receives, in elements.
+    parts = _combine_parts(sizes, target.tiles)
+    shares = {name: ceil_shares(size, parts[name]) for name, size in sizes.items()}
+    share = Grid(**shares)
+    grid = Grid(**parts)
+    element_bytes = target["element.bytes"]
+    # What the fullest tile holds and receives: elements of partials, else bytes.
     groups = share.groups * vertex.groups
     ins = share.ins * vertex.ins
     outs = share.outs * vertex.outs
-    rows = share.taps * vertex.rows
+    kernel_rows = share.taps * vertex.rows
     partials = share.field * outs * groups
-    held = ins if vertex.padded else np.minimum(ins, shape.ins)
-    inputs = _count_window(shape, vertex, share) * held * groups * target["element.bytes"]
-    weights = groups * ins * outs * rows * vertex.columns * target["element.bytes"]
+    received_ins = ins
+    if not vertex.padded:
+        received_ins = np.minimum(ins, shape.ins)
+    inputs = _count_window(shape, vertex, share) * received_ins * groups * element_bytes
+    weights = groups * ins * outs * kernel_rows * vertex.columns * element_bytes
     # Tiles with the same weights: one of them holds them already.
-    weights *= 1 - 1 / parts.field
+    weights *= 1 - 1 / grid.field
+    temporary = inputs + weights + partials * element_bytes
     compute = vertex.estimate(share)
-    reduce, stages, received = codelets.estimate_reduction(target, parts.ins * parts.taps, partials)
-    even = parts.outs % 2 == 0
-    speed = np.where(even, target["exchange.pair_bytes"], target["exchange.bytes"])
-    later = (weights + received * target["element.bytes"]) / target["exchange.bytes"]
-    exchange = inputs / speed + later
-    supersteps = 1 + np.where(stages > 0, stages + 1, 0)
-    temporary = inputs + weights + partials * target["element.bytes"]
-    cost = compute + reduce + exchange + target["superstep.cycles"] * supersteps
+    sets = grid.ins * grid.taps
+    reduction = codelets.estimate_reduction(target, sets, partials)
+    is_even = grid.outs % 2 == 0
+    input_speed = np.where(is_even, target["exchange.pair_bytes"], target["exchange.bytes"])
+    later = weights + reduction.received * element_bytes
+    exchange = inputs / input_speed + later / target["exchange.bytes"]
+    supersteps = 1 + np.where(reduction.stages > 0, reduction.stages + 1, 0)
+    cost = compute + reduction.cycles + exchange + target["superstep.cycles"] * supersteps
     fits = temporary <= target["plan.memory"] * target["sram"]
-    ranked = np.where(fits, cost, np.inf) if fits.any() else temporary * TOO_LARGE
+    ranked = temporary * TOO_LARGE
+    if fits.any():
+        ranked = np.where(fits, cost, np.inf)
     best = int(np.argmin(ranked))
     plan = SplitPlan(
-        vertex.name,
-        tuple(int(getattr(parts, name)[best]) for name in DIMENSIONS),
-        float(compute[best]),
-        float(reduce[best]),
-        float(exchange[best]),
-        int(supersteps[best]),
-        float(temporary[best]),
+        vertex=vertex.name,
+        split=tuple(int(parts[name][best]) for name in DIMENSIONS),
+        compute=float(compute[best]),
+        reduce=float(reduction.cycles[best]),
+        exchange=float(exchange[best]),
+        supersteps=int(supersteps[best]),
+        temporary=float(temporary[best]),
     )
     return Candidate(float(ranked[best]), plan)
 
 
 def _count_window(shape: ConvolutionShape, vertex: Vertex, share: Grid) -> Array:
     """Count the input elements of a channel that an output share reads, without those on padding."""
-    down = np.minimum(share.taps * vertex.rows, shape.kernel_rows)
-    height = np.minimum((share.rows - 1) * shape.stride + down, shape.in_rows)
-    across = (share.columns - 1) * shape.stride + vertex.columns
-    return share.batch * height * np.minimum(across, shape.in_columns)
+    kernel_rows = np.minimum(share.taps * vertex.rows, shape.kernel_rows)
+    height = (share.rows - 1) * shape.stride + kernel_rows
+    width = (share.columns - 1) * shape.stride + vertex.columns
+    rows = np.minimum(height, shape.in_rows)
+    columns = np.minimum(width, shape.in_columns)
+    return share.batch * rows * columns

@@ -98,7 +98,9 @@ class TrainingSetup:
             return len(self.layers)
         if self.one_chip:
             return 1
-        return len(self.cut_after) + 1 if self.cut_after else self.stages
+        if self.cut_after:
+            return len(self.cut_after) + 1
+        return self.stages
 
     def cut(self, program: Program) -> list[Stage]:
         """Cut the program into stages.
@@ -216,7 +218,6 @@ def predict_training(
     loads = tuple(step.load_chip(chip) for chip in range(chips))
     rounds = pipeline.count_rounds(stages, setup.accumulation)
     slowest = sum_slowest(loads)
-    fed = step.feed_seconds
     parameters = max(load.parameters for load in loads)
     gradients = parameters * machine["element.bytes"]
     reduced = pipeline.estimate_all_reduce(gradients, setup.replicas, chips, machine)
@@ -226,18 +227,14 @@ def predict_training(
     if setup.offchip:
         # Each replica keeps its share of the optimiser's state, which is read and written once.
         moved = 2 * parameters * MOMENT_BYTES / setup.replicas / machine["host.prefetch"]
+    fed_round = step.feed_seconds
+    fed = setup.accumulation * fed_round
     computed = rounds * slowest
-    seconds = max(computed, setup.accumulation * fed) + reduced + update + moved
+    seconds = max(computed, fed) + reduced + update + moved
     batch = setup.micro_batch * setup.replicas * setup.accumulation
     low, high = load_band("training")
-    # UNCERTAIN where the verdict depends on the size of the code, or on products being computed in
-    # parts.
-    fullest = max(load.memory for load in loads)
-    verdict: Verdict = "DOES-NOT-FIT"
-    if all(load.memory_high <= machine["sram"] for load in loads):
-        verdict = "FITS"
-    elif fullest <= machine["sram"]:
-        verdict = "UNCERTAIN"
+    memories = [load.memory for load in loads]
+    fullest = max(memories)
     return TrainingPrediction(
         target=target.name,
         chips=chips * setup.replicas,
@@ -250,22 +247,33 @@ def predict_training(
         step_s=seconds,
         step_ms_low=seconds * low * MS,
         step_ms_high=seconds * high * MS,
-        round_s=max(slowest, fed),
+        round_s=max(slowest, fed_round),
         rounds=rounds,
         bubble_share=1 - setup.accumulation / rounds,
         all_reduce_s=reduced,
         update_s=update,
         offload_s=moved,
-        host_bound=setup.accumulation * fed > computed,
-        memory_verdict=verdict,
+        host_bound=fed > computed,
+        memory_verdict=_judge_memory(loads, machine["sram"]),
         memory_share=fullest / machine["sram"],
         memory_needed_bytes=fullest,
         memory_available_bytes=machine["sram"],
-        memory_operator=f"chip {[load.memory for load in loads].index(fullest)}",
+        memory_operator=f"chip {memories.index(fullest)}",
         calibration_id=load_calibration().id,
         loads=loads,
         settings=target.settings or None,
     )
+
+
+def _judge_memory(loads: Sequence[ChipLoad], available: float) -> Verdict:
+    """Return UNCERTAIN where the verdict depends on the size of the code, or on products being
+    computed in parts.
+    """
+    if max(load.memory_high for load in loads) <= available:
+        return "FITS"
+    if max(load.memory for load in loads) <= available:
+        return "UNCERTAIN"
+    return "DOES-NOT-FIT"
 
 
 def is_host_bound(step: TrainingPrediction, setup: TrainingSetup) -> bool:
@@ -309,7 +317,9 @@ class _Step:
     def input_bytes(self) -> float:
         total = 0.0
         for tensor in self.program.inputs:
-            bits = tensor.bits if tensor.bits >= TOKEN_BITS else self.setup.input_bits
+            bits = self.setup.input_bits
+            if tensor.bits >= TOKEN_BITS:
+                bits = tensor.bits
             total += tensor.elements * bits / BYTE_BITS
         return total
 
@@ -325,48 +335,50 @@ class _Step:
         target = self._adapt_target(chip)
         costs = schedule(self.program, target).steps
         mine = [stage for stage in self.stages if stage.chip == chip]
-        forward = again = backward = norms = 0.0
+        forward = again = backward = 0.0
         crossing = 0
+        norms = 0
         steps: list[OperatorCost] = []
-        counts: list[int] = []
+        tensors: list[int] = []  # the elements of each tensor of parameters
         for stage in mine:
             part = slice(stage.start, stage.stop)
             seconds = self._sum_seconds(costs[part])
             forward += seconds
             if setup.recompute and pipeline.is_computed_again(stage, self.stages):
                 again += seconds
-            back = []
+            back: list[OperatorCost] = []
             for gradients in self.gradients[part]:
                 back += [cost_gradient(gradient, target) for gradient in gradients]
             backward += self._sum_seconds(back)
             steps += costs[part]
             steps += back
-            counts += filter(None, self.parameters[part])
+            tensors += filter(None, self.parameters[part])
             crossing += _count_crossing(self.program, stage, self.stages)
             norms += sum(each.kind == "batchnorm" for each in stage.select(self.program))
         if setup.norm_span > 1:
             # Norms are summed over replicas.
             backward += norms * NORM_PASSES * target["norm.span"]
-        parameters = sum(counts)
+        parameters = sum(tensors)
         adding = 0.0
         if setup.accumulation > 1:
             cycles = target["accumulate.cycles"]
-            adding = _time_parameters(parameters, cycles, len(counts), target)
+            adding = _time_parameters(parameters, cycles, len(tensors), target)
         received = 0.0
-        if mine and mine[0].start == 0 and not setup.io_tiles:
+        is_fed = bool(mine) and mine[0].start == 0
+        if is_fed and not setup.io_tiles:
             received = self.input_bytes
         links = 2 * crossing * target["element.bytes"] / target["link.chip"]
         low, high = self._estimate_memory(mine, parameters, steps, target)
         return ChipLoad(
-            forward,
-            again,
-            backward,
-            adding,
-            received / target["host.prefetch"] + links,
-            low,
-            high,
-            parameters,
-            len(counts),
+            forward=forward,
+            recompute=again,
+            backward=backward,
+            accumulate=adding,
+            transfer=received / target["host.prefetch"] + links,
+            memory=low,
+            memory_high=high,
+            parameters=parameters,
+            tensors=len(tensors),
         )
 
     def _adapt_target(self, chip: int) -> Target:
@@ -375,8 +387,11 @@ class _Step:
         """
         new = {name: self.target[source] for name, source in TRAINED_CONSTANTS.items()}
         new["tiles"] = self.target.tiles - self.setup.io_tiles
-        if proportions := self.setup.proportions:
-            new["plan.memory"] = proportions[chip if len(proportions) > 1 else 0]
+        proportions = self.setup.proportions
+        if len(proportions) == 1:
+            new["plan.memory"] = proportions[0]
+        elif proportions:
+            new["plan.memory"] = proportions[chip]
         return self.target.with_constants(new)
 
     def _sum_seconds(self, steps: Sequence[OperatorCost]) -> float:
@@ -395,7 +410,10 @@ class _Step:
         code and without.
         """
         setup = self.setup
-        held = parameters * target["element.bytes"] * (1 + (setup.accumulation > 1))
+        copies = 1
+        if setup.accumulation > 1:
+            copies = 2  # the sum of the gradients, too
+        held = parameters * target["element.bytes"] * copies
         if not setup.offchip:
             held += parameters * MOMENT_BYTES / setup.replicas
         activations = pipeline.count_activations(self.program, mine, self.stages, setup.recompute)
@@ -404,7 +422,9 @@ class _Step:
         temporary = max((step.temporary for step in steps), default=0.0)
         # where products are computed in parts
         in_parts = min(temporary, SERIAL_PROPORTION * target["sram"])
-        return even + in_parts + code * (1 - CODE_BAND), even + temporary + code * (1 + CODE_BAND)
+        low = even + in_parts + code * (1 - CODE_BAND)
+        high = even + temporary + code * (1 + CODE_BAND)
+        return low, high
 
 
 def count_operator_parameters(program: Program) -> list[int]:
@@ -412,22 +432,27 @@ def count_operator_parameters(program: Program) -> list[int]:
     gather.
     """
     counts = [_count_parameters(operator) for operator in program.operators]
-    gathers = [isinstance(operator, Rearrangement) for operator in program.operators]
-    if counts:
-        first = gathers.index(True) if True in gathers else 0
-        counts[first] += max(0, program.parameters - sum(counts))
+    if not counts:
+        return []
+    first = 0
+    for at, operator in enumerate(program.operators):
+        if isinstance(operator, Rearrangement):
+            first = at
+            break
+    counts[first] += max(0, program.parameters - sum(counts))
     return counts
 
 
 def _count_parameters(operator: Operator) -> int:
     match operator:
-        case Convolution():
-            bias = operator.groups * operator.out_channels_per_group
-        case Gemm():
-            bias = operator.n
+        case Convolution(bias=True):
+            return operator.weights + operator.groups * operator.out_channels_per_group
+        case Gemm(bias=True):
+            return operator.weights + operator.n
+        case Convolution() | Gemm():
+            return operator.weights
         case _:
             return 0
-    return operator.weights + (bias if operator.bias else 0)
 
 
 def _count_crossing(program: Program, stage: Stage, stages: Sequence[Stage]) -> int:
