@@ -54,15 +54,17 @@ def _lower_elementwise(typed: TypedNode) -> list[Operator]:
     kind = typed.kind
     if kind.endswith("Normalization"):
         typed.check_constant(1, "a norm whose scale or shift is computed")
-    if kind == "BatchNormalization" and (
-        typed.attributes.get("training_mode") or len(typed.outputs) > 1
-    ):
-        raise typed.node.unsupported("a batch-norm in training mode")
+    if kind == "BatchNormalization":
+        has_statistics = len(typed.outputs) > 1
+        if has_statistics or typed.attributes.get("training_mode"):
+            raise typed.node.unsupported("a batch-norm in training mode")
     names = [typed.name]
     if kind in KINDS["variadic"].split():
-        # n inputs are combined in n − 1 operators, each of two.
+        # n inputs are combined in n − 1 operators, each of two: the last has the node's name.
         count = len(typed.inputs) - 1
-        names = [f"{typed.name}/{number}" for number in range(1, count)] + names[:count]
+        names = [f"{typed.name}/{number}" for number in range(1, count)]
+        if count:
+            names.append(typed.name)
     return [Elementwise(name, ELEMENTWISE[kind], typed.elements) for name in names]
 
 
@@ -74,8 +76,9 @@ def _lower_pool(typed: TypedNode) -> list[Operator]:
         raise typed.node.unsupported(f"a pool over {dimensions} dimensions")
     if typed.kind in GLOBAL_WINDOWS:
         return [Reduction(typed.name, "global pool", source.elements, typed.elements)]
+    kind = KINDS["windows"][typed.kind]
     window = prod(typed.attributes["kernel_shape"])
-    return [SlidingWindow(typed.name, KINDS["windows"][typed.kind], typed.elements, window)]
+    return [SlidingWindow(typed.name, kind, typed.elements, window)]
 
 
 def _lower_local_norm(typed: TypedNode) -> list[Operator]:
@@ -88,11 +91,13 @@ def _lower_local_norm(typed: TypedNode) -> list[Operator]:
 
 
 def _lower_resize(typed: TypedNode) -> list[Operator]:
-    pairs = zip(typed.inputs[0].shape, typed.outputs[0].shape, strict=True)
-    resized = sum(before != after for before, after in pairs)
+    before = typed.inputs[0].shape
+    after = typed.outputs[0].shape
+    resized = sum(size != other for size, other in zip(before, after, strict=True))
     if not resized:
         return []
-    return _lower_interpolation(typed, typed.read_text("mode", "nearest"), "resize", resized)
+    mode = typed.read_text("mode", "nearest")
+    return _lower_interpolation(typed, mode, "resize", resized)
 
 
 def _lower_grid_sample(typed: TypedNode) -> list[Operator]:
@@ -118,8 +123,10 @@ def _lower_reduction(typed: TypedNode) -> list[Operator]:
     axes = _read_axes(typed)
     if not axes:
         return []
-    pool = axes == SPATIAL and len(source.shape) == 4 and typed.kind in ("ReduceMean", "ReduceMax")
-    kind = "global pool" if pool else "reduction"
+    kind = "reduction"
+    is_spatial = axes == SPATIAL and len(source.shape) == 4
+    if is_spatial and typed.kind in ("ReduceMean", "ReduceMax"):
+        kind = "global pool"
     return [Reduction(typed.name, kind, source.elements, typed.elements)]
 
 
@@ -132,7 +139,9 @@ def _lower_search(typed: TypedNode) -> list[Operator]:
     if typed.kind == "TopK":
         axis = typed.attributes.get("axis", -1)
         depth = (source.shape[axis] - 1).bit_length()
-        passes = max(1, min(typed.outputs[0].shape[axis], depth * (depth + 1) // 2))
+        sorting = depth * (depth + 1) // 2
+        wanted = typed.outputs[0].shape[axis]
+        passes = max(1, min(wanted, sorting))
     elements = sum(tensor.elements for tensor in typed.outputs)
     return [Reduction(typed.name, "reduction", passes * source.elements, elements)]
 
@@ -192,7 +201,16 @@ SEVERAL_OUTPUTS = KINDS["several_outputs"].split()  # each output may be read
 
 
 MAX_PARTS = 9  # of an activation, one more than the GELU by tanh has
-CONSTANTS = (0.044715, 0.5, sqrt(1 / 2), sqrt(2 / pi), 1.0, sqrt(2), 3.0)  # of activations
+# of activations
+CONSTANTS = (
+    0.044715,
+    0.5,
+    sqrt(1 / 2),
+    sqrt(2 / pi),
+    1.0,
+    sqrt(2),
+    3.0,
+)
 TOLERANCE = 1e-3  # relative, on a constant: fp16 files round √2 to 1.4141
 COMMUTATIVE = ("Add", "Mul")
 
@@ -216,41 +234,57 @@ def find_activations(
 
     A result that anything else reads has to exist: it is not fused.
     """
-    makers = {output: node for node in nodes for output in node.outputs}
-    readers = Counter(tensor for node in nodes for tensor in set(node.inputs))
-    readers.update(results)
-
-    def write(node: Node, source: str, parts: list[Node]) -> str:
-        """Write the node as an expression of the source, and add the nodes in it to `parts`."""
-        parts.append(node)
-        operands = []
+    makers: dict[str, Node] = {}
+    readers = Counter(results)
+    for node in nodes:
+        makers.update(dict.fromkeys(node.outputs, node))
+        readers.update(set(node.inputs))
+    hidden = {tensor: maker for tensor, maker in makers.items() if readers[tensor] == 1}
+    found = {}
+    for node in nodes:
+        if node.kind != "Mul":
+            continue
+        # X is a factor of the last product or of the one before.
+        sources = list(node.inputs)
         for tensor in node.inputs:
-            array = tensors[tensor].array
-            if tensor == source:
-                operands.append("X")
-            elif array is not None and array.size == 1:
-                operands.append(_write_constant(float(array.item())))
-            elif tensor in makers and readers[tensor] == 1 and len(parts) < MAX_PARTS:
-                operands.append(write(makers[tensor], source, parts))
-            else:
-                operands.append("?")
+            if tensor in makers:
+                sources += makers[tensor].inputs
+        for source in sources:
+            expression = _Expression(source, tensors, hidden)
+            kind = KINDS["activations"].get(expression.write(node))
+            if kind:
+                found[node.name] = FusedActivation(kind, source, node, expression.parts)
+    return list(found.values())
+
+
+class _Expression:
+    """Nodes as an expression of the tensor `source`, and as its `parts`.
+
+    `hidden` are the makers of tensors that one node alone reads: those may be parts.
+    """
+
+    def __init__(self, source: str, tensors: TensorInfos, hidden: Mapping[str, Node]) -> None:
+        self.source = source
+        self.tensors = tensors
+        self.hidden = hidden
+        self.parts: list[Node] = []
+
+    def write(self, node: Node) -> str:
+        self.parts.append(node)
+        operands = [self._write_operand(tensor) for tensor in node.inputs]
         if node.kind in COMMUTATIVE:
             operands.sort()
         return f"{node.kind}({', '.join(operands)})"
 
-    found = {}
-    for node in nodes:
-        # X is a factor of the last product or of the one before.
-        sources = list(node.inputs) if node.kind == "Mul" else []
-        for tensor in list(sources):
-            if tensor in makers:
-                sources += makers[tensor].inputs
-        for source in sources:
-            parts: list[Node] = []
-            kind = KINDS["activations"].get(write(node, source, parts))
-            if kind:
-                found[node.name] = FusedActivation(kind, source, node, parts)
-    return list(found.values())
+    def _write_operand(self, tensor: str) -> str:
+        array = self.tensors[tensor].array
+        if tensor == self.source:
+            return "X"
+        if array is not None and array.size == 1:
+            return _write_constant(float(array.item()))
+        if tensor in self.hidden and len(self.parts) < MAX_PARTS:
+            return self.write(self.hidden[tensor])
+        return "?"
 
 
 def _write_constant(value: float) -> str:

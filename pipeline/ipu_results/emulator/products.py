@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from itertools import chain, repeat
 from math import prod
 from typing import Any
 
@@ -73,7 +74,8 @@ def to_pair(sizes: Sequence[int]) -> Pair:
 
 def lower_convolution(typed: TypedNode) -> list[Operator]:
     """Lower a convolution. Padding and dilation change the size of the result alone."""
-    source, weights = (tensor.shape for tensor in typed.inputs[:2])
+    source = typed.inputs[0].shape
+    weights = typed.inputs[1].shape
     result = typed.outputs[0].shape
     typed.check_constant(1, "a convolution whose weights or bias are computed")
     groups = typed.attributes.get("group", 1)
@@ -93,16 +95,24 @@ def lower_convolution(typed: TypedNode) -> list[Operator]:
         # Each depth of the result is an image, made of as many planes as the kernel is deep.
         batch *= result[2]
         ins *= weights[2]
+    in_height, in_width = to_pair(source[2:])
+    out_height, out_width = to_pair(result[2:])
+    kernel_height, kernel_width = to_pair(kernel)
+    stride_h, stride_w = to_pair(typed.attributes.get("strides", ()))
     convolution = Convolution(
         typed.name,
-        batch,
-        groups,
-        ins,
-        outs // groups,
-        *to_pair(source[2:]),
-        *to_pair(result[2:]),
-        *to_pair(kernel),
-        *to_pair(typed.attributes.get("strides", ())),
+        batch=batch,
+        groups=groups,
+        in_channels_per_group=ins,
+        out_channels_per_group=outs // groups,
+        in_height=in_height,
+        in_width=in_width,
+        out_height=out_height,
+        out_width=out_width,
+        kernel_height=kernel_height,
+        kernel_width=kernel_width,
+        stride_h=stride_h,
+        stride_w=stride_w,
         bias=len(typed.inputs) > 2,
     )
     return [convolution]
@@ -115,7 +125,8 @@ def lower_transposed_convolution(typed: TypedNode) -> list[Operator]:
     or floor(k/s) taps. Places of one size share a convolution, as more output channels. Their
     results are interleaved.
     """
-    source, weights = (tensor.shape for tensor in typed.inputs[:2])
+    source = typed.inputs[0].shape
+    weights = typed.inputs[1].shape
     typed.check_constant(1, "a convolution whose weights or bias are computed")
     dimensions = len(source) - 2
     if dimensions not in (1, 2):
@@ -126,23 +137,30 @@ def lower_transposed_convolution(typed: TypedNode) -> list[Operator]:
         raise typed.node.inconsistent(
             f"{groups} groups of {ins} channels do not fit an input of {source[1]}"
         )
-    field = to_pair(source[2:])
+    field_height, field_width = to_pair(source[2:])
+    kernel_height, kernel_width = to_pair(weights[2:])
     strides = to_pair(typed.attributes.get("strides", ()))
-    rows, columns = map(_count_taps, to_pair(weights[2:]), strides)
-    single = len(rows) == len(columns) == 1
+    rows = _count_taps(kernel_height, strides[0])
+    columns = _count_taps(kernel_width, strides[1])
+    is_single = len(rows) == len(columns) == 1
     parts: list[Operator] = []
-    for height, high in rows.items():
-        for width, wide in columns.items():
+    for height, down in rows.items():
+        for width, across in columns.items():
+            name = typed.name
+            if not is_single:
+                name = f"{typed.name}/{height}x{width}"
             convolution = Convolution(
-                typed.name if single else f"{typed.name}/{height}x{width}",
-                source[0],
-                groups,
-                ins // groups,
-                outs * high * wide,
-                *field,
-                *field,
-                height,
-                width,
+                name,
+                batch=source[0],
+                groups=groups,
+                in_channels_per_group=ins // groups,
+                out_channels_per_group=outs * down * across,
+                in_height=field_height,
+                in_width=field_width,
+                out_height=field_height,
+                out_width=field_width,
+                kernel_height=height,
+                kernel_width=width,
                 bias=len(typed.inputs) > 2,
             )
             parts.append(convolution)
@@ -156,9 +174,13 @@ def _count_taps(length: int, stride: int) -> dict[int, int]:
 
     Those that see none are left out.
     """
-    low, longer = divmod(length, stride)
-    counts = {low + 1: longer, low: stride - longer}
-    return {taps: count for taps, count in counts.items() if taps and count}
+    taps, longer = divmod(length, stride)
+    counts = {}
+    if longer:
+        counts[taps + 1] = longer
+    if taps:
+        counts[taps] = stride - longer
+    return counts
 
 
 def lower_gemm(typed: TypedNode) -> list[Operator]:
@@ -166,13 +188,23 @@ def lower_gemm(typed: TypedNode) -> list[Operator]:
     m, k = left.shape
     if typed.attributes.get("transA"):
         k, m = left.shape
-    n = right.shape[0 if typed.attributes.get("transB") else 1]
+    n = right.shape[1]
+    if typed.attributes.get("transB"):
+        n = right.shape[0]
     if left.constant and not right.constant:
         m, n = n, m
     bias = typed.inputs[2:]
-    constant = bool(bias) and bias[0].constant
-    product = Gemm(typed.name, 1, m, k, n, left.constant or right.constant, constant)
-    if bias and not constant:
+    has_constant_bias = bool(bias) and bias[0].constant
+    product = Gemm(
+        typed.name,
+        groups=1,
+        m=m,
+        k=k,
+        n=n,
+        constant=left.constant or right.constant,
+        bias=has_constant_bias,
+    )
+    if bias and not has_constant_bias:
         return [product, Elementwise(f"{typed.name}/bias", "add", product.elements)]
     return [product]
 
@@ -187,12 +219,20 @@ def lower_matmul(typed: TypedNode) -> list[Operator]:
     rows = left.shape if len(left.shape) > 1 else (1, *left.shape)
     columns = right.shape if len(right.shape) > 1 else (*right.shape, 1)
     if left.constant and not right.constant:
-        *stack, n, k = rows
+        n, k = rows[-2:]
+        groups = prod(rows[:-2])
     else:
-        *stack, k, n = columns
-    groups = prod(stack)
-    m = typed.elements // (groups * n)
-    return [Gemm(typed.name, groups, m, k, n, left.constant or right.constant)]
+        k, n = columns[-2:]
+        groups = prod(columns[:-2])
+    product = Gemm(
+        typed.name,
+        groups=groups,
+        m=typed.elements // (groups * n),
+        k=k,
+        n=n,
+        constant=left.constant or right.constant,
+    )
+    return [product]
 
 
 def lower_einsum(typed: TypedNode) -> list[Operator]:
@@ -202,29 +242,35 @@ def lower_einsum(typed: TypedNode) -> list[Operator]:
     equation = typed.read_text("equation", "").replace(" ", "")
     terms, arrow, result = equation.partition("->")
     labels = terms.split(",")
-    simple = "." not in equation and arrow and len(labels) == len(typed.inputs) == 2
-    if not simple or any(len(set(term)) != len(term) for term in labels):
+    has_repeats = any(len(set(term)) != len(term) for term in labels)
+    is_product = len(labels) == len(typed.inputs) == 2
+    if not is_product or not arrow or "." in equation or has_repeats:
         raise typed.node.unsupported(f"the equation {equation}")
     sizes: dict[str, int] = {}
     for term, tensor in zip(labels, typed.inputs, strict=True):
         sizes.update(zip(term, tensor.shape, strict=True))
-    left, right = map(set, labels)
+    left = set(labels[0])
+    right = set(labels[1])
     kept = set(result)
     if (left ^ right) - kept:
         raise typed.node.unsupported(f"the equation {equation}, which sums over one operand,")
-    constant = [tensor.constant for tensor in typed.inputs]
-    if constant == [True, False]:
+    is_left_constant, is_right_constant = (tensor.constant for tensor in typed.inputs)
+    if is_left_constant and not is_right_constant:
         left, right = right, left
 
     def multiply(part: set[str]) -> int:
         return prod(sizes[label] for label in part)
 
     both = left & right
-    groups = multiply(both & kept)
-    m = multiply(left - right)
-    k = multiply(both - kept)
-    n = multiply(right - left)
-    return [Gemm(typed.name, groups, m, k, n, any(constant))]
+    product = Gemm(
+        typed.name,
+        groups=multiply(both & kept),
+        m=multiply(left - right),
+        k=multiply(both - kept),
+        n=multiply(right - left),
+        constant=is_left_constant or is_right_constant,
+    )
+    return [product]
 
 
 def lower_recurrence(typed: TypedNode) -> list[Operator]:
@@ -247,16 +293,26 @@ def lower_recurrence(typed: TypedNode) -> list[Operator]:
     if width != gates * state:
         raise typed.node.inconsistent(f"weights of {width} rows are not {gates} gates of {state}")
     name = typed.name
+    # The first operations of a step work on several states at once, the others on one.
+    states_at_once = chain(cell["states"], repeat(1))
     passes = []
-    for number, kind in enumerate(cell["kinds"].split()):
-        # The first operations of a step work on several states at once.
-        states = cell["states"][number] if number < len(cell["states"]) else 1
+    for kind, states in zip(cell["kinds"].split(), states_at_once, strict=False):
         elements = states * directions * batch * state
         passes.append(Elementwise(f"{name}/{kind}", kind, elements))
     inputs = Gemm(
-        f"{name}/inputs", 1, steps * batch, size, directions * width, bias=len(typed.inputs) > 3
+        f"{name}/inputs",
+        groups=1,
+        m=steps * batch,
+        k=size,
+        n=directions * width,
+        bias=len(typed.inputs) > 3,
     )
-    product = Gemm(f"{name}/state", directions, batch, state, width)
-    elements = sum(tensor.elements for tensor in typed.outputs)
-    recurrence = Recurrence(name, typed.kind.lower(), steps, product, tuple(passes), elements)
+    recurrence = Recurrence(
+        name,
+        kind=typed.kind.lower(),
+        steps=steps,
+        product=Gemm(f"{name}/state", groups=directions, m=batch, k=state, n=width),
+        passes=tuple(passes),
+        elements=sum(tensor.elements for tensor in typed.outputs),
+    )
     return [inputs, recurrence]

@@ -59,7 +59,9 @@ class Protocol:
         depths = read_toml("protocols.toml")["in_flight"]
         if self.overlapped:
             return float(depths["io_tiles"])
-        return float(depths["prefetch" if self.prefetch else "neither"])
+        if self.prefetch:
+            return float(depths["prefetch"])
+        return float(depths["neither"])
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,32 +125,40 @@ def compute_timing(
     """Add to `device` seconds the transfers of one micro-batch and the fitted host times."""
     received = sum(tensor.elements for tensor in program.inputs) * protocol.input_bits / BYTE_BITS
     sent = sum(tensor.elements for tensor in program.outputs) * target["element.bytes"]
+    moved = received + sent
     fed = count_fed(count_replicas(protocol, target), protocol.instances, target)
     waiting = 0.0
     if protocol.prefetch:
         staged = device
         if not protocol.overlapped:
-            staged = device + (received + sent) / target["host.prefetch"] + max(0.0, fit.per_batch)
+            staged = device + moved / target["host.prefetch"] + max(0.0, fit.per_batch)
         # A host process sends the batches of its chips one after another.
-        period = max(staged, fed * received / target["host.process"])
+        sending = fed * received / target["host.process"]
+        period = max(staged, sending)
     else:
         host = fit.per_batch
         if protocol.per_image:
             host += fit.per_image * program.inputs[0].shape[0]
-        transfer = (received + sent) / target["host.link"]
+        transfer = moved / target["host.link"]
         # A fit without one row may have a negative time of a batch, which that of the images makes
         # up for.
         period = device + transfer + max(0.0, host)
         # A process times one call for all of its chips, whose transfers follow one another.
         waiting = (fed - 1) * transfer
-    latency = period * protocol.in_flight + waiting
-    return Timing(device, period - device, period, latency)
+    return Timing(
+        device,
+        protocol=period - device,
+        period=period,
+        latency=period * protocol.in_flight + waiting,
+    )
 
 
 def count_fed(replicas: int, instances: int | None, target: Target) -> float:
     """Count the chips that one host process feeds: each machine has processes of its own."""
-    processes = -(-replicas // target.chips) * int(target["host.processes"])
-    return replicas / (instances or min(replicas, processes))
+    if not instances:
+        machines = -(-replicas // target.chips)
+        instances = min(replicas, machines * int(target["host.processes"]))
+    return replicas / instances
 
 
 Value = str | int | float | bool
@@ -189,15 +199,19 @@ class Key:
 
         Raises UnrecognisedModelError, naming the key.
         """
-        texts = [str(value)]  # a list that is no several values is no value either
-        if self.several and isinstance(value, list):
-            texts = [str(each) for each in value]
-        elif self.several:
-            texts = str(value).split(",")
-        values = tuple(self._read_text(text.strip()) for text in texts)
+        values = [self._read_text(text.strip()) for text in self._list_texts(value)]
         if None in values or not values:
             raise refuse(name, f"must be {self._describe()}, not {value}", document)
-        return values if self.several else values[0]
+        if self.several:
+            return tuple(values)
+        return values[0]
+
+    def _list_texts(self, value: Any) -> list[str]:
+        if not self.several:
+            return [str(value)]
+        if isinstance(value, list):
+            return [str(each) for each in value]
+        return str(value).split(",")
 
     def _read_text(self, text: str) -> Any:
         """Return one value, None for a text that is none."""
@@ -205,8 +219,9 @@ class Key:
             return self.words.get(text.lower())
         if self.names:
             return text or None
+        parse = int if self.whole else float
         try:
-            number = int(text) if self.whole else float(text)
+            number = parse(text)
         except ValueError:
             return None
         return number if self.low <= number <= self.high else None
@@ -225,10 +240,11 @@ def limit_constant(key: str, constant: Constant) -> Key:
     """Return what a constant may be set to: a machine that could be built."""
     if key == "tiles":
         return Key(high=MAX_TILES)
+    unit = constant.unit
     usual = constant.value or 1.0
-    low = 0.0 if constant.unit.startswith(MAY_BE_ZERO) else usual / SPAN
-    high = 1.0 if constant.unit.startswith("share") else usual * SPAN
-    if constant.unit in WHOLE_UNITS:
+    low = 0.0 if unit.startswith(MAY_BE_ZERO) else usual / SPAN
+    high = 1.0 if unit.startswith("share") else usual * SPAN
+    if unit in WHOLE_UNITS:
         return Key(math.ceil(low), math.ceil(high))
     return Key(low, high, whole=False)
 
@@ -268,7 +284,8 @@ def apply_settings(
         if key in HOST_KEYS:
             paths[key] = HOST_KEYS[key].read(key, value)
         elif key in known:
-            constants[key] = float(limit_constant(key, known[key]).read(key, value))
+            limits = limit_constant(key, known[key])
+            constants[key] = float(limits.read(key, value))
         else:
             raise refuse(key, _explain_unknown(key, target, others))
     machine = replace(target.with_constants(constants), settings=", ".join(changed))
@@ -289,11 +306,11 @@ def parse_pairs(pairs: Sequence[str]) -> dict[str, str]:
 
 def _explain_unknown(key: str, target: Target, others: Iterable[str]) -> str:
     """Say that a key is none, and which keys there are."""
-    names = dict.fromkeys(HOST_KEYS) | dict.fromkeys(others)
+    names = list(dict.fromkeys([*HOST_KEYS, *others]))
     similar = _list_similar(key, [*names, *dict(target.constants)])
     return (
-        f"is not a setting of {target.name}{similar}; there are {', '.join(names)} and the constants of the"
-        " machine, such as clock"
+        f"is not a setting of {target.name}{similar}; there are {', '.join(names)} and the"
+        " constants of the machine, such as clock"
     )
 
 
@@ -324,34 +341,53 @@ def load_target_file(path: Path) -> Target:
     """
     document = str(path)
     data = read_file(path)
-    if unknown := [key for key in data if key not in FILE_KEYS]:
-        raise refuse(unknown[0], f"is not a key of a machine: use {', '.join(FILE_KEYS)}", document)
+    for key in data:
+        if key not in FILE_KEYS:
+            message = f"is not a key of a machine: use {', '.join(FILE_KEYS)}"
+            raise refuse(key, message, document)
     if data.get("extends") not in TARGETS:
         raise refuse("`extends`", f"must be one of {', '.join(TARGETS)}", document)
     base = load_target(data["extends"])
     name = data.get("name", path.stem)
     chip = data.get("chip", base.chip)
     chips = data.get("chips", base.chips)
-    if not (isinstance(name, str) and name.isprintable() and name and isinstance(chip, str)):
+    is_named = isinstance(name, str) and name.isprintable() and name != ""
+    if not is_named or not isinstance(chip, str):
         raise refuse("`name`", "and `chip` must be text", document)
-    if isinstance(chips, bool) or not isinstance(chips, int) or not 1 <= chips <= MAX_CHIPS:
+    # True is an int, and no number of chips
+    is_whole = isinstance(chips, int) and not isinstance(chips, bool)
+    if not is_whole or not 1 <= chips <= MAX_CHIPS:
         raise refuse("`chips`", f"must be 1 to {MAX_CHIPS}", document)
-    known = dict(base.constants)
-    new = data.get("constants", {})
+    return Target(
+        name,
+        chip,
+        chips,
+        constants=_override_constants(base, data.get("constants", {}), path),
+        base=base.base,
+        settings=f"machine of {path.name}",
+    )
+
+
+def _override_constants(base: Target, new: Any, path: Path) -> tuple[tuple[str, Constant], ...]:
+    """Return the constants of a machine with those of a file in their place."""
+    document = str(path)
     if not isinstance(new, dict):
         raise refuse("`constants`", "must be a table", document)
+    constants = dict(base.constants)
     for key, entry in new.items():
-        if key not in known:
-            similar = _list_similar(key, known)
+        if key not in constants:
+            similar = _list_similar(key, constants)
             raise refuse(key, f"is not a constant of {base.name}{similar}", document)
         stated = entry if isinstance(entry, dict) else {"value": entry}
-        value = limit_constant(key, known[key]).read(key, stated.get("value"), document)
+        limits = limit_constant(key, constants[key])
+        value = float(limits.read(key, stated.get("value"), document))
         source = str(stated.get("source") or path.name)
-        known[key] = replace(known[key], value=float(value), source=source)
-    return Target(name, chip, chips, tuple(known.items()), base.base, f"machine of {path.name}")
+        constants[key] = replace(constants[key], value=value, source=source)
+    return tuple(constants.items())
 
 
 def refuse(key: str, message: str, document: str | Path | None = None) -> UnrecognisedModelError:
     """Return the error of a key of the command line, or of a file."""
-    text = message if document is None else f"{key} {message}"
-    return UnrecognisedModelError(text, document=key if document is None else str(document))
+    if document is None:
+        return UnrecognisedModelError(message, document=key)
+    return UnrecognisedModelError(f"{key} {message}", document=str(document))

@@ -54,10 +54,9 @@ class Calibration:
     @property
     def id(self) -> str:
         """Name the fit and the constants of the machine that it was made on: either changes it."""
-        text = (
-            f"{self.constants} {self.fit.superstep:.6g} {self.fit.per_batch:.6g}"
-            f" {self.fit.per_image:.6g}"
-        )
+        fit = self.fit
+        numbers = f"{fit.superstep:.6g} {fit.per_batch:.6g} {fit.per_image:.6g}"
+        text = f"{self.constants} {numbers}"
         return f"c2-{hashlib.sha256(text.encode()).hexdigest()[:12]}"
 
 
@@ -68,10 +67,12 @@ def load_calibration() -> Calibration:
     `python -m benchmarks.emulator validate` recomputes it from the warehouse and compares.
     """
     data = read_toml(CALIBRATION_FILE)
-    jackknife, ends = (
-        tuple(Fit(**entry) for entry in data[name]) for name in ("jackknife", "ends")
+    return Calibration(
+        fit=Fit(**data["fit"]),
+        jackknife=tuple(Fit(**entry) for entry in data["jackknife"]),
+        constants=data["constants"],
+        ends=tuple(Fit(**entry) for entry in data["ends"]),
     )
-    return Calibration(Fit(**data["fit"]), jackknife, data["constants"], ends)
 
 
 @cache
@@ -91,9 +92,8 @@ FILES = {"c2": "gc2", "m2000": "gc200", "bow-2000": "bow", "c600": "c600"}
 PLATFORMS = {"c2": "C2", "m2000": "IPU-M2000", "bow-2000": "Bow-2000", "c600": "C600"}
 TARGETS = tuple(FILES)
 DEFAULT_NETWORK = "resnext101-32x4d"
-DEFAULT_BATCH_SIZES: dict[
-    str, tuple[int, ...]
-] = {  # totals over all chips: the paper's on C2, the page's elsewhere
+# totals over all chips: the paper's on C2, the page's elsewhere
+DEFAULT_BATCH_SIZES: dict[str, tuple[int, ...]] = {
     "c2": (2, 4, 6, 8, 10, 12),
     "m2000": (4, 8, 16, 32, 64),
     "bow-2000": (4, 8, 16, 32, 64),
@@ -167,8 +167,8 @@ class Target:
         The search is given no other, so that a constant that it begins to read is a KeyError until
         it is listed.
         """
-        constants = tuple((name, each) for name, each in self.constants if SEARCHED.match(name))
-        return Target("", "", 0, constants)
+        constants = [pair for pair in self.constants if SEARCHED.match(pair[0])]
+        return Target(name="", chip="", chips=0, constants=tuple(constants))
 
     def with_constants(
         self, values: Mapping[str, float] = MappingProxyType({}), **named: float
@@ -178,20 +178,20 @@ class Target:
 
         Raises UnrecognisedModelError for a name that the machine does not have.
         """
-        new = {**values, **named}
-        if unknown := [name for name in new if name not in self]:
-            raise UnrecognisedModelError(f"is not a constant of {self.name}", document=unknown[0])
-        constants = tuple(
-            (name, replace(constant, value=new.get(name, constant.value)))
-            for name, constant in self.constants
-        )
-        return replace(self, constants=constants)
+        constants = dict(self.constants)
+        for name, value in {**values, **named}.items():
+            if name not in constants:
+                raise UnrecognisedModelError(f"is not a constant of {self.name}", document=name)
+            constants[name] = replace(constants[name], value=value)
+        return replace(self, constants=tuple(constants.items()))
 
     def __hash__(self) -> int:
         return hash((self.name, self.digest))
 
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, Target) and (self.name, self.digest) == (other.name, other.digest)
+        if not isinstance(other, Target):
+            return False
+        return self.name == other.name and self.digest == other.digest
 
 
 @cache
@@ -202,9 +202,16 @@ def load_target(name: str) -> Target:
             f"is not a target: choose one of {', '.join(TARGETS)}", document=name
         )
     data = read_toml(f"targets/{FILES[name]}.toml")
+    entries: dict[str, Any] = {}
+    if "extends" in data:
+        entries.update(read_toml(f"targets/{data['extends']}.toml")["constants"])
     # Overriding keeps the order of the base, which the digest depends on.
-    base = read_toml(f"targets/{data['extends']}.toml")["constants"] if "extends" in data else {}
-    constants = tuple(
-        (key, Constant(**entry)) for key, entry in {**base, **data["constants"]}.items()
+    entries.update(data["constants"])
+    constants = [(key, Constant(**entry)) for key, entry in entries.items()]
+    return Target(
+        name=data["name"],
+        chip=data["chip"],
+        chips=data["chips"],
+        constants=tuple(constants),
+        base=name,
     )
-    return Target(data["name"], data["chip"], data["chips"], constants, name)
