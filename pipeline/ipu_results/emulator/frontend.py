@@ -15,7 +15,13 @@ from onnx import ValueInfoProto
 
 from ipu_results.emulator import graph as reader
 from ipu_results.emulator.graph import Node, TensorInfos
-from ipu_results.emulator.lowering import SEVERAL_OUTPUTS, SUPPORTED, find_activations, lower_node
+from ipu_results.emulator.lowering import (
+    SEVERAL_OUTPUTS,
+    SUPPORTED,
+    FusedActivation,
+    find_activations,
+    lower_node,
+)
 from ipu_results.emulator.networks.builder import DATA_INPUTS
 from ipu_results.emulator.operators import Elementwise, Operator, Program, Tensor
 from ipu_results.emulator.products import TypedNode
@@ -63,20 +69,19 @@ class _Sizes:
     batches: set[int] = field(default_factory=set)
 
     def read_input(self, value: ValueInfoProto, shape: Shape) -> None:
-        dims = _get_dims(value)
-        if len(dims) != len(shape):
+        axes = _get_dims(value)
+        if len(axes) != len(shape):
             raise InconsistentModelError(
-                f"input {value.name} has {len(dims)} dimensions, not {len(shape)}"
+                f"input {value.name} has {len(axes)} dimensions, not {len(shape)}"
             )
         for number, size in enumerate(shape):
-            axis = dims[number]
-            if size is None:
+            axis = axes[number]
+            if size is None or axis.dim_value == size:
                 continue
             if not _is_free(axis):
-                if axis.dim_value != size:
-                    fixed = f"dimension {number} is fixed at {axis.dim_value}"
-                    raise InconsistentModelError(f"input {value.name}: {fixed}, not {size}")
-            elif number == 0 and axis.dim_param in self.batch_symbols:
+                fixed = f"dimension {number} is fixed at {axis.dim_value}"
+                raise InconsistentModelError(f"input {value.name}: {fixed}, not {size}")
+            if number == 0 and axis.dim_param in self.batch_symbols:
                 self.batches.add(size)
             elif axis.dim_param:
                 self.add(axis.dim_param, size)
@@ -126,15 +131,19 @@ def _select_batch_symbols(
     values: Mapping[str, ValueInfoProto], shapes: Mapping[str, Shape]
 ) -> set[str]:
     """Return the names of the batch, which may be empty."""
-    batch = set()
-    sized = set(shapes)
+    firsts = set()  # names of free first dimensions
+    sized = set(shapes)  # names that have a size
     for name, value in values.items():
-        for axis in _get_dims(value)[:1]:
-            if _is_free(axis):
-                batch.add(axis.dim_param)
-                if name in shapes and shapes[name][0]:
-                    sized.add(axis.dim_param)
-    return batch - sized if len(batch - {""}) > 1 else batch
+        axes = _get_dims(value)
+        if not axes or not _is_free(axes[0]):
+            continue
+        symbol = axes[0].dim_param
+        firsts.add(symbol)
+        if name in shapes and shapes[name][0]:
+            sized.add(symbol)
+    if len(firsts - {""}) > 1:
+        return firsts - sized
+    return firsts
 
 
 def _is_free(axis: Axis) -> bool:
@@ -174,9 +183,13 @@ def _read_program(model: onnx.ModelProto, batch: int | None) -> Program:
             raise node.unsupported(node.kind)
         reader.infer_outputs(node, tensors, opset)
     active = [node for node in nodes if not tensors[node.outputs[0]].constant]
-    names = [value.name for value in inputs]
-    results = [value.name for value in model.graph.output]
-    return _assemble(model.graph.name, active, tensors, names, results)
+    return _assemble(
+        model.graph.name,
+        active,
+        tensors,
+        inputs=[value.name for value in inputs],
+        results=[value.name for value in model.graph.output],
+    )
 
 
 def select_data_inputs(model: onnx.ModelProto) -> list[ValueInfoProto]:
@@ -201,7 +214,8 @@ def _size_inputs(inputs: Sequence[ValueInfoProto], batch: int | None) -> dict[st
     symbols = set()
     for value in inputs:
         _check_input(value)
-        symbols |= {axis.dim_param for axis in _get_dims(value)[:1]}
+        for axis in _get_dims(value)[:1]:
+            symbols.add(axis.dim_param)
     symbols.discard("")
     if len(symbols) > 1:
         firsts = " and ".join(sorted(symbols))
@@ -224,11 +238,12 @@ def _size_input(value: ValueInfoProto, batch: int | None, symbols: set[str]) -> 
     shape = []
     for number, axis in enumerate(_get_dims(value)):
         size: int | None = axis.dim_value
+        symbol = axis.dim_param
         if _is_free(axis):
-            is_batch = axis.dim_param in symbols if axis.dim_param else number == 0
+            is_batch = symbol in symbols or (number == 0 and not symbol)
             size = batch if is_batch else None
         if size is None or size < 1:
-            name = f" ({axis.dim_param})" if axis.dim_param else ""
+            name = f" ({symbol})" if symbol else ""
             raise UnknownShapeError(f"input {value.name}: dimension {number}{name} has no size")
         shape.append(size)
     if batch is not None and shape and shape[0] != batch:
@@ -245,17 +260,18 @@ def _assemble(
     assembly = _Assembly(tensors)
     for number, source in enumerate(inputs):
         assembly.origin[source] = -1 - number
-    fused = {each.last.name: each for each in find_activations(nodes, tensors, results)}
-    inside = {part.name for activation in fused.values() for part in activation.parts}
-    read = {tensor for node in nodes for tensor in node.inputs}
-    read.update(results)
+    fused: dict[str, FusedActivation] = {}
+    inside: set[str] = set()
+    for activation in find_activations(nodes, tensors, results):
+        fused[activation.last.name] = activation
+        inside.update(part.name for part in activation.parts)
+    read = set(results)
     for node in nodes:
-        activation = fused.get(node.name)
+        read.update(node.inputs)
+    for node in nodes:
         # A fused activation stands where its last node does; its other nodes vanish.
-        if activation:
-            elements = tensors[node.outputs[0]].elements
-            operator = Elementwise(node.name, activation.kind, elements)
-            assembly.append([operator], (activation.source,), node.outputs)
+        if node.name in fused:
+            assembly.add_activation(fused[node.name])
         elif node.name not in inside:
             assembly.add(node, read)
     for result in results:
@@ -263,12 +279,12 @@ def _assemble(
             raise InconsistentModelError(f"output {result} does not depend on any input")
     return Program(
         name,
-        tuple(assembly.operators),
-        tuple(assembly.sources),
-        tuple(assembly.describe(each) for each in inputs),
-        tuple(assembly.describe(each) for each in results),
-        tuple(assembly.origin[each] for each in results),
-        sum(tensors[each].elements for each in assembly.parameters),
+        operators=tuple(assembly.operators),
+        sources=tuple(assembly.sources),
+        inputs=tuple(assembly.describe(each) for each in inputs),
+        outputs=tuple(assembly.describe(each) for each in results),
+        results=tuple(assembly.origin[each] for each in results),
+        parameters=sum(tensors[each].elements for each in assembly.parameters),
     )
 
 
@@ -282,7 +298,14 @@ class _Assembly:
     sources: list[tuple[int, ...]] = field(default_factory=list)
     parameters: set[str] = field(default_factory=set)
 
+    def add_activation(self, activation: FusedActivation) -> None:
+        node = activation.last
+        elements = self.tensors[node.outputs[0]].elements
+        operator = Elementwise(node.name, activation.kind, elements)
+        self.append([operator], (activation.source,), node.outputs)
+
     def add(self, node: Node, read: set[str]) -> None:
+        """Add a node. `read` are all tensors that are read."""
         extra = read.intersection(node.outputs[1:])
         if extra and node.kind not in SEVERAL_OUTPUTS:
             first = min(extra, key=node.outputs.index)
@@ -290,11 +313,12 @@ class _Assembly:
         operators = lower_node(TypedNode.build(node, self.tensors))
         if operators:
             self.append(operators, node.inputs, node.outputs)
+            return
         # A view makes no operator: its tensor is the source's.
-        elif node.inputs[0] in self.origin:
-            self.origin[node.outputs[0]] = self.origin[node.inputs[0]]
-        else:
+        source = node.inputs[0]
+        if source not in self.origin:
             raise node.unsupported("a computed view of a constant")
+        self.origin[node.outputs[0]] = self.origin[source]
 
     def append(
         self, operators: Sequence[Operator], inputs: Iterable[str], outputs: Iterable[str]
@@ -311,10 +335,12 @@ class _Assembly:
                 self.parameters.add(name)
         sources = tuple(dict.fromkeys(read))
         first = len(self.operators)
-        last = first + len(operators) - 1
         self.operators.extend(operators)
-        self.sources.extend([sources] * (last - first))
-        self.sources.append(tuple(range(first, last)) or sources)
+        last = len(self.operators) - 1
+        others = tuple(range(first, last))
+        for _ in others:
+            self.sources.append(sources)
+        self.sources.append(others or sources)
         self.origin.update(dict.fromkeys(outputs, last))
 
     def describe(self, name: str) -> Tensor:

@@ -81,20 +81,31 @@ def prepare_model(model: onnx.ModelProto) -> onnx.ModelProto:
     for name in _iterate_names(model.graph):
         if not isinstance(name, str) or not name.isprintable():
             raise UnrecognisedModelError("a name in it is not printable text")
-    if any(node.op_type in EXPANDED and node.domain in ONNX_DOMAINS for node in model.graph.node):
+    kinds = {node.op_type for node in model.graph.node if node.domain in ONNX_DOMAINS}
+    if not kinds.isdisjoint(EXPANDED):
         names = [("", kind) for kind in EXPANDED]
         model = onnx.inliner.inline_selected_functions(model, names, inline_schema_functions=True)
-    return onnx.inliner.inline_local_functions(model) if model.functions else model
+    if model.functions:
+        model = onnx.inliner.inline_local_functions(model)
+    return model
 
 
 def _iterate_names(graph: onnx.GraphProto) -> Iterator[str | bytes]:
     """Yield all names that messages may show; protobuf returns bytes where they are not UTF-8."""
     for node in graph.node:
-        yield from (node.name, node.op_type, node.domain, *node.input, *node.output)
-        yield from (attribute.name for attribute in node.attribute)
+        yield node.name
+        yield node.op_type
+        yield node.domain
+        yield from node.input
+        yield from node.output
+        for attribute in node.attribute:
+            yield attribute.name
     for value in (*graph.input, *graph.output):
-        yield from (value.name, *(axis.dim_param for axis in value.type.tensor_type.shape.dim))
-    yield from (tensor.name for tensor in graph.initializer)
+        yield value.name
+        for axis in value.type.tensor_type.shape.dim:
+            yield axis.dim_param
+    for tensor in graph.initializer:
+        yield tensor.name
 
 
 def read_opset(model: onnx.ModelProto) -> int:
@@ -152,14 +163,20 @@ def _name_nodes(graph: onnx.GraphProto) -> list[Node]:
 
 def _name_node(proto: onnx.NodeProto, taken: Mapping[str, Node]) -> Node:
     """Name a node as the file does, or after its first output; `taken` are those before it."""
-    outputs = tuple(filter(None, proto.output))
-    base = proto.name or "".join(proto.output[:1]) or f"node{len(taken)}"
+    first_output = proto.output[0] if proto.output else ""
+    base = proto.name or first_output or f"node{len(taken)}"
     name = base
     copy = 2
     while name in taken:
         name = f"{base}#{copy}"
         copy += 1
-    node = Node(name, proto.op_type, proto, tuple(filter(None, proto.input)), outputs)
+    node = Node(
+        name,
+        kind=proto.op_type,
+        proto=proto,
+        inputs=tuple(filter(None, proto.input)),
+        outputs=tuple(filter(None, proto.output)),
+    )
     if proto.domain not in ONNX_DOMAINS:
         raise node.unsupported(f"domain {proto.domain}")
     if any(attribute.HasField("g") or attribute.graphs for attribute in proto.attribute):
@@ -231,14 +248,14 @@ def collect_initial_tensors(
     for value in graph.input:
         if value.name in filled:
             continue
+        tensor_type = value.type.tensor_type
         shape = data_inputs.get(value.name)
-        constant = shape is None
+        is_parameter = shape is None
         if shape is None:
-            dims = value.type.tensor_type.shape.dim
             if not _is_sized(value.type):
                 raise UnknownShapeError(f"parameter {value.name} has a dimension without a size")
-            shape = tuple(axis.dim_value for axis in dims)
-        tensors[value.name] = TensorInfo(shape, value.type.tensor_type.elem_type, constant)
+            shape = tuple(axis.dim_value for axis in tensor_type.shape.dim)
+        tensors[value.name] = TensorInfo(shape, tensor_type.elem_type, constant=is_parameter)
     for tensor in graph.initializer:
         tensors[tensor.name] = _read_initializer(tensor)
     return tensors
@@ -253,17 +270,19 @@ def _read_initializer(tensor: TensorProto) -> TensorInfo:
         )
     if tensor.data_location == TensorProto.EXTERNAL or kind == TensorProto.STRING:
         return TensorInfo(shape, kind, constant=True)
+    elements = prod(shape)
     wrong = InconsistentModelError(
         f"the data of initializer {tensor.name} do not match its shape and type"
     )
-    if _is_small(prod(shape), kind):
+    if _is_small(elements, kind):
         try:
             numpy_helper.to_array(tensor)
         except (ValueError, TypeError) as error:
             raise wrong from error
         return TensorInfo(shape, kind, constant=True, data=tensor)
     # Large data are not copied: their size alone is checked.
-    if tensor.HasField("raw_data") and 8 * tensor.ByteSize() < prod(shape) * get_element_bits(kind):
+    bits = elements * get_element_bits(kind)
+    if tensor.HasField("raw_data") and 8 * tensor.ByteSize() < bits:
         raise wrong
     return TensorInfo(shape, kind, constant=True)
 
@@ -300,13 +319,7 @@ def is_constant(node: Node, tensors: TensorInfos) -> bool:
 
 def infer_outputs(node: Node, tensors: TensorInfos, opset: int) -> None:
     """Add the node's outputs to `tensors`."""
-    try:
-        known = not onnx.defs.get_schema(node.kind, opset).deprecated
-    except onnx.defs.SchemaError:
-        known = False
-    if not known:
-        message = f"{node.kind} is not an operator of opset {opset}"
-        raise UnsupportedOperatorError(message, place=node.place)
+    _check_known(node, opset)
     inputs = {name: tensors[name] for name in node.inputs}
     constant = is_constant(node, tensors)
     types = _infer_types(node, inputs, opset)
@@ -321,22 +334,37 @@ def infer_outputs(node: Node, tensors: TensorInfos, opset: int) -> None:
             outputs[name] = _read_type(node, name, proto, constant)
     if set(outputs) != set(node.outputs):
         raise UnknownShapeError("the type of an output is not known", place=node.place)
-    if constant and all(_is_small(each.elements, each.element_type) for each in outputs.values()):
+    are_small = all(_is_small(each.elements, each.element_type) for each in outputs.values())
+    if constant and are_small:
         outputs |= _compute_constant(node, inputs, types, opset)
     tensors |= outputs
 
 
+def _check_known(node: Node, opset: int) -> None:
+    try:
+        known = not onnx.defs.get_schema(node.kind, opset).deprecated
+    except onnx.defs.SchemaError:
+        known = False
+    if not known:
+        message = f"{node.kind} is not an operator of opset {opset}"
+        raise UnsupportedOperatorError(message, place=node.place)
+
+
 def _is_sized(proto: TypeProto) -> bool:
-    shape = proto.tensor_type.shape
-    return proto.tensor_type.HasField("shape") and all(
-        axis.HasField("dim_value") for axis in shape.dim
-    )
+    tensor = proto.tensor_type
+    if not tensor.HasField("shape"):
+        return False
+    return all(axis.HasField("dim_value") for axis in tensor.shape.dim)
 
 
 def _infer_types(node: Node, inputs: TensorInfos, opset: int) -> dict[str, TypeProto]:
     schema = onnx.defs.get_schema(node.kind, opset)
-    types = {name: tensor.proto for name, tensor in inputs.items()}
-    data = {name: tensor.data for name, tensor in inputs.items() if tensor.data is not None}
+    types = {}
+    data = {}
+    for name, tensor in inputs.items():
+        types[name] = tensor.proto
+        if tensor.data is not None:
+            data[name] = tensor.data
     opsets = [helper.make_opsetid("", opset)]
     try:
         return infer_node_outputs(schema, node.proto, types, data, opset_imports=opsets)
@@ -359,7 +387,9 @@ def _read_type(node: Node, name: str, proto: TypeProto, constant: bool) -> Tenso
             message = f"dimension {number} of {name} {unknown}"
             raise UnknownShapeError(message, place=node.place)
     shape = tuple(axis.dim_value for axis in tensor.shape.dim)
-    if min(shape, default=0) < 0 or (0 in shape and not constant):
+    is_negative = min(shape, default=0) < 0
+    is_empty = 0 in shape and not constant
+    if is_negative or is_empty:
         raise node.inconsistent(f"{name} would be empty, as {'×'.join(map(str, shape))}")
     return TensorInfo(shape, tensor.elem_type, constant)
 
@@ -372,23 +402,34 @@ def _compute_constant(
     Returns nothing for an operator that cannot be computed. Its results then have a shape and no
     data, and a node that needs the data names itself.
     """
-    arrays: list[Array] = []
-    if node.kind in SHAPES:
-        arrays = [_evaluate_shape(node, inputs[node.inputs[0]])]
-    elif node.kind == TYPE_ONLY and (array := inputs[node.inputs[0]].array) is not None:
-        kind = types[node.outputs[0]].tensor_type.elem_type
-        arrays = [array.astype(helper.tensor_dtype_to_np_dtype(kind))]
-    elif all(tensor.data is not None for tensor in inputs.values()):
-        arrays = _run_reference(node, inputs, types, opset)
+    arrays = _compute_arrays(node, inputs, types, opset)
     if len(arrays) != len(node.outputs):
         return {}
     known = {}
     for name, array in zip(node.outputs, arrays, strict=True):
         # onnx may have no type for an output whose data cannot be computed
         kind = types[name].tensor_type.elem_type
-        data = numpy_helper.from_array(array, name) if _is_small(array.size, kind) else None
+        data = None
+        if _is_small(array.size, kind):
+            data = numpy_helper.from_array(array, name)
         known[name] = TensorInfo(array.shape, kind, constant=True, data=data)
     return known
+
+
+def _compute_arrays(
+    node: Node, inputs: TensorInfos, types: Mapping[str, TypeProto], opset: int
+) -> list[Array]:
+    """Return the outputs, or none where they cannot be computed."""
+    if node.kind in SHAPES:
+        return [_evaluate_shape(node, inputs[node.inputs[0]])]
+    if node.kind == TYPE_ONLY:
+        array = inputs[node.inputs[0]].array
+        if array is not None:
+            kind = types[node.outputs[0]].tensor_type.elem_type
+            return [array.astype(helper.tensor_dtype_to_np_dtype(kind))]
+    if all(tensor.data is not None for tensor in inputs.values()):
+        return _run_reference(node, inputs, types, opset)
+    return []
 
 
 def _evaluate_shape(node: Node, source: TensorInfo) -> Array:
@@ -425,4 +466,5 @@ def _gather_elements(node: Node, feeds: Mapping[str, Any]) -> Array:
     # The data may be longer than the indices along the other axes.
     part = [slice(size) for size in indices.shape]
     part[axis] = slice(None)
-    return np.take_along_axis(data[tuple(part)], indices % data.shape[axis], axis)
+    positive = indices % data.shape[axis]
+    return np.take_along_axis(data[tuple(part)], positive, axis)
