@@ -295,9 +295,11 @@ class CompiledNetwork:
         micro = self.timing.micro_batch_size
         chips = []
         for start in range(0, self.timing.batch_size, micro):
-            part = slice(start, start + micro)
-            chips.append(self._compute({name: array[part] for name, array in arrays.items()}))
-        outputs = {name: np.concatenate([chip[name] for chip in chips]) for name in chips[0]}
+            share = {name: array[start : start + micro] for name, array in arrays.items()}
+            chips.append(self._compute(share))
+        outputs = {}
+        for name in chips[0]:
+            outputs[name] = np.concatenate([chip[name] for chip in chips])
         return EmulatedRun(outputs, self.timing)
 
     def run_chip(self, x: FloatArray | Mapping[str, FloatArray]) -> dict[str, FloatArray]:
@@ -320,16 +322,20 @@ class CompiledNetwork:
     ) -> dict[str, FloatArray]:
         """Return the inputs by name. Raises InconsistentModelError for other names or shapes."""
         program = self.network(self.timing.micro_batch_size)
-        shapes = {tensor.name: (batch, *tensor.shape[1:]) for tensor in program.inputs}
-        arrays = dict(x) if isinstance(x, Mapping) else {program.inputs[0].name: x}
-        if set(arrays) != set(shapes):
+        if isinstance(x, Mapping):
+            arrays = dict(x)
+        else:
+            arrays = {program.inputs[0].name: x}
+        names = [tensor.name for tensor in program.inputs]
+        if set(arrays) != set(names):
             named = ", ".join(arrays) or "none"
-            raise self._error(f"has the inputs {', '.join(shapes)}, not {named}")
-        for name, shape in shapes.items():
-            given = np.shape(arrays[name])
+            raise self._error(f"has the inputs {', '.join(names)}, not {named}")
+        for tensor in program.inputs:
+            shape = (batch, *tensor.shape[1:])
+            given = np.shape(arrays[tensor.name])
             if given != shape:
                 sizes = f"{_format_shape(shape)}, not {_format_shape(given)}"
-                raise self._error(f"input {name} must be {sizes}")
+                raise self._error(f"input {tensor.name} must be {sizes}")
         for tensor in program.outputs:
             if tensor.shape[:1] != (self.timing.micro_batch_size,):
                 message = "does not begin with the batch: chips cannot be concatenated"

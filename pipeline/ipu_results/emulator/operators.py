@@ -224,20 +224,24 @@ def count_live_elements(program: Program) -> tuple[int, ...]:
     Outputs live to the end, inputs from the start. Parameters and an operator's temporaries are not
     counted.
     """
-    last: dict[int, int] = {}
+    last_reader: dict[int, int] = {}
     for at, sources in enumerate(program.sources):
-        last |= dict.fromkeys(sources, at)
-    last |= dict.fromkeys(program.results, len(program.operators))
+        last_reader |= dict.fromkeys(sources, at)
+    last_reader |= dict.fromkeys(program.results, len(program.operators))
     sizes = {-1 - at: tensor.elements for at, tensor in enumerate(program.inputs)}
-    live = sum(size for at, size in sizes.items() if at in last)
+    live = sum(size for at, size in sizes.items() if at in last_reader)
     counts = []
     for at, operator in enumerate(program.operators):
-        elements = operator.elements
-        sizes[at] = elements
-        dying = [sizes[source] for source in set(program.sources[at]) if last[source] == at]
-        live += elements
+        sizes[at] = operator.elements
+        dying = []
+        for source in set(program.sources[at]):
+            if last_reader[source] == at:
+                dying.append(sizes[source])
+        live += operator.elements
         # A source that dies here can hold the result if it has the same size.
-        reused = isinstance(operator, Elementwise) and elements in dying
-        counts.append(live - elements if reused else live)
+        if isinstance(operator, Elementwise) and operator.elements in dying:
+            counts.append(live - operator.elements)
+        else:
+            counts.append(live)
         live -= sum(dying)
     return tuple(counts)

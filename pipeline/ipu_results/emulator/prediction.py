@@ -8,6 +8,7 @@ what they rest on.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, ClassVar, Literal
@@ -59,22 +60,35 @@ def assess_memory(program: Program, plan: Schedule, target: Target) -> MemoryNee
     # Every tile holds code and exchange state of every superstep.
     code = target["memory.superstep"] * plan.code_supersteps
     sram = target["sram"]
-    each = target["element.bytes"] / target.tiles  # bytes of a tile for an element of the chip
     needs = list_data_bytes(program, plan, target)
-    data = max(needs)
-    largest = 0.0
-    for step, operator in zip(plan.steps, program.operators, strict=True):
-        largest = max(largest, step.temporary + operator.elements * each)
-    least = data
-    if target["plan.memory"] >= DEFAULT_PROPORTION and largest <= sram:
-        held = (program.parameters + max(count_live_elements(program))) * each
-        least = min(data, held + SERIAL_PROPORTION * sram)
+    most = max(needs)
+    least = most
+    if target["plan.memory"] >= DEFAULT_PROPORTION:
+        least = min(most, _estimate_in_parts(program, plan, target))
     verdict: Verdict = "DOES-NOT-FIT"
-    if data + code * (1 + CODE_BAND) <= sram:
+    if most + code * (1 + CODE_BAND) <= sram:
         verdict = "FITS"
     elif least + code * (1 - CODE_BAND) <= sram:
         verdict = "UNCERTAIN"
-    return MemoryNeed(verdict, data + code, sram, plan.steps[needs.index(data)].name)
+    return MemoryNeed(
+        verdict,
+        needed=most + code,
+        available=sram,
+        operator=plan.steps[needs.index(most)].name,
+    )
+
+
+def _estimate_in_parts(program: Program, plan: Schedule, target: Target) -> float:
+    """Return the bytes of the fullest tile where products are computed in parts; infinity where one
+    operator alone needs more than a tile has.
+    """
+    sram = target["sram"]
+    each = target["element.bytes"] / target.tiles  # bytes of a tile for an element of the chip
+    for step, operator in zip(plan.steps, program.operators, strict=True):
+        if step.temporary + operator.elements * each > sram:
+            return math.inf
+    held = (program.parameters + max(count_live_elements(program))) * each
+    return held + SERIAL_PROPORTION * sram
 
 
 def list_data_bytes(program: Program, plan: Schedule, target: Target) -> list[float]:
@@ -84,11 +98,11 @@ def list_data_bytes(program: Program, plan: Schedule, target: Target) -> list[fl
     Weights and activations are spread evenly. An operator's slices and partials are freed before
     the next one runs.
     """
-    live = count_live_elements(program)
-    return [
-        (program.parameters + elements) * target["element.bytes"] / target.tiles + step.temporary
-        for elements, step in zip(live, plan.steps, strict=True)
-    ]
+    needs = []
+    for live, step in zip(count_live_elements(program), plan.steps, strict=True):
+        held = (program.parameters + live) * target["element.bytes"] / target.tiles
+        needs.append(held + step.temporary)
+    return needs
 
 
 def read_fields(kind: str) -> tuple[Sequence[str], Mapping[str, int]]:
@@ -128,11 +142,10 @@ class EmulatedFigures:
             return ""
         needed = self.memory_needed_bytes / KIB
         had = self.memory_available_bytes / KIB
-        text = (
+        return (
             f"batch size {self.batch_size} does not fit: it needs {needed:.0f} KiB of a tile of"
-            f" {self.target}"
+            f" {self.target}, which has {had:.0f} KiB; most for {self.memory_operator}"
         )
-        return f"{text}, which has {had:.0f} KiB; most for {self.memory_operator}"
 
     @property
     def origin(self) -> Literal["emulated"]:
@@ -143,9 +156,12 @@ class EmulatedFigures:
 
     def to_record(self, model: str) -> Record:
         """Return FIELDS in their order, unrounded: ms, items per second, watts, shares."""
-        record = {}
+        record: dict[str, Any] = {}
         for name in self.FIELDS:
-            record[name] = model if name == "model" else self.get_field(name)
+            if name == "model":
+                record[name] = model
+            else:
+                record[name] = self.get_field(name)
         return record
 
     def describe(self, model: str) -> tuple[str, str]:
@@ -204,9 +220,10 @@ def predict(
     Raises InconsistentModelError for a batch that the chips cannot share evenly, and
     UnrecognisedModelError for a protocol that the target does not have.
     """
-    host_path = protocol if isinstance(protocol, Protocol) else select_protocol(protocol, target)
+    if not isinstance(protocol, Protocol):
+        protocol = select_protocol(protocol, target)
     known = calibration or load_calibration()
-    return [_predict(programs, target, batch, host_path, known) for batch in batch_sizes]
+    return [_predict(programs, target, batch, protocol, known) for batch in batch_sizes]
 
 
 def select_micro_batch(batch: int, target: Target, protocol: Protocol) -> int:
@@ -240,15 +257,14 @@ def _predict(
         raise InconsistentModelError(message, document=program.name)
     machine = select_computing(target, protocol)
     plan = schedule(program, machine)
-    cycles = plan.cycles
-    count = plan.supersteps
+    # in cycles
+    waited = plan.supersteps * target["superstep.cycles"]
+    total = plan.cycles + waited
+    computed = sum(step.compute + step.reduce for step in plan.steps)
+    exchanged = sum(step.exchange for step in plan.steps)
     # The fit to all rows decides the figure, the errors of all rows its band.
-    superstep = target["superstep.cycles"]
-    device = (cycles + count * superstep) / target["clock"]
-    timing = compute_timing(device, program, target, protocol, known.fit)
+    timing = compute_timing(total / target["clock"], program, target, protocol, known.fit)
     low, high = load_band("inference")
-    supersteps = count * superstep
-    total = cycles + supersteps
     memory = assess_memory(program, plan, machine)
     power = None
     if "power.idle" in target:
@@ -266,9 +282,9 @@ def _predict(
         latency_ms_high=timing.latency * high * MS,
         device_ms=timing.device * MS,
         protocol_ms=timing.protocol * MS,
-        compute_share=sum(step.compute + step.reduce for step in plan.steps) / total,
-        exchange_share=sum(step.exchange for step in plan.steps) / total,
-        superstep_share=supersteps / total,
+        compute_share=computed / total,
+        exchange_share=exchanged / total,
+        superstep_share=waited / total,
         power_w=power,
         memory_verdict=memory.verdict,
         memory_needed_bytes=memory.needed,
@@ -331,8 +347,11 @@ def list_layers(
 
 
 def _describe_split(plan: SplitPlan) -> str:
-    parts = zip(DIMENSIONS, plan.split, strict=True)
-    return " × ".join(f"{name} {count}" for name, count in parts if count > 1) or "none"
+    parts = []
+    for name, count in zip(DIMENSIONS, plan.split, strict=True):
+        if count > 1:
+            parts.append(f"{name} {count}")
+    return " × ".join(parts) or "none"
 
 
 def format_predictions(
@@ -346,22 +365,26 @@ def format_predictions(
     `output` is table, csv or json. A table has a line under it that says what was predicted.
     """
     first = predictions[0]
-    rows = layers or [prediction.to_record(model) for prediction in predictions]
+    records = layers or [prediction.to_record(model) for prediction in predictions]
     if output != "table":
-        values = [list(row.values()) for row in rows]
-        return f"{format_records(output, list(rows[0]), values)}\n"
+        values = [list(record.values()) for record in records]
+        return f"{format_records(output, list(records[0]), values)}\n"
     digits = LAYER_TABLE_DIGITS if layers else first.TABLE_DIGITS
-    rounded = [[_round_value(row[name], digits[name]) for name in digits] for row in rows]
+    rows = []
+    for record in records:
+        rows.append([_round_value(record[name], places) for name, places in digits.items()])
     subject, caveat = first.describe(model)
-    lines = [f"emulated, not measured: {subject}, calibration {first.calibration_id}"]
+    notes = [f"emulated, not measured: {subject}, calibration {first.calibration_id}"]
     if caveat:
-        lines.append(caveat)
+        notes.append(caveat)
     if first.settings is not None:
-        lines.append(f"changed: {first.settings}")
-    return f"{format_records(output, list(digits), rounded)}\n{'; '.join(lines)}\n"
+        notes.append(f"changed: {first.settings}")
+    return f"{format_records(output, list(digits), rows)}\n{'; '.join(notes)}\n"
 
 
 def _round_value(value: Any, places: int) -> Any:
     if value is None:
         return ""
-    return round(value, places or None) if isinstance(value, float) else value
+    if isinstance(value, float):
+        return round(value, places or None)  # without places a whole number, and no 1.0
+    return value

@@ -110,8 +110,9 @@ def _cost(operator: Operator, target: Target) -> OperatorCost:
         case Recurrence():
             return _cost_recurrence(operator, target)
         case Rearrangement():
-            moved = elements / target.tiles * target["element.bytes"] / target["exchange.bytes"]
             supersteps = target["rearrange.supersteps"]
+            share = elements / target.tiles
+            moved = share * target["element.bytes"] / target["exchange.bytes"]
             return OperatorCost(operator.name, kind, int(supersteps), exchange=moved)
         case SlidingWindow():
             cycles = target["pool.tap"] * operator.window
@@ -143,7 +144,14 @@ def _cost_product(operator: Convolution | Gemm, target: Target) -> OperatorCost:
 
 def _cost_plan(name: str, kind: str, plan: SplitPlan, macs: int) -> OperatorCost:
     return OperatorCost(
-        name, kind, plan.supersteps, plan.compute, plan.reduce, plan.exchange, macs, plan
+        name,
+        kind,
+        supersteps=plan.supersteps,
+        compute=plan.compute,
+        reduce=plan.reduce,
+        exchange=plan.exchange,
+        macs=macs,
+        plan=plan,
     )
 
 
@@ -151,7 +159,8 @@ def estimate_vectors(elements: float, cycles: float, target: Target) -> float:
     """Estimate a pass over elements: the start of its vertex and `cycles` for each vector of the
     fullest tile, rounded up to what keeps all of its workers busy.
     """
-    vectors = ceil_div(ceil_div(elements, target.tiles), target["vector"])
+    share = ceil_div(elements, target.tiles)
+    vectors = ceil_div(share, target["vector"])
     rounds = ceil_div(vectors, target["workers"])
     return float(target["elementwise.start"] + target["workers"] * rounds * cycles)
 
@@ -163,7 +172,8 @@ def estimate_copy(elements: int, target: Target) -> float:
     from what made them. Rows that are no whole 8-byte words may take up to 25 times as long in one
     profile of the SDK; the vendor's own programs pad them (`attention_padding` of PopRT).
     """
-    return float(ceil_div(elements, target.tiles) * target["element.bytes"] * target["copy.word"])
+    share = ceil_div(elements, target.tiles)
+    return float(share * target["element.bytes"] * target["copy.word"])
 
 
 def _cost_recurrence(operator: Recurrence, target: Target) -> OperatorCost:
@@ -193,22 +203,31 @@ def to_convolution_shape(operator: Convolution | Gemm) -> ConvolutionShape:
     if isinstance(operator, Gemm):
         return _shape_product(operator.groups, operator.m, operator.k, operator.n)
     return ConvolutionShape(
-        operator.batch,
-        operator.groups,
-        operator.in_channels_per_group,
-        operator.out_channels_per_group,
-        operator.out_height,
-        operator.out_width,
-        operator.kernel_height,
-        operator.kernel_width,
-        max(operator.stride_h, operator.stride_w),
-        operator.in_height,
-        operator.in_width,
+        batch=operator.batch,
+        groups=operator.groups,
+        ins=operator.in_channels_per_group,
+        outs=operator.out_channels_per_group,
+        rows=operator.out_height,
+        columns=operator.out_width,
+        kernel_rows=operator.kernel_height,
+        kernel_columns=operator.kernel_width,
+        stride=max(operator.stride_h, operator.stride_w),
+        in_rows=operator.in_height,
+        in_columns=operator.in_width,
     )
 
 
 def _shape_product(groups: int, m: int, k: int, n: int) -> ConvolutionShape:
-    return ConvolutionShape(1, groups, k, n, m, 1, in_rows=m, in_columns=1)
+    return ConvolutionShape(
+        batch=1,
+        groups=groups,
+        ins=k,
+        outs=n,
+        rows=m,
+        columns=1,
+        in_rows=m,
+        in_columns=1,
+    )
 
 
 Role = Literal["data", "weights"]
@@ -247,7 +266,9 @@ def derive_gradients(program: Program) -> Gradients:
 
     Where several operators read a result, their gradients are added.
     """
-    readers = Counter(source for sources in program.sources for source in sources)
+    readers: Counter[int] = Counter()
+    for sources in program.sources:
+        readers.update(sources)
     gradients = []
     for at, operator in enumerate(program.operators):
         sources = program.sources[at]
@@ -259,10 +280,10 @@ def derive_gradients(program: Program) -> Gradients:
         else:
             steps = _derive_vectors(operator, unary=len(sources) < 2)
         # A split has one reader for each of its parts, which are not the same tensor.
-        joined = isinstance(operator, Rearrangement) and operator.kind in JOINS
-        if readers[at] > 1 and not joined:
-            added = (readers[at] - 1) * operator.elements
-            steps.append(Elementwise(operator.name, "sum", added))
+        is_joined = isinstance(operator, Rearrangement) and operator.kind in JOINS
+        further = readers[at] - 1
+        if further > 0 and not is_joined:
+            steps.append(Elementwise(operator.name, "sum", further * operator.elements))
         gradients.append(tuple(steps))
     return tuple(gradients)
 
@@ -292,30 +313,40 @@ def _derive_vectors(operator: Operator, *, unary: bool) -> list[GradientStep]:
 
 
 def _derive_bias(operator: Convolution | Gemm) -> list[GradientStep]:
-    return [Elementwise(operator.name, "bias", operator.elements)] if operator.bias else []
+    if not operator.bias:
+        return []
+    return [Elementwise(operator.name, "bias", operator.elements)]
 
 
 def _derive_product(operator: Gemm, needs_data: bool) -> list[GradientStep]:
     """Derive the gradients of both sides, each of which needs the other side."""
-    name = operator.name
     groups = operator.groups
     left = groups * operator.m * operator.k
     right = groups * operator.k * operator.n
-    role: Role = "weights"
-    data_copies = other_copies = 0
+    result = operator.elements
+    of_left = GradientProduct(
+        operator.name,
+        role="data",
+        macs=operator.macs,
+        shapes=_multiply(groups, operator.m, operator.n, operator.k),
+        turned=right,
+    )
+    of_right = GradientProduct(
+        operator.name,
+        role="weights",
+        macs=operator.macs,
+        shapes=_multiply(groups, operator.k, operator.m, operator.n),
+        turned=left,
+    )
     if not operator.constant:
         # Both sides of a product of activations are laid out again for each of its gradients, as
         # forward.
-        role = "data"
-        data_copies = operator.elements + right
-        other_copies = left + operator.elements
-    steps: list[GradientStep] = []
+        of_left = replace(of_left, copied=result + right)
+        of_right = replace(of_right, role="data", copied=left + result)
+    steps: list[GradientStep] = [of_right, *_derive_bias(operator)]
     if needs_data:
-        shapes = _multiply(groups, operator.m, operator.n, operator.k)
-        steps.append(GradientProduct(name, "data", operator.macs, shapes, right, data_copies))
-    shapes = _multiply(groups, operator.k, operator.m, operator.n)
-    steps.append(GradientProduct(name, role, operator.macs, shapes, left, other_copies))
-    return steps + _derive_bias(operator)
+        steps.insert(0, of_left)
+    return steps
 
 
 def _multiply(groups: int, m: int, k: int, n: int) -> tuple[ConvolutionShape, ...]:
@@ -358,16 +389,7 @@ def _derive_convolution(operator: Convolution, needs_data: bool) -> list[Gradien
 def cost_gradient(step: GradientStep, target: Target) -> OperatorCost:
     """Cost one step. A product is split by the same search as in the forward pass."""
     if isinstance(step, GradientProduct):
-        plans = [plan_split(shape, target) for shape in step.shapes]
-        superstep = target["superstep.cycles"]
-        plan = min(plans, key=lambda each: each.cycles + each.supersteps * superstep)
-        cost = _cost_plan(step.name, f"{step.role} gradient", plan, step.macs)
-        return replace(
-            cost,
-            supersteps=plan.supersteps + int(target["gradient.turn.supersteps"]),
-            compute=plan.compute + estimate_copy(step.copied, target),
-            exchange=plan.exchange + _exchange_evenly(step.turned, target),
-        )
+        return _cost_gradient_product(step, target)
     kind = f"gradient {step.kind}"
     supersteps = int(target.get(f"gradient.{step.kind}.supersteps", 1))
     if step.kind == "move":
@@ -378,6 +400,20 @@ def cost_gradient(step: GradientStep, target: Target) -> OperatorCost:
     return OperatorCost(step.name, kind, supersteps, compute)
 
 
+def _cost_gradient_product(step: GradientProduct, target: Target) -> OperatorCost:
+    superstep = target["superstep.cycles"]
+    plans = [plan_split(shape, target) for shape in step.shapes]
+    plan = min(plans, key=lambda each: each.cycles + each.supersteps * superstep)
+    cost = _cost_plan(step.name, f"{step.role} gradient", plan, step.macs)
+    return replace(
+        cost,
+        supersteps=plan.supersteps + int(target["gradient.turn.supersteps"]),
+        compute=plan.compute + estimate_copy(step.copied, target),
+        exchange=plan.exchange + _exchange_evenly(step.turned, target),
+    )
+
+
 def _exchange_evenly(elements: int, target: Target) -> float:
     """Return the cycles in which every tile receives its share."""
-    return ceil(elements / target.tiles) * target["element.bytes"] / target["exchange.bytes"]
+    share = ceil(elements / target.tiles)
+    return share * target["element.bytes"] / target["exchange.bytes"]
