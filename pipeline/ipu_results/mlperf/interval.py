@@ -131,14 +131,22 @@ def make_runs(
     An entry whose distinct runs are too few to leave any out keeps them all.
     """
     n = np.array([len(values) for values in minutes], dtype=np.int64)
-    ends = np.array(dropped, dtype=np.int64).reshape(-1, 2).T
-    low, high = np.where(ends.sum(axis=0) >= n, 0, ends)
+    ends = np.array(dropped, dtype=np.int64).reshape(-1, 2)
+    is_left_empty = ends.sum(axis=1) >= n
+    ends[is_left_empty] = 0
     width = int(n.max(initial=1))
-    filled = _fill(minutes, width)
-    runs = Runs(filled, _fill(counts, width), n, low, high, np.zeros(len(n)))
+    runs = Runs(
+        minutes=_fill(minutes, width),
+        counts=_fill(counts, width),
+        n=n,
+        low=ends[:, 0],
+        high=ends[:, 1],
+        reference=np.zeros(len(n)),
+    )
     mean = average(runs.counts, runs)
+    reference = np.array(ratios, dtype=np.float64) * mean
     # runs whose samples are unknown have no reference
-    reference = np.where(np.isnan(mean), 0, np.array(ratios, dtype=np.float64) * mean)
+    reference[np.isnan(mean)] = 0
     return replace(runs, reference=reference)
 
 
@@ -153,7 +161,9 @@ def _fill(rows: Sequence[Sequence[float]], width: int) -> Numbers:
 def average(values: Numbers, runs: Runs) -> Numbers:
     """Return the olympic mean of each row."""
     ranks = np.arange(values.shape[1])
-    is_kept = (ranks >= runs.low[:, None]) & (ranks < (runs.n - runs.high)[:, None])
+    start = runs.low[:, None]
+    stop = (runs.n - runs.high)[:, None]
+    is_kept = (ranks >= start) & (ranks < stop)
     kept = np.where(is_kept, np.sort(values, axis=1), 0)
     means: Numbers = kept.sum(axis=1) / is_kept.sum(axis=1)
     return means
@@ -168,20 +178,25 @@ def estimate_errors(values: Numbers, runs: Runs) -> tuple[Numbers, Numbers]:
     are kept.
     """
     n = runs.n
-    kept = n - runs.low - runs.high
-    plain = np.sqrt(_sum_squares(values, n) / np.maximum(n - 1, 1) / n)
+    variance = _sum_squares(values, n) / np.maximum(n - 1, 1)
+    plain = np.sqrt(variance / n)
+    first = runs.low[:, None]
+    last = (n - runs.high - 1)[:, None]
     ordered = np.sort(values, axis=1)
-    fastest = np.take_along_axis(ordered, runs.low[:, None], axis=1)
-    slowest = np.take_along_axis(ordered, (n - runs.high - 1)[:, None], axis=1)
+    fastest = np.take_along_axis(ordered, first, axis=1)
+    slowest = np.take_along_axis(ordered, last, axis=1)
     # what fills up a row is NaN, and stays so
     winsorised = np.clip(ordered, fastest, slowest)
+    kept = n - runs.low - runs.high
     squares = _sum_squares(winsorised, n) / np.maximum(kept * (kept - 1), 1)
-    return plain, np.where(kept > 1, np.sqrt(squares), 0)
+    yuen = np.where(kept > 1, np.sqrt(squares), 0)
+    return plain, yuen
 
 
 def _sum_squares(values: Numbers, n: Integers) -> Numbers:
     means = np.nansum(values, axis=1) / n
-    squares: Numbers = np.nansum((values - means[:, None]) ** 2, axis=1)
+    distances = values - means[:, None]
+    squares: Numbers = np.nansum(distances**2, axis=1)
     return squares
 
 
@@ -196,7 +211,11 @@ def estimate_intervals(runs: Runs, groups: Groups) -> Intervals:
     # Zou and Donner (2008): each limit of a product from the distances of its factors' own limits.
     low = np.maximum(1 - np.hypot(below, speed_arm), 0)
     high = 1 + np.hypot(above, speed_arm)
-    return Intervals(np.round(low, DIGITS), np.round(high, DIGITS), parts.methods)
+    return Intervals(
+        low=np.round(low, DIGITS),
+        high=np.round(high, DIGITS),
+        methods=parts.methods,
+    )
 
 
 def estimate_parts(runs: Runs, groups: Groups) -> Estimates:
@@ -210,13 +229,16 @@ def estimate_parts(runs: Runs, groups: Groups) -> Estimates:
     counts = np.where(has_counts[:, None], runs.counts, alike)
     mean = average(counts, runs)
     minutes = average(runs.minutes, runs)
-    relative = counts / mean[:, None]
-    speed = _estimate_error(runs.minutes / minutes[:, None] - relative, runs)
-    own = _estimate_error(relative, runs)
+    relative_counts = counts / mean[:, None]
+    relative_minutes = runs.minutes / minutes[:, None]
+    speed = _estimate_error(relative_minutes - relative_counts, runs)
+    own = _estimate_error(relative_counts, runs)
     pools = _choose_pools(own, runs, groups, has_counts)
     is_pooled = np.array([pool.df > 0 for pool in pools], dtype=bool)
+    methods = np.full(len(pools), OWN, dtype=object)
+    methods[has_counts] = ALONE
+    methods[has_counts & is_pooled] = GROUP
     reference = runs.reference / mean
-    methods = np.where(has_counts, np.where(is_pooled, GROUP, ALONE), OWN)
     return Estimates(
         scores=minutes * np.maximum(reference, 1),
         reference=reference,
@@ -228,18 +250,22 @@ def estimate_parts(runs: Runs, groups: Groups) -> Estimates:
 
 def _estimate_error(values: Numbers, runs: Runs) -> Error:
     plain, yuen = estimate_errors(values, runs)
-    return Error(plain, yuen, runs.n - 1, runs.n - runs.low - runs.high - 1)
+    kept = runs.n - runs.low - runs.high
+    return Error(plain, yuen, df=runs.n - 1, yuen_df=kept - 1)
 
 
 def _join_errors(own: Error, pools: Sequence[Pool], n: Integers) -> Error:
     """Return the errors of convergence with what comparable entries say of them."""
-    variance, yuen_variance, df, yuen_df = np.array(pools).reshape(-1, 4).T
+    columns = np.array(pools).reshape(-1, len(Pool._fields)).T
+    variance, yuen_variance, df, yuen_df = columns
     is_pooled = df > 0
     weight = np.where(is_pooled, GROUP_WEIGHT, 0)
+    squares = (own.plain**2 + weight * (variance / n)) / (1 + weight)
+    group_df = np.minimum(weight * own.df, df.astype(np.int64))
     return Error(
-        plain=np.sqrt((own.plain**2 + weight * (variance / n)) / (1 + weight)),
+        plain=np.sqrt(squares),
         yuen=np.where(is_pooled, np.sqrt(yuen_variance / n), own.yuen),
-        df=own.df + np.minimum(weight * own.df, df.astype(np.int64)),
+        df=own.df + group_df,
         yuen_df=np.where(is_pooled, yuen_df.astype(np.int64), own.yuen_df),
     )
 
@@ -251,24 +277,33 @@ def _choose_pools(own: Error, runs: Runs, groups: Groups, has_counts: Flags) -> 
         if has_counts[row] and own.df[row] > 0:
             for name in names:
                 members.setdefault(name, []).append(row)
-    variance = own.plain**2 * runs.n
-    yuen_variance = own.yuen**2 * runs.n
     pools = {}
     for name, rows in members.items():
-        df = own.df[rows]
-        yuen_df = own.yuen_df[rows]
-        if df.sum() >= MIN_GROUP_DF:
-            pools[name] = Pool(
-                variance=(variance[rows] @ df) / df.sum(),
-                yuen_variance=(yuen_variance[rows] @ yuen_df) / max(yuen_df.sum(), 1),
-                df=df.sum(),
-                yuen_df=yuen_df.sum(),
-            )
+        pool = _make_pool(own, runs, rows)
+        if pool.df >= MIN_GROUP_DF:
+            pools[name] = pool
     chosen = []
     for row, names in enumerate(groups):
-        of_entry = [pools[name] for name in names if name in pools and has_counts[row]]
-        chosen.append(of_entry[0] if of_entry else NO_POOL)
+        usable = []
+        if has_counts[row]:
+            usable = [pools[name] for name in names if name in pools]
+        chosen.append(usable[0] if usable else NO_POOL)
     return chosen
+
+
+def _make_pool(own: Error, runs: Runs, rows: Sequence[int]) -> Pool:
+    """Return the mean variances of entries, weighted by their degrees of freedom."""
+    n = runs.n[rows]
+    variance = own.plain[rows] ** 2 * n
+    yuen_variance = own.yuen[rows] ** 2 * n
+    df = own.df[rows]
+    yuen_df = own.yuen_df[rows]
+    return Pool(
+        variance=(variance @ df) / df.sum(),
+        yuen_variance=(yuen_variance @ yuen_df) / max(yuen_df.sum(), 1),
+        df=df.sum(),
+        yuen_df=yuen_df.sum(),
+    )
 
 
 def expect_scores(reference: Numbers, arm: Numbers, error: Numbers) -> Numbers:
@@ -287,7 +322,10 @@ def _expect_normalised(mean: Numbers, reference: Numbers, error: Numbers) -> Num
 
 def compute_normal_share(z: Numbers) -> Numbers:
     """Return the probability that a standard normal variable is below z."""
-    return np.array([math.erfc(-value / math.sqrt(2)) / 2 for value in z.tolist()])
+    shares = []
+    for value in z.tolist():
+        shares.append(math.erfc(-value / math.sqrt(2)) / 2)
+    return np.array(shares)
 
 
 def list_quantiles(df: Integers) -> Numbers:
@@ -342,4 +380,5 @@ def compute_two_sided_p(t: Any, df: int) -> Any:
 def _compute_density(t: float, df: int) -> float:
     log_ratio = math.lgamma((df + 1) / 2) - math.lgamma(df / 2)
     log_scale = log_ratio - math.log(df * math.pi) / 2
-    return math.exp(log_scale - (df + 1) / 2 * math.log1p(t * t / df))
+    log_tail = (df + 1) / 2 * math.log1p(t * t / df)
+    return math.exp(log_scale - log_tail)

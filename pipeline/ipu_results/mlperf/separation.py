@@ -71,7 +71,8 @@ class Shape(NamedTuple):
 
     def average(self, ordered: Numbers) -> Numbers:
         """Return the olympic mean of each row of sorted runs."""
-        means: Numbers = ordered[:, self.low : self.runs - self.high].mean(axis=1)
+        kept = ordered[:, self.low : self.runs - self.high]
+        means: Numbers = kept.mean(axis=1)
         return means
 
     def list_weights(self) -> Numbers:
@@ -105,12 +106,14 @@ def compare_pairs(
     """
     parts = estimate_parts(runs, groups)
     is_shared = _find_shared_luck(runs, parts, first, second, one_batch)
+    is_other = ~is_shared
     p = np.ones(len(first))
     gap = parts.scores[second] - parts.scores[first]
     p[is_shared], gap[is_shared] = _permute(runs, first[is_shared], second[is_shared])
-    p[~is_shared] = _test_difference(parts, first[~is_shared], second[~is_shared])
+    p[is_other] = _test_difference(parts, first[is_other], second[is_other])
     wrong_order = np.where(gap >= 0, p / 2, 1 - p / 2)
-    return Separations(p, wrong_order, np.where(is_shared, PERMUTATION, DIFFERENCE).tolist())
+    tests = np.where(is_shared, PERMUTATION, DIFFERENCE)
+    return Separations(p, wrong_order, tests.tolist())
 
 
 def _find_shared_luck(
@@ -152,8 +155,9 @@ def _test_difference(parts: Estimates, first: Integers, second: Integers) -> Num
         high = np.where(is_below, high, t)
     squares = np.concatenate([side.square_distances(low) for side in sides])
     freedom = np.concatenate([side.df for side in sides])
+    total = squares.sum(axis=0)
     spread = np.sum(squares**2 / freedom, axis=0)
-    df = np.clip(squares.sum(axis=0) ** 2 / np.maximum(spread, TINY), 1, MAX_DF)
+    df = np.clip(total**2 / np.maximum(spread, TINY), 1, MAX_DF)
     return np.maximum(_interpolate_p(low, df), MIN_P)
 
 
@@ -166,11 +170,13 @@ class _Side:
         self.reference = parts.reference[rows]
         self.convergence = parts.convergence.plain[rows]
         # Yuen's needs two runs that are kept
-        has_yuen = parts.speed.yuen_df > 0
-        self.speed = np.where(has_yuen, parts.speed.yuen, parts.speed.plain)[rows]
-        speed_df = np.where(has_yuen, parts.speed.yuen_df, parts.speed.df)[rows]
+        speed = parts.speed
+        has_yuen = speed.yuen_df > 0
+        errors = np.where(has_yuen, speed.yuen, speed.plain)
+        freedom = np.where(has_yuen, speed.yuen_df, speed.df)
+        self.speed = errors[rows]
         session_df = np.full(len(rows), MAX_DF)
-        self.df = np.stack([parts.convergence.df[rows], speed_df, session_df])
+        self.df = np.stack([parts.convergence.df[rows], freedom[rows], session_df])
 
     def square_distances(self, t: Numbers) -> Numbers:
         """Return the squares of how far each score may be off at a quantile t: by convergence, by
@@ -190,9 +196,10 @@ def _interpolate_p(t: Numbers, df: Numbers) -> Numbers:
     p = np.empty_like(t)
     for whole in np.unique(below).tolist():
         rows = below == whole
+        part = df[rows] - whole
         fewer = compute_two_sided_p(t[rows], whole)
         more = compute_two_sided_p(t[rows], whole + 1)
-        p[rows] = fewer + (df[rows] - whole) * (more - fewer)
+        p[rows] = fewer + part * (more - fewer)
     return p
 
 
@@ -202,12 +209,13 @@ def _permute(runs: Runs, first: Integers, second: Integers) -> tuple[Numbers, Nu
     gap = np.zeros(len(first))
     shapes = np.stack([runs.n, runs.low, runs.high], axis=1)
     pairs = np.concatenate([shapes[first], shapes[second]], axis=1)
+    # pairs of the same two shapes at once: they have the same deals
     for pair in np.unique(pairs, axis=0):
         rows = np.flatnonzero((pairs == pair).all(axis=1))
         a = Shape(*pair[:3].tolist())
         b = Shape(*pair[3:].tolist())
-        left, right = make_values(runs, first[rows], second[rows], a.runs, b.runs)
-        p[rows], gap[rows] = _test_values(left, right, a, b)
+        values = make_values(runs, first[rows], second[rows], a.runs, b.runs)
+        p[rows], gap[rows] = _test_values(*values, a, b)
     return p, gap
 
 
@@ -217,30 +225,38 @@ def _test_values(left: Numbers, right: Numbers, a: Shape, b: Shape) -> tuple[Num
     right = np.sort(right, axis=1)
     right -= _find_session_part(left, right, a, b)[:, None]
     gap = b.average(right) - a.average(left)
-    pooled = np.sort(np.concatenate([left, right], axis=1), axis=1)
-    total = comb(a.runs + b.runs, a.runs)
-    is_complete = total <= MAX_DEALS
+    both = np.concatenate([left, right], axis=1)
+    pooled = np.sort(both, axis=1)
+    is_complete = count_deals(a, b) <= MAX_DEALS
     # all runs of one are faster than all of the other
-    is_apart = (left[:, -1] < right[:, 0]) | (right[:, -1] < left[:, 0])
-    counts = np.zeros(len(gap))
-    is_extreme = np.ones(len(gap), dtype=bool)
+    is_left_faster = left[:, -1] < right[:, 0]
+    is_right_faster = right[:, -1] < left[:, 0]
+    is_apart = is_left_faster | is_right_faster
+    counts = np.zeros(len(gap))  # of the deals that differ by as much
+    is_extreme = np.ones(len(gap), dtype=bool)  # no deal differs by more the same way
     # of those that are apart hardly a random deal is as far off
     close = np.flatnonzero(~is_apart | is_complete)
     for start in range(0, len(close), CHUNK):
         rows = close[start : start + CHUNK]
-        signed = pooled[rows] * np.sign(gap[rows])[:, None]
-        differences = _multiply(signed, _make_deals(a, b))
         observed = np.abs(gap[rows])
+        signs = np.sign(gap[rows])[:, None]
+        differences = _multiply(pooled[rows] * signs, _make_deals(a, b))
         is_extreme[rows] = differences.max(axis=1) <= observed * (1 + TOLERANCE)
-        reached = np.abs(differences, out=differences) >= (observed * (1 - TOLERANCE))[:, None]
-        counts[rows] = np.count_nonzero(reached, axis=1)
+        np.abs(differences, out=differences)
+        needed = observed * (1 - TOLERANCE)
+        counts[rows] = np.count_nonzero(differences >= needed[:, None], axis=1)
     if is_complete:
-        p = counts / total
+        p = counts / count_deals(a, b)
     else:
         p = (counts + 1) / MAX_DEALS
     by_t = _test_by_t(left[is_extreme], right[is_extreme], gap[is_extreme])
     p[is_extreme] = np.minimum(p[is_extreme], by_t)
     return np.maximum(p, MIN_P), gap
+
+
+def count_deals(a: Shape, b: Shape) -> int:
+    """Count the ways in which the runs of both can be dealt out."""
+    return comb(a.runs + b.runs, a.runs)
 
 
 def _find_session_part(left: Numbers, right: Numbers, a: Shape, b: Shape) -> Numbers:
@@ -251,12 +267,14 @@ def _find_session_part(left: Numbers, right: Numbers, a: Shape, b: Shape) -> Num
     """
     gap = b.average(right) - a.average(left)
     df = a.runs + b.runs - 2
-    within = _square_error(left, a.low, a.high) + _square_error(right, b.low, b.high)
-    squares = left.mean(axis=1) ** 2 + right.mean(axis=1) ** 2
-    between = SESSION**2 * squares
-    both = within + between
-    freedom = np.minimum(df * (both / within) ** 2, MAX_DF).astype(int)
-    share = np.sqrt(within / both) * list_quantiles(np.array([df])) / list_quantiles(freedom)
+    # squared errors
+    runs_alone = _square_error(left, a.low, a.high) + _square_error(right, b.low, b.high)
+    sessions = SESSION**2 * (left.mean(axis=1) ** 2 + right.mean(axis=1) ** 2)
+    both = runs_alone + sessions
+    freedom = np.minimum(df * (both / runs_alone) ** 2, MAX_DF).astype(int)
+    quantile_alone = list_quantiles(np.array([df]))
+    quantile_both = list_quantiles(freedom)
+    share = np.sqrt(runs_alone / both) * quantile_alone / quantile_both
     part: Numbers = gap * (1 - np.minimum(share, 1))
     return part
 
@@ -272,8 +290,9 @@ def _square_error(values: Numbers, low: int = 0, high: int = 0) -> Numbers:
     fastest = values[:, [low]]
     slowest = values[:, [n - high - 1]]
     winsorised = np.clip(values, fastest, slowest)
+    square = winsorised.var(axis=1) * n / (kept * (kept - 1))
     resolution = RESOLUTION * values.mean(axis=1)
-    squares: Numbers = winsorised.var(axis=1) * n / (kept * (kept - 1)) + resolution**2
+    squares: Numbers = square + resolution**2
     return squares
 
 
@@ -290,22 +309,32 @@ def make_values(
     # samples over the reference's
     left = runs.counts[first, :n] / reference[first, None]
     right = runs.counts[second, :m] / reference[second, None]
+    share = _estimate_share_above(left, right)[:, None]
+
+    def weigh(minutes: Numbers, progress: Numbers) -> Numbers:
+        weights = share + (1 - share) / progress
+        # a run without samples has no reference
+        return minutes * np.where(np.isnan(progress), 1, weights)
+
+    return weigh(runs.minutes[first, :n], left), weigh(runs.minutes[second, :m], right)
+
+
+def _estimate_share_above(left: Numbers, right: Numbers) -> Numbers:
+    """Return the probability that the mean of each pair's runs is above the reference, by their
+    samples over the reference's.
+    """
     both = np.concatenate([left, right], axis=1)
-    counted = np.maximum(np.count_nonzero(~np.isnan(both), axis=1), 1)
+    counted = np.count_nonzero(~np.isnan(both), axis=1)
+    counted = np.maximum(counted, 1)
     mean = np.nansum(both, axis=1) / counted
     squares = np.nansum((both - mean[:, None]) ** 2, axis=1)
     variance = squares / np.maximum(counted - 1, 1)
     has_counts = ~np.isnan([left[:, 0], right[:, 0]])
-    entries = np.maximum(np.count_nonzero(has_counts, axis=0), 1)
-    runs_each = counted / entries
+    entries = np.count_nonzero(has_counts, axis=0)
+    runs_each = counted / np.maximum(entries, 1)
     error = np.sqrt(variance / runs_each)  # of the mean of one entry
     errors_above = (mean - 1) / np.maximum(error, MIN_ERROR)
-    share = compute_normal_share(errors_above)[:, None]
-
-    def weigh(minutes: Numbers, progress: Numbers) -> Numbers:
-        return minutes * np.where(np.isnan(progress), 1, share + (1 - share) / progress)
-
-    return weigh(runs.minutes[first, :n], left), weigh(runs.minutes[second, :m], right)
+    return compute_normal_share(errors_above)
 
 
 def _multiply(left: Numbers, right: Numbers) -> Numbers:
@@ -314,8 +343,8 @@ def _multiply(left: Numbers, right: Numbers) -> Numbers:
     parts = math.ceil(len(left) / rows)
     # repeats rows to fill the last part
     filled = np.resize(left, (parts, rows, left.shape[1]))
-    product: Numbers = (filled @ right).reshape(-1, right.shape[1])[: len(left)]
-    return product
+    product: Numbers = (filled @ right).reshape(-1, right.shape[1])
+    return product[: len(left)]
 
 
 @lru_cache(maxsize=8)
@@ -325,7 +354,7 @@ def _make_deals(a: Shape, b: Shape) -> Numbers:
     """
     total = a.runs + b.runs
     # which of the sorted runs the first entry gets, a row for each deal
-    if comb(total, a.runs) <= MAX_DEALS:
+    if count_deals(a, b) <= MAX_DEALS:
         dealt = np.array(list(combinations(range(total), a.runs)))
         is_first = np.zeros((len(dealt), total), dtype=bool)
         np.put_along_axis(is_first, dealt, True, axis=1)
@@ -333,8 +362,9 @@ def _make_deals(a: Shape, b: Shape) -> Numbers:
         random = np.random.default_rng([SEED, *a, *b])
         keys = random.random((MAX_DEALS - 1, total))
         # the entry gets the runs with the smallest keys
-        last = np.partition(keys, a.runs - 1, axis=1)[:, [a.runs - 1]]
-        is_first = keys <= last
+        last = a.runs - 1
+        largest = np.partition(keys, last, axis=1)[:, [last]]
+        is_first = keys <= largest
     # in its own entry, a run has the rank that its place among the runs dealt to that entry gives
     weights = np.empty(is_first.shape)
     weights[is_first] = np.tile(-a.list_weights(), len(is_first))
