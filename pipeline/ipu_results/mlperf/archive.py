@@ -141,14 +141,23 @@ def _unpack_xz(file: IO[bytes]) -> Iterator[bytes]:
                 packed = file.read(BLOCK)
                 if not packed:
                     raise EOFError("the compressed data ends before its end mark")
+            # the decoder keeps what it does not unpack at once
             data = decoder.decompress(packed, BLOCK)
+            packed = b""
             if data:
                 yield data
-            packed = b""
-        # what follows the stream: another one, or padding
-        packed = decoder.unused_data.lstrip(b"\0")
-        while not packed and (more := file.read(BLOCK)):
-            packed = more.lstrip(b"\0")
+        packed = _skip_padding(decoder.unused_data, file)
+
+
+def _skip_padding(packed: bytes, file: IO[bytes]) -> bytes:
+    """Return the start of the next stream, empty at the end of the file."""
+    while True:
+        packed = packed.lstrip(b"\0")
+        if packed:
+            return packed
+        packed = file.read(BLOCK)
+        if not packed:
+            return b""
 
 
 def is_archive(path: str) -> bool:
@@ -305,8 +314,11 @@ class ArchiveContents:
                 self._add_file(path, location, tar, member)
             else:
                 self.links[path] = _link_target(path, member)
+            return
+        if member.isreg():
+            return
         # in place of a submitter, a system or a benchmark; a link in their code is no matter
-        elif not member.isreg() and (len(parts) <= 2 or locate(f"{path}/")):
+        if len(parts) <= 2 or locate(f"{path}/"):
             self.findings.append(FileFinding(path, "is a link or not a folder; not followed"))
 
     def _add_file(
@@ -315,12 +327,11 @@ class ArchiveContents:
         names = location.names
         if not path.endswith(".txt") or is_power_log(names):
             self.small[path] = _read_small(tar, member)
+        elif is_log(names) and member.issparse():
+            # Its holes take no room in the archive, so no cap on its bytes would stop it.
+            self.logs[path] = Log(problem=UNREAD_SPARSE)
         elif is_log(names):
-            if member.issparse():
-                # Its holes take no room in the archive, so no cap on its bytes would stop it.
-                self.logs[path] = Log(problem=UNREAD_SPARSE)
-            else:
-                self.logs[path] = read_log(_chunks(tar, member))
+            self.logs[path] = read_log(_chunks(tar, member))
 
     def _forget(self, path: str) -> None:
         if path in self.paths or path in self.small or path in self.links:
@@ -335,9 +346,13 @@ class ArchiveContents:
 def _is_read(location: Location) -> bool:
     """Return whether a file is a description, a log of a run or of its power, or a scaling file."""
     names = location.names
-    if location.part != "results" or names[2:] == (SCALING_FILE,):
+    if location.part != "results":
         return True
-    return names[-1].endswith(".txt") and (len(names) < POWER_DEPTH or is_power_log(names))
+    if names[2:] == (SCALING_FILE,):
+        return True
+    if not names[-1].endswith(".txt"):
+        return False
+    return len(names) < POWER_DEPTH or is_power_log(names)
 
 
 def _link_target(path: str, member: tarfile.TarInfo) -> str:

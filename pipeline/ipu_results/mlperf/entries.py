@@ -40,6 +40,32 @@ LISTS = {
 }
 WHOLE_NUMBER = re.compile(r"\s*([0-9]{1,9})(?:\.0*)?\s*")  # the files have 8, 8.0 and "8"
 
+LOG_PATTERN = "result_*.txt"
+SCALING_FILE = "scaling.json"
+MAX_DEPTH = 5  # of a submitter: v0.5 has v0.5.0/google/cloud_v2.8/gnmt-tpuv2-8/results
+# names in a path that may lead out of the root, or are of an absolute one
+UNSAFE_PARTS = frozenset({"", ".", ".."})
+# Which part of a submitter's folder a path belongs to, by the number of its names from the
+# submitter on: the first that fits.
+FOLDER_DEPTHS = (
+    ("results", 4),  # of a benchmark
+    ("results", 3),  # of a system
+    ("results", 2),
+    ("systems", 2),
+)
+FILE_DEPTHS = (
+    ("results", 5),  # of a benchmark, such as a log
+    ("systems", 3),
+    ("results", 7),  # a power log
+    ("results", 6),  # astray
+    ("results", 4),  # astray
+)
+POWER_FOLDER = "power"
+LOG_DEPTH = 3  # names of a path behind `results`
+POWER_DEPTH = 5
+OTHER_SUITE = "is refused: it holds {} results; only MLPerf Training is scored"
+NO_ROUND = "names no round; pass one with --round"
+
 
 @dataclass(frozen=True, slots=True)
 class System:
@@ -122,12 +148,19 @@ def _parse_text(value: Any) -> str | None:
 def _format_text(value: Any) -> str | None:
     """Return a printed text on one line: names and versions of an object, the items of a list."""
     if isinstance(value, dict):
-        value = [f"{name} {version}" if version else name for name, version in value.items()]
+        items = []
+        for name, version in value.items():
+            items.append(f"{name} {version}" if version else name)
+        value = items
     if isinstance(value, list):
-        value = ", ".join(" ".join(str(item).split()) for item in value)
+        value = ", ".join(_join_words(str(item)) for item in value)
     if not isinstance(value, str):
         return None
-    return " ".join(value.split()) or None
+    return _join_words(value) or None
+
+
+def _join_words(text: str) -> str:
+    return " ".join(text.split())
 
 
 def _parse_whole(value: Any) -> int | None:
@@ -136,22 +169,6 @@ def _parse_whole(value: Any) -> int | None:
         return None
     match = WHOLE_NUMBER.fullmatch(str(value))
     return int(match[1]) if match else None
-
-
-LOG_PATTERN = "result_*.txt"
-SCALING_FILE = "scaling.json"
-MAX_DEPTH = 5  # of a submitter: v0.5 has v0.5.0/google/cloud_v2.8/gnmt-tpuv2-8/results
-# names in a path that may lead out of the root, or are of an absolute one
-UNSAFE_PARTS = frozenset({"", ".", ".."})
-# Which part of a submitter's folder a path belongs to, by the number of its names from the
-# submitter on.
-FOLDER_DEPTHS = (("results", 4), ("results", 3), ("results", 2), ("systems", 2))
-FILE_DEPTHS = (("results", 5), ("systems", 3), ("results", 7), ("results", 6), ("results", 4))
-POWER_FOLDER = "power"
-LOG_DEPTH = 3  # names of a path behind `results`
-POWER_DEPTH = 5
-OTHER_SUITE = "is refused: it holds {} results; only MLPerf Training is scored"
-NO_ROUND = "names no round; pass one with --round"
 
 
 @dataclass(frozen=True, slots=True)
@@ -266,15 +283,19 @@ class _RoundFolder:
         if location.part == "systems":
             for name in names:
                 self.described.add((submitter, name.removesuffix(".json")))
-        elif names:
-            self.systems.add((submitter, names[0]))
-            # a file beside the benchmarks is not one of them
-            if len(names) > 2 or (location.is_folder and len(names) == 2):
-                files = self.benchmarks.setdefault((submitter, names[0], names[1]), _Files())
-                files.add(names, is_missing)
-            if not location.is_folder and is_astray(names):
-                astray = self.astray.setdefault((submitter, names[0]), [])
-                astray.append("/".join(names[1:]))
+            return
+        if not names:
+            return
+        system = (submitter, names[0])
+        self.systems.add(system)
+        is_benchmark = location.is_folder and len(names) == 2
+        # a file beside the benchmarks is not one of them
+        if is_benchmark or len(names) > 2:
+            files = self.benchmarks.setdefault((*system, names[1]), _Files())
+            files.add(names, is_missing)
+        if not location.is_folder and is_astray(names):
+            astray = self.astray.setdefault(system, [])
+            astray.append("/".join(names[1:]))
 
 
 def is_log(names: tuple[str, ...]) -> bool:
@@ -303,11 +324,9 @@ def find_entries(
     `missing` are logs that are left out as if their content were absent.
     """
     absent = frozenset(missing)
-    ordered = sorted({*paths, *absent})
-    entries: list[Entry] = []
     findings = []
     locations = {}
-    for path in ordered:
+    for path in sorted({*paths, *absent}):
         if not is_plain(path):
             findings.append(FileFinding(path, "is not a plain relative path; ignored"))
         location = locate(path)
@@ -317,24 +336,32 @@ def find_entries(
     for path, location in locations.items():
         if location.root in folders:
             folders[location.root].add(location, path in absent)
+    entries: list[Entry] = []
     for root, folder in folders.items():
         round_folder = "/".join(root)
-        round_ = rules.find_round((*root, name))
-        suite = _find_other_suite(round_folder or name, folder, rules)
-        place = round_folder or name or "."
+        folder_name = round_folder or name
+        place = folder_name or "."
+        suite = _find_other_suite(folder_name, folder, rules)
         if suite:
             findings.append(FileFinding(place, OTHER_SUITE.format(suite)))
             continue
-        if round_ is None:
-            findings.append(FileFinding(place, NO_ROUND))
-        elif round_ not in rules.rounds:
-            last = rules.rounds[-1]
-            message = f"round {round_} is later than v{last}, the last known round"
-            findings.append(FileFinding(place, message))
+        round_ = rules.find_round((*root, name))
+        doubt = _doubt_round(round_, rules)
+        if doubt:
+            findings.append(FileFinding(place, doubt))
         entries += _list_entries(round_folder, round_, folder, rules)
         for path, gap in _find_gaps(folder, rules):
             findings.append(FileFinding(_join(round_folder, path), gap))
-    return RoundInventory(tuple(sorted(entries, key=_entry_key)), tuple(findings))
+    entries.sort(key=_entry_key)
+    return RoundInventory(tuple(entries), tuple(findings))
+
+
+def _doubt_round(round_: str | None, rules: Rules) -> str | None:
+    if round_ is None:
+        return NO_ROUND
+    if round_ not in rules.rounds:
+        return f"round {round_} is later than v{rules.rounds[-1]}, the last known round"
+    return None
 
 
 def is_plain(path: str) -> bool:
@@ -350,14 +377,19 @@ def locate(path: str) -> Location | None:
         return None
     parts = path.rstrip("/").split("/")
     is_folder = path.endswith("/")
-    for part, depth in FOLDER_DEPTHS if is_folder else FILE_DEPTHS:
-        at = len(parts) - depth
+    depths = FOLDER_DEPTHS if is_folder else FILE_DEPTHS
+    for part, depth in depths:
+        at = len(parts) - depth  # the place of the submitter
         if not 0 <= at < MAX_DEPTH or parts[at + 1] != part:
             continue
         if is_folder or part == "results" or path.endswith(".json"):
-            root = tuple(parts[:at])
-            names = tuple(parts[at + 2 :])
-            return Location(root, parts[at], part, names, is_folder)
+            return Location(
+                root=tuple(parts[:at]),
+                submitter=parts[at],
+                part=part,
+                names=tuple(parts[at + 2 :]),
+                is_folder=is_folder,
+            )
     return None
 
 
@@ -374,12 +406,15 @@ def _find_roots(locations: Iterable[Location]) -> list[tuple[str, ...]]:
     roots: list[tuple[str, ...]] = []
     # a root comes after those that it may lie in
     for root in sorted(submitters, key=lambda root: (len(root), root)):
-        for outer in roots:
-            if root[: len(outer)] == outer and root[len(outer)] in submitters[outer]:
-                break
-        else:
+        if not any(_is_code(root, outer, submitters[outer]) for outer in roots):
             roots.append(root)
     return sorted(roots)
+
+
+def _is_code(root: tuple[str, ...], outer: tuple[str, ...], submitters: set[str]) -> bool:
+    """Return whether `root` lies in the folder of a submitter of the round `outer`."""
+    depth = len(outer)
+    return root[:depth] == outer and root[depth] in submitters
 
 
 def _find_other_suite(name: str, folder: _RoundFolder, rules: Rules) -> str | None:
@@ -407,11 +442,11 @@ def _list_entries(
     for (submitter, system, benchmark), files in folder.benchmarks.items():
         if _is_entry(benchmark, files, rules):
             yield Entry(
-                round_folder,
-                round_,
-                submitter,
-                system,
-                benchmark,
+                round_folder=round_folder,
+                round=round_,
+                submitter=submitter,
+                system=system,
+                folder=benchmark,
                 logs=tuple(files.logs),
                 missing=tuple(files.missing),
                 power=tuple(files.power),

@@ -39,7 +39,12 @@ PROGRESS = {
     "step_num": "steps",
 }
 # Stable diffusion evaluates stored models, whose step counts; such an evaluation names its metric.
-STEPS_FIRST = dict(sorted(PROGRESS.items(), key=lambda item: item[1] == "epochs"))
+STEPS_FIRST = {
+    "train_samples_since_beginning": "samples",
+    "samples_count": "samples",
+    "step_num": "steps",
+    "epoch_num": "epochs",
+}
 SEED = re.compile(rb'"value"\s*:\s*"?([^,"}\s]{1,40})')
 
 
@@ -169,26 +174,36 @@ def split_blocks(chunks: Iterable[bytes]) -> Iterator[tuple[int, bytes]]:
     """
     rest = b""
     number = 1
-    before = b""
     for chunk in chunks:
         data = rest + chunk
-        # A CR at the very end may be the first half of a CR LF.
-        cut = max(data.rfind(b"\n"), data.rfind(b"\r", 0, len(data) - 1)) + 1
+        cut = _find_last_end(data)
+        block = data[:cut]
         rest = data[cut:]
         if len(rest) > MAX_LOG_LINE:
-            # Of a line only what follows its last mark matters, or else its end, where one begins.
-            mark = rest.rfind(ANY_MARK)
-            if mark < 0:
-                mark = len(rest) - len(MARK)
-            rest = rest[mark:]
+            rest = _shorten_line(rest)
         if len(rest) > MAX_LOG_LINE:
             raise LineTooLongError(f"a line is longer than {MAX_LOG_LINE:,} bytes")
-        if cut:
-            number += _count_lines(before)
-            before = data[:cut]
-            yield number, before
+        if block:
+            yield number, block
+            number += _count_lines(block)
     if rest:
-        yield number + _count_lines(before), rest + b"\n"
+        yield number, rest + b"\n"
+
+
+def _find_last_end(data: bytes) -> int:
+    """Return where the last line that has ended ends, 0 where none has."""
+    last_feed = data.rfind(b"\n")
+    # A CR at the very end may be the first half of a CR LF.
+    last_return = data.rfind(b"\r", 0, len(data) - 1)
+    return max(last_feed, last_return) + 1
+
+
+def _shorten_line(line: bytes) -> bytes:
+    """Return what matters of a line: what follows its last mark, or its end, where one may begin."""
+    mark = line.rfind(ANY_MARK)
+    if mark < 0:
+        mark = len(line) - len(MARK)
+    return line[mark:]
 
 
 def extract_marked(block: bytes, mark: bytes = MARK) -> list[bytes]:
@@ -294,13 +309,7 @@ class _Reader:
 
     def read_block(self, number: int, block: bytes) -> None:
         """Read whole lines, the first of which has a number."""
-        mark = MARK
-        if MARK not in block:
-            for old, syntax in OLD_SYNTAX.items():
-                if old in block:
-                    mark = old
-                    self.syntax = syntax
-                    break
+        mark = self._find_mark(block)
         texts = extract_marked(block, mark)
         for index, text in enumerate(texts):
             try:
@@ -313,6 +322,15 @@ class _Reader:
                 self.broken += 1
         self.lines += len(texts)
 
+    def _find_mark(self, block: bytes) -> bytes:
+        if MARK in block:
+            return MARK
+        for old, syntax in OLD_SYNTAX.items():
+            if old in block:
+                self.syntax = syntax
+                return old
+        return MARK
+
     def _read_text(self, text: bytes) -> None:
         try:
             line = decode_line(text)
@@ -323,23 +341,26 @@ class _Reader:
             self._read_line(line.key, line.time_ms, text)
 
     def _read_line(self, key: str, time_ms: float, text: bytes) -> None:
+        is_running = "run_stop" not in self.times
         if key in EVALUATION_KEYS:
             # parsed at the end, as only those up to the end of the run are needed
             if len(text) <= MAX_EVALUATION:
-                self.evaluations.append(("run_stop" not in self.times, time_ms, text))
+                self.evaluations.append((is_running, time_ms, text))
         elif key == "init_start":
             self.times[key] = min(time_ms, self.times.get(key, time_ms))
         elif key == "init_stop":
             self.times[key] = max(time_ms, self.times.get(key, time_ms))
-        # its value alone: some logs have a line for each of a thousand processes
         elif key == "seed":
-            if match := SEED.search(text):
+            # its value alone: some logs have a line for each of a thousand processes
+            match = SEED.search(text)
+            if match:
                 self.seeds[match[1]] = None
-        elif key in {"run_start", "run_stop"}:
+        elif key in ("run_start", "run_stop"):
             self.marks[key] += 1
-            if "run_stop" not in self.times:  # of several ends of a run the first one counts
-                if key == "run_stop":
-                    self.status = _parse_status(parse_object(text))
+            # of several ends of a run the first one counts
+            if is_running and key == "run_stop":
+                self.status = _parse_status(parse_object(text))
+            if is_running:
                 self.times[key] = time_ms
         else:
             self._read_value(key, parse_object(text).get("value"))
@@ -439,11 +460,14 @@ def is_number(value: Any) -> TypeGuard[float]:
 
 
 def _parse_number(value: Any) -> float | None:
-    return value if is_number(value) and abs(value) < MAX_NUMBER else None
+    if not is_number(value):
+        return None
+    # NaN is not below, either
+    return value if abs(value) < MAX_NUMBER else None
 
 
 def _to_count(value: float | None) -> int | None:
-    if value is None or not 0 < value == int(value):
+    if value is None or value <= 0 or value != int(value):
         return None
     return int(value)
 

@@ -249,19 +249,22 @@ def measure_run(log: Log, benchmark: Benchmark, round_: str | None) -> tuple[Con
     if not points:
         return Convergence(), Quality(targets)
     last = points[-1]
+    missed = Quality(targets, MISSED, last.values)
     passed = [point for point in points if _is_reached(targets, point.values)]
     if log.evaluations[-1].metric is not None:
+        if not passed:
+            return Convergence(), missed
         # Evaluations of stored models go on after the target was reached; the first that reached it
         # counts.
-        if not passed:
-            return Convergence(), Quality(targets, MISSED, last.values)
-        converged = _convert(passed[0], log, benchmark, round_)
-        return converged, Quality(targets, REACHED, passed[0].values)
+        first = passed[0]
+        converged = _convert(first, log, benchmark, round_)
+        return converged, Quality(targets, REACHED, first.values)
     converged = _convert(last, log, benchmark, round_)
-    if not targets or all(value is None for value in last.values):
+    has_values = any(value is not None for value in last.values)
+    if not has_values:
         return converged, Quality(targets, NOT_CHECKED, last.values)
     if not passed:
-        return converged, Quality(targets, MISSED, last.values)
+        return converged, missed
     # The last evaluation may be worse than one before it.
     return converged, Quality(targets, REACHED, passed[-1].values)
 
@@ -283,20 +286,24 @@ def _list_points(
         return [_make_point(each.unit, each.count, each.value, targets) for each in evaluations]
     joined: dict[tuple[str, float], dict[str | None, Any]] = {}
     for each in evaluations:
-        joined.setdefault((each.unit, each.count), {})[each.metric] = each.value
-    points = [_make_point(*progress, values, targets) for progress, values in joined.items()]
+        metrics = joined.setdefault((each.unit, each.count), {})
+        metrics[each.metric] = each.value
+    points = []
+    for (unit, count), metrics in joined.items():
+        points.append(_make_point(unit, count, metrics, targets))
     return sorted(points, key=lambda point: point.count)
 
 
 def _make_point(unit: str, count: float, value: Any, targets: Sequence[QualityTarget]) -> _Point:
     """Make a point of the value of an evaluation in a log: a number, or several by name."""
-    values: list[float | None] = []
-    for target in targets:
-        number = value
-        if target.key is not None:
-            number = value.get(target.key) if isinstance(value, Mapping) else None
-        values.append(float(number) if is_number(number) else None)
+    values = [_pick_number(value, target.key) for target in targets]
     return _Point(unit, count, tuple(values))
+
+
+def _pick_number(value: Any, key: str | None) -> float | None:
+    if key is not None:
+        value = value.get(key) if isinstance(value, Mapping) else None
+    return float(value) if is_number(value) else None
 
 
 def _is_reached(targets: Sequence[QualityTarget], values: Values) -> bool:

@@ -105,52 +105,58 @@ def score_entry(
     # v0.5 and v0.6 have rules of their own, which the syntax of a log tells better than a folder
     syntaxes = [log.syntax for log in logs.values() if log.syntax]
     round_ = rules.ruleset or rules.find_round([*syntaxes, entry.round or ""])
-    judge = partial(_judge_run, round_, benchmark, system.division, rules)
-    runs = tuple(judge(file, log) for file, log in logs.items())
+    runs = []
+    for file, log in logs.items():
+        runs.append(_judge_run(file, log, round_, benchmark, system.division, rules))
     counted = [run for run in runs if run.counted]
-    minutes = [run.log.minutes for run in counted if run.log.minutes is not None]
-    factor, scaling_finding = read_scaling_factor(scaling)
     missing = len(runs) - len(counted)
     average = partial(_average_runs, missing=missing, drop=benchmark.drop)
+    minutes = [run.log.minutes for run in counted if run.log.minutes is not None]
     mean = average(minutes)
+    factor, scaling_finding = read_scaling_factor(scaling)
     reason = _explain_no_score(entry, runs, missing, mean, factor, benchmark)
     score = None
     if reason is None and mean is not None and factor is not None:
         score = mean * factor
-    cv = None
-    if len(minutes) > 1 and fmean(minutes):
-        cv = stdev(minutes) / fmean(minutes)
     logged_sizes = {run.log.global_batch_size for run in runs}
     sizes = sorted(size for size in logged_sizes if size is not None)
     size = sizes[0] if len(sizes) == 1 else None
+    findings = _list_findings(entry, runs, system, scaling_finding, benchmark, sizes, rules)
     progress = [run.convergence for run in counted]
     units = {convergence.unit for convergence in progress}
+    convergence = Convergence(
+        unit=units.pop() if len(units) == 1 else None,
+        epochs=average([each.epochs for each in progress]),
+        samples=average([each.samples for each in progress]),
+        tokens=average([each.tokens for each in progress]),
+    )
     return ScoredEntry(
         entry=entry,
         benchmark=benchmark.name,
         system=system,
-        runs=runs,
+        runs=tuple(runs),
         scaling_factor=factor,
         scaling_sha256=None if scaling is None else hashlib.sha256(scaling).hexdigest(),
         minutes=score,
         reason=reason,
         run_minutes_min=min(minutes, default=None),
         run_minutes_max=max(minutes, default=None),
-        run_minutes_cv=cv,
+        run_minutes_cv=_measure_variation(minutes),
         global_batch_size=size,
-        convergence=Convergence(
-            unit=units.pop() if len(units) == 1 else None,
-            epochs=average([each.epochs for each in progress]),
-            samples=average([each.samples for each in progress]),
-            tokens=average([each.tokens for each in progress]),
-        ),
+        convergence=convergence,
         quality=_find_worst_quality(counted, benchmark.targets_in(round_, size)),
         logs_expected=benchmark.runs,
         energy_j=_average_energy(counted, missing, factor, benchmark.drop),
-        findings=tuple(
-            _list_findings(entry, runs, system, scaling_finding, benchmark, sizes, rules)
-        ),
+        findings=tuple(findings),
     )
+
+
+def _measure_variation(minutes: Sequence[float]) -> float | None:
+    """Return the coefficient of variation."""
+    if len(minutes) < 2:
+        return None
+    mean = fmean(minutes)
+    return stdev(minutes) / mean if mean else None
 
 
 def _find_benchmark(folder: str, logs: Iterable[Log], rules: Rules) -> Benchmark:
@@ -165,8 +171,11 @@ def _find_benchmark(folder: str, logs: Iterable[Log], rules: Rules) -> Benchmark
 
 def select_used(runs: Iterable[TrainingRun]) -> list[TrainingRun]:
     """Return the counted runs in order of their files, each log once."""
-    # a log that was not read to its end has no hash, and may be any
-    last = {run.log.sha256 or run.file: run for run in runs if run.counted}
+    last = {}
+    for run in runs:
+        if run.counted:
+            # a log that was not read to its end has no hash, and may be any
+            last[run.log.sha256 or run.file] = run
     return sorted(last.values(), key=lambda run: run.file)
 
 
@@ -252,30 +261,37 @@ def read_scaling_factor(data: bytes | None) -> tuple[float | None, str | None]:
 
 
 def _judge_run(
+    file: str,
+    log: Log,
     round_: str | None,
     benchmark: Benchmark,
     division: str | None,
     rules: Rules,
-    file: str,
-    log: Log,
 ) -> TrainingRun:
     convergence, quality = measure_run(log, benchmark, round_)
     reason = explain_not_counted(log, rules.init_limit(division, round_))
-    if division == CLOSED and reason is None and quality.check == MISSED:
+    is_closed = division == CLOSED
+    if is_closed and reason is None and quality.check == MISSED:
         reason = _explain_missed(quality)
-    speed = measure_speed(log, convergence, benchmark.first_epoch)
     findings = list(log.findings)
     if log.benchmark is not None and rules.benchmark(log.benchmark).name != benchmark.name:
         findings.append(f"is a log of {log.benchmark} by its submission_benchmark")
     is_checked = quality.check != NOT_CHECKED or not quality.targets
-    if reason is None and division == CLOSED and not is_checked:
+    if is_closed and reason is None and not is_checked:
         lacking = "accuracy" if log.evaluations else "evaluation"
         findings.append(f"holds no readable {lacking}; its quality is not checked")
-    if log.division is not None and division is not None and log.division != division:
+    if None not in (log.division, division) and log.division != division:
         findings.append(f"is a log of the {log.division} division by its submission_division")
-    # The evaluations have served: a whole record of them does not fit in little memory.
-    log = replace(log, evaluations=())
-    return TrainingRun(file, log, reason, convergence, quality, speed, tuple(findings))
+    return TrainingRun(
+        file,
+        # The evaluations have served: a whole record of them does not fit in little memory.
+        log=replace(log, evaluations=()),
+        reason=reason,
+        convergence=convergence,
+        quality=quality,
+        speed=measure_speed(log, convergence, benchmark.first_epoch),
+        findings=tuple(findings),
+    )
 
 
 def explain_not_counted(log: Log, limit: float) -> str | None:

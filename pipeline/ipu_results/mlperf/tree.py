@@ -182,7 +182,8 @@ class _Walk:
                 self._add_results(f"{path}/results", 0)
             if "systems" in inner:
                 self._add_files(f"{path}/systems", ".json")
-            if depth < MAX_DEPTH and not {"results", "systems"} & set(inner):
+            is_submitter = "results" in inner or "systems" in inner
+            if not is_submitter and depth < MAX_DEPTH:
                 self.descend(path, inner, depth + 1)
 
     def _add_results(self, folder: str, depth: int) -> None:
@@ -190,11 +191,12 @@ class _Walk:
         the power logs of a run.
         """
         # a folder without files is an entry, too: one whose logs are missing
-        if 0 < depth < 3:
+        if depth in (1, 2):
             self.paths.append(f"{folder}/")
         if depth > 0:
             self._add_files(folder, ".txt")
-        if depth < 3 or (depth == 3 and folder.endswith(f"/{POWER_FOLDER}")):
+        is_power = depth == 3 and folder.endswith(f"/{POWER_FOLDER}")
+        if depth < 3 or is_power:
             for name in self.list_folders(folder):
                 self._add_results(f"{folder}/{name}", depth + 1)
 
