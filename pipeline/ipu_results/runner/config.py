@@ -184,23 +184,29 @@ class SweepPlan:
         """Return a round: every batch size in a stream, every other round also with nothing else in
         flight.
         """
-        visits = [Visit(number, batch, "amortised") for batch in self.batch_sizes]
+        kinds: list[Kind] = ["amortised"]
         # half as often: they take time from the rounds that the interval is over
         if number % ISOLATED_EVERY == 0:
-            kinds: tuple[Kind, ...] = ("amortised", "isolated")
-            visits = [Visit(number, batch, kind) for batch in self.batch_sizes for kind in kinds]
+            kinds.append("isolated")
+        visits = []
+        for batch in self.batch_sizes:
+            for kind in kinds:
+                visits.append(Visit(number, batch, kind))
         # a seed of its own for each round: a resumed sweep finds the order again
         random.Random(f"{self.seed} {number}").shuffle(visits)
         return visits
 
     def needs_round(self, spent_s: float, done: int) -> bool:
         """Decide whether another round is due after `done` of them."""
-        return done < self.least_rounds or (done < self.most_rounds and spent_s < self.budget_s)
+        if done < self.least_rounds:
+            return True
+        return done < self.most_rounds and spent_s < self.budget_s
 
     def estimate_round_s(self, batch_s: Mapping[int, float]) -> float:
         """Return the seconds of a mean round from those of one batch by batch size."""
         blocks_s = [max(self.block_s, self.iterations * seconds) for seconds in batch_s.values()]
-        return (1 + 1 / ISOLATED_EVERY) * sum(blocks_s)
+        blocks_each = 1 + 1 / ISOLATED_EVERY
+        return blocks_each * sum(blocks_s)
 
 
 def check_batch_sizes(batch_sizes: Sequence[int], sessions: int) -> tuple[int, ...]:
@@ -374,14 +380,23 @@ def _plan_sweep(config: SweepConfig, choice: SelectedDevice) -> SweepTask:
     sessions = config.sessions or SESSIONS.get(device.name, DEFAULT_SESSIONS)
     sizes = config.batch_sizes
     if not sizes:
-        sizes = choose_batch_sizes(sessions)[: QUICK_SIZES if config.quick else None]
+        sizes = choose_batch_sizes(sessions)
+        if config.quick:
+            sizes = sizes[:QUICK_SIZES]
     plan = SweepPlan(
         check_batch_sizes(sizes, sessions), sessions, seed=config.seed, overlap=config.overlap
     )
     if config.budget_s is not None:
         plan = replace(plan, budget_s=config.budget_s, least_rounds=1)
     if config.quick:
-        plan = replace(plan, least_rounds=2, most_rounds=2, block_s=0.5, iterations=2, warm_runs=1)
+        plan = replace(
+            plan,
+            least_rounds=2,
+            most_rounds=2,
+            block_s=0.5,
+            iterations=2,
+            warm_runs=1,
+        )
     rounds = 1 if emulated else config.rounds
     if rounds:
         plan = replace(plan, least_rounds=rounds, most_rounds=rounds)
@@ -396,9 +411,11 @@ def choose_batch_sizes(sessions: int) -> tuple[int, ...]:
     """Return the batch sizes of the paper, or of the vendor's page for four, that the sessions can
     share evenly.
     """
-    sizes = DEFAULT_BATCH_SIZES["m2000" if sessions in SESSIONS.values() else "c2"]
-    shared = tuple(size for size in sizes if size % sessions == 0)
-    return shared or tuple(range(sessions, 7 * sessions, sessions))
+    target = "m2000" if sessions in SESSIONS.values() else "c2"
+    shared = [size for size in DEFAULT_BATCH_SIZES[target] if size % sessions == 0]
+    if not shared:
+        shared = [batches * sessions for batches in range(1, 7)]
+    return tuple(shared)
 
 
 def count_cores() -> int:
@@ -406,8 +423,11 @@ def count_cores() -> int:
     # as above
     from ipu_results.runner.environment import count_usable_cores, read_cpu_quota  # noqa: PLC0415
 
-    usable = count_usable_cores() or 1
-    return max(1, min(usable, int(read_cpu_quota() or usable)))
+    cores = count_usable_cores() or 1
+    quota = read_cpu_quota()
+    if quota:
+        cores = min(cores, int(quota))
+    return max(1, cores)
 
 
 def _parse_count(text: str) -> int:

@@ -127,7 +127,9 @@ def name_cpu() -> str:
 
 def count_usable_cores() -> int | None:
     """Count the logical cores that this process may run on."""
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
+    if hasattr(os, "sched_getaffinity"):
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count()
 
 
 def read_cpu_quota(proc: Path = PROC, sys: Path = SYS) -> float | None:
@@ -139,14 +141,17 @@ def read_cpu_quota(proc: Path = PROC, sys: Path = SYS) -> float | None:
     """
     folder = sys / "fs" / "cgroup"
     folders = [folder]
-    group = re.search(r"^0::(.*)$", read_text(proc / "self" / "cgroup") or "", re.MULTILINE)
-    for part in group[1].split("/") if group else ():
+    groups = read_text(proc / "self" / "cgroup") or ""
+    own = re.search(r"^0::(.*)$", groups, re.MULTILINE)
+    path = own[1] if own else ""
+    for part in path.split("/"):
         if part not in ("", ".."):
             folder /= part
             folders.append(folder)
     limits = []
     for folder in folders:
-        match = re.fullmatch(r"(\d+) 0*([1-9]\d*)", read_text(folder / "cpu.max") or "", re.ASCII)
+        limit = read_text(folder / "cpu.max") or ""
+        match = re.fullmatch(r"(\d+) 0*([1-9]\d*)", limit, re.ASCII)
         if match:  # `max` sets no limit
             limits.append(int(match[1]) / int(match[2]))
     return min(limits, default=None)
@@ -235,15 +240,16 @@ def load_best_probe(cache: Path | None = None) -> float | None:
 
     None where no sweep has run since then. A damaged file counts as absent.
     """
+    path = (cache or get_cache_folder()) / HISTORY
     try:
-        text = ((cache or get_cache_folder()) / HISTORY).read_text(encoding="utf-8")
-        history = json.loads(text)
+        history = json.loads(path.read_text(encoding="utf-8"))
         best = history["best_ms"]
-        if history["machine"] != _identify_machine():
-            return None
+        machine = history["machine"]
     except (OSError, ValueError, KeyError, TypeError):
         return None
-    return float(best) if isinstance(best, int | float) and best > 0 else None
+    if machine != _identify_machine() or not isinstance(best, int | float):
+        return None
+    return float(best) if best > 0 else None
 
 
 def save_best_probe(best_ms: float, cache: Path | None = None) -> None:
@@ -252,7 +258,9 @@ def save_best_probe(best_ms: float, cache: Path | None = None) -> None:
     A folder that cannot be written to is ignored.
     """
     path = (cache or get_cache_folder()) / HISTORY
-    best_ms = min(best_ms, load_best_probe(cache) or best_ms)
+    known_ms = load_best_probe(cache)
+    if known_ms:
+        best_ms = min(best_ms, known_ms)
     history = {"machine": _identify_machine(), "best_ms": best_ms}
     with suppress(OSError, IpuResultsError):
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -294,9 +302,10 @@ def read_usage() -> Usage:
     for name in COUNTED_TWICE:
         times.pop(name, None)
     total = sum(times.values())
-    steal = times.get("steal")
     idle = sum(times.get(name, 0.0) for name in WAITING)
-    return Usage(total, total - idle - (steal or 0.0), steal, _read_own_seconds())
+    steal = times.get("steal")
+    busy = total - idle - (steal or 0.0)
+    return Usage(total, busy, steal, own=_read_own_seconds())
 
 
 def _read_own_seconds() -> float:
@@ -321,11 +330,12 @@ def compute_load(earlier: Usage, later: Usage) -> Load:
     # two readings within one tick of the clock
     if total <= 0:
         return Load(None, None)
-    foreign = (later.busy - earlier.busy) - (later.own - earlier.own)
+    busy = later.busy - earlier.busy
+    own = later.own - earlier.own
     steal = None
     if earlier.steal is not None and later.steal is not None:
         steal = _clip_share((later.steal - earlier.steal) / total)
-    return Load(_clip_share(foreign / total), steal)
+    return Load(_clip_share((busy - own) / total), steal)
 
 
 def _clip_share(share: float) -> float:

@@ -18,7 +18,7 @@ Stamps = tuple[int, int, int, int, int]
 
 # nanoseconds of a second, and of a millisecond
 NS = 1e9
-MS = 1e6  # nanoseconds
+MS = 1e6
 
 
 @dataclass(frozen=True)
@@ -88,8 +88,9 @@ class Block:
             # from the end of the one before, so that a session's time has no gaps
             begin = session[0][0]
             for stamps in session:
-                shares.append(_clip_to_window(begin, stamps[-1], start, end))
-                begin = stamps[-1]
+                finish = stamps[-1]
+                shares.append(_clip_to_window(begin, finish, start, end))
+                begin = finish
         micro_batch = self.batch_size / self.sessions * self.batches_per_step
         return Window(start, end, sum(shares) * micro_batch)
 
@@ -117,7 +118,8 @@ def _clip_to_window(begin: int, finish: int, start: int, end: int) -> float:
     """Return the share of an iteration, from begin to finish, that is in the window."""
     if finish <= begin:  # shorter than the clock's resolution
         return float(start <= begin <= end)
-    return max(0, min(finish, end) - max(begin, start)) / (finish - begin)
+    inside = min(finish, end) - max(begin, start)
+    return max(0, inside) / (finish - begin)
 
 
 CONFIDENCE = 0.95  # of the interval of the median over rounds; order statistics reach it
@@ -150,6 +152,14 @@ MAX_BEHIND = 0.06
 # stolen time is taken from busy ones.
 MAX_FOREIGN = 0.05
 MAX_STEAL = 0.02
+# by the causes of REASONS
+LIMITS = {
+    "probe": MAX_PROBE,
+    "foreign": MAX_FOREIGN,
+    "steal": MAX_STEAL,
+    "behind": MAX_BEHIND,
+    "others": 0.0,
+}
 
 
 class Estimate(NamedTuple):
@@ -316,15 +326,20 @@ def find_disturbances(
         fastest[block.kind] = min(pace, fastest.get(block.kind, pace))
     causes = []
     for block, pace in zip(blocks, paces, strict=True):
-        probe = max(block.probe_ms) / fastest_probe if block.probe_ms else 0.0
         observed = {
-            "probe": (probe, MAX_PROBE),
-            "foreign": (block.foreign_cpu or 0.0, MAX_FOREIGN),
-            "steal": (block.steal or 0.0, MAX_STEAL),
-            "behind": (pace / fastest[block.kind] - 1, MAX_BEHIND),
-            "others": (block.others, 0.0),
+            "probe": 0.0,
+            "foreign": block.foreign_cpu or 0.0,
+            "steal": block.steal or 0.0,
+            "behind": pace / fastest[block.kind] - 1,
+            "others": block.others,
         }
-        causes.append({cause: value for cause, (value, limit) in observed.items() if value > limit})
+        if block.probe_ms:
+            observed["probe"] = max(block.probe_ms) / fastest_probe
+        over = {}
+        for cause, value in observed.items():
+            if value > LIMITS[cause]:
+                over[cause] = value
+        causes.append(over)
     return causes
 
 
@@ -358,17 +373,19 @@ def _suspect_rounds(rounds: Sequence[float]) -> list[str]:
     if count < FEWEST:
         reasons.append(f"only {count} round{'s' if count > 1 else ''}")
     interval = compute_interval(rounds)
+    width = 0.0
     if interval:
         width = (interval.high - interval.low) / median(rounds)
-        if width > MAX_WIDTH:
-            reasons.append(f"interval is {format_percent(width)} wide")
+    if width > MAX_WIDTH:
+        reasons.append(f"interval is {format_percent(width)} wide")
+    drift = 0.0
     if count >= DRIFT_ROUNDS:
         half = count // 2  # without the middle one of an odd number
         drift = median(rounds[-half:]) / median(rounds[:half]) - 1
-        if abs(drift) > MAX_DRIFT:
-            reasons.append(
-                f"drift of {format_percent(drift)} from the first half of the rounds to the second"
-            )
+    if abs(drift) > MAX_DRIFT:
+        reasons.append(
+            f"drift of {format_percent(drift)} from the first half of the rounds to the second"
+        )
     return reasons
 
 
@@ -378,9 +395,12 @@ def _suspect_blocks(causes: Sequence[Mapping[str, float]]) -> list[str]:
         return []
     reasons = []
     for cause, text in REASONS.items():
-        worst = max((over[cause] for over in disturbed if cause in over), default=None)
-        if worst is not None:
-            reasons.append(text.format(format_percent(worst) if cause in SHARES else worst))
+        values = [over[cause] for over in disturbed if cause in over]
+        if not values:
+            continue
+        worst = max(values)
+        shown = format_percent(worst) if cause in SHARES else worst
+        reasons.append(text.format(shown))
     return [f"{len(disturbed)} of {len(causes)} blocks disturbed: {', '.join(reasons)}"]
 
 
@@ -388,7 +408,8 @@ def _find_stage_ms(blocks: Iterable[Block], begin: int, end: int) -> float:
     spans = []
     for block in blocks:
         for session in block.stamps:
-            spans += [(stamps[end] - stamps[begin]) / block.batches_per_step for stamps in session]
+            for stamps in session:
+                spans.append((stamps[end] - stamps[begin]) / block.batches_per_step)
     return median(spans) / MS
 
 
@@ -420,7 +441,8 @@ def compute_binomial_cdf(count: int, chance: float) -> np.ndarray:
     successes = np.arange(1, count + 1)
     ratios = (count - successes + 1) / successes * (chance / (1 - chance))
     mode = int((count + 1) * chance)
-    below = np.cumprod(1 / ratios[:mode][::-1])[::-1]
+    downwards = 1 / ratios[:mode][::-1]
+    below = np.cumprod(downwards)[::-1]
     above = np.cumprod(ratios[mode:])
     weights = np.concatenate((below, [1.0], above))
     odds: np.ndarray = np.cumsum(weights) / np.sum(weights)

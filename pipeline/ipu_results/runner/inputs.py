@@ -105,8 +105,9 @@ def draw_image(seed: int, number: int) -> tuple[np.ndarray, int]:
     brightness = _draw_texture(bits, height, width)
     red = _draw_texture(bits, height, width)
     blue = _draw_texture(bits, height, width)
-    channels = np.stack([brightness + TINT * red, brightness, brightness + TINT * blue], axis=-1)
-    pixels = np.clip(np.rint(MIDDLE + contrast * channels), 0, 255).astype(np.uint8)
+    channels = [brightness + TINT * red, brightness, brightness + TINT * blue]
+    values = MIDDLE + contrast * np.stack(channels, axis=-1)
+    pixels = np.clip(np.rint(values), 0, 255).astype(np.uint8)
     return pixels, quality
 
 
@@ -125,9 +126,10 @@ def _draw_texture(bits: np.random.PCG64, height: int, width: int) -> np.ndarray:
     amplitudes = _build_amplitudes()
     draws = bits.random_raw(amplitudes.size // 2).astype("<u8")
     # a draw of 64 bits is two coefficients of 2 × 16 bits, here around 0
-    white = draws.view("<u2").astype(np.float64) - (2**16 - 1) / 2
-    spectrum = white.view(np.complex128).reshape(amplitudes.shape) * amplitudes
-    cutting = np.fft.irfft2(spectrum, s=(MAX_SIDE, MAX_SIDE))[:height, :width]
+    parts = draws.view("<u2").astype(np.float64) - (2**16 - 1) / 2
+    white = parts.view(np.complex128).reshape(amplitudes.shape)
+    square = np.fft.irfft2(white * amplitudes, s=(MAX_SIDE, MAX_SIDE))
+    cutting = square[:height, :width]
     return np.asarray((cutting - cutting.mean()) / cutting.std())
 
 
@@ -229,8 +231,9 @@ def normalise_images(pixels: Sequence[np.ndarray], dtype: str = "float32") -> np
     batch = np.empty((len(pixels), channels, height, width), dtype)
     for image, planes in zip(pixels, batch):  # noqa: B905 (Python 3.8)
         for channel in range(channels):
+            values = image[:, :, channel]
             # "raise" costs a copy
-            np.take(tables[channel], image[:, :, channel], out=planes[channel], mode="clip")
+            np.take(tables[channel], values, out=planes[channel], mode="clip")
     return batch
 
 
@@ -239,8 +242,10 @@ def _build_tables(dtype: str) -> np.ndarray:
     """Return the normalised value of each of the 256 values of a pixel, by channel."""
     if dtype not in DTYPES:
         raise ValueError(f"images are {' or '.join(DTYPES)}, not {dtype}")
-    mean, deviation = np.array([MEAN, DEVIATION], np.float32)[:, :, None]
     values = np.arange(256, dtype=np.float32) / np.float32(255)
+    # a row for each channel
+    mean = np.array(MEAN, np.float32)[:, None]
+    deviation = np.array(DEVIATION, np.float32)[:, None]
     return np.asarray((values - mean) / deviation).astype(dtype)
 
 
@@ -284,8 +289,9 @@ class InputStream:
     def choose(self) -> list[int]:
         """Return the numbers of the next batch."""
         # every `step`th, so that sessions never feed the same item in one batch
-        numbers = range(self._next, self._next + self.micro_batch * self.step, self.step)
-        self._next = numbers.stop
+        stop = self._next + self.micro_batch * self.step
+        numbers = range(self._next, stop, self.step)
+        self._next = stop
         return [number % self._count for number in numbers]
 
     def load(self) -> Any:
@@ -390,8 +396,9 @@ def generate_sequences(inputs: Sequence[TextInput], count: int, seed: int) -> di
 def _fill_input(text: TextInput, count: int, seed: int) -> np.ndarray:
     shape = (count, *text.shape)
     if text.role == "tokens":
-        draws = np.random.PCG64(seed).random_raw(math.prod(shape)) % np.uint64(text.limit)
-        return draws.reshape(shape).astype(text.dtype)
+        draws = np.random.PCG64(seed).random_raw(math.prod(shape))
+        tokens = draws % np.uint64(text.limit)
+        return tokens.reshape(shape).astype(text.dtype)
     if text.role == "positions":
         positions = np.arange(text.shape[-1]).astype(text.dtype)
         return np.ascontiguousarray(np.broadcast_to(positions, shape))

@@ -114,12 +114,14 @@ def prepare_model(
     loaded = _load_source(source, sequence_length)
     model = loaded.model
     inputs = _list_inputs(model)
+    first = inputs[0].name if inputs else ""
     texts: tuple[TextInput, ...] = ()
-    size = (0, 0, 0)
+    size: tuple[int, ...] = (0, 0, 0)
     length = None
     changed = loaded.built_in
     # a model of text takes sequences of integers in one of its inputs at least
     if any(_is_sequence(value) for value in inputs):
+        items = "sequences"
         length = _choose_length(loaded, inputs, sequence_length)
         changed |= _fix_lengths(model, inputs, length)
         texts = tuple(_describe_input(loaded, value) for value in inputs)
@@ -127,22 +129,23 @@ def prepare_model(
     elif sequence_length is not None:
         raise loaded.refuse("takes images: the setting sequence_length is for text models")
     else:
+        items = "images"
         _check_image_input(loaded, inputs)
-        size = tuple(axis.dim_value for axis in _get_axes(inputs[0])[1:])
-        feeds = {inputs[0].name: np.zeros((2, *size), dtype=np.float32)}
-    # a file that is not fp32 cannot be converted without loss
+        size = _get_lengths(inputs[0])
+        feeds = {first: np.zeros((2, *size), dtype=np.float32)}
     own_precision = _detect_precision(model)
     target = own_precision if precision in (None, "bf16") else str(precision)
+    # a file that is not fp32 cannot be converted without loss
     if own_precision not in (target, "fp32"):
         raise loaded.refuse(f"is {own_precision} already and cannot be converted to {target}")
     label = source if loaded.built_in else Path(source).stem
     plain = folder / f"{label}-{own_precision}.onnx"
     _write_plain(loaded, plain, changed)
     if loaded.built_in:
-        outputs = math.prod(axis.dim_value for axis in _get_axes(model.graph.output[0])[1:])
+        outputs = math.prod(_get_lengths(model.graph.output[0]))
         weights = SEEDED_TEXT if texts else SEEDED
     else:
-        outputs = _count_outputs(loaded, plain, feeds, "sequences" if texts else "images")
+        outputs = _count_outputs(loaded, plain, feeds, items)
         weights = loaded.sha256
     path = plain
     if target != own_precision:
@@ -154,7 +157,7 @@ def prepare_model(
         weights=weights,
         precision=target,
         name=label,
-        input_name=inputs[0].name,
+        input_name=first,
         channels=size[0],
         height=size[1],
         width=size[2],
@@ -227,6 +230,11 @@ def _get_axes(value: onnx.ValueInfoProto) -> list[Any]:
     return list(value.type.tensor_type.shape.dim)
 
 
+def _get_lengths(value: onnx.ValueInfoProto) -> tuple[int, ...]:
+    """Return the lengths of all dimensions but the batch, 0 for one that is free."""
+    return tuple(axis.dim_value for axis in _get_axes(value)[1:])
+
+
 def _is_sequence(value: onnx.ValueInfoProto) -> bool:
     return value.type.tensor_type.elem_type in INTEGERS and len(_get_axes(value)) == 2
 
@@ -241,12 +249,12 @@ def _check_image_input(source: _Source, inputs: Sequence[onnx.ValueInfoProto]) -
         names = ", ".join(f"'{value.name}'" for value in inputs) or "none"
         raise source.refuse(f"has {len(inputs)} inputs ({names}): {EXPECTED}")
     image = inputs[0]
-    axes = _get_axes(image)
+    lengths = _get_lengths(image)
     is_float = image.type.tensor_type.elem_type == TensorProto.FLOAT
-    fixed = all(axis.dim_value > 0 for axis in axes[1:])
-    if not is_float or len(axes) != 4 or axes[1].dim_value != 3 or not fixed:
+    is_image = len(lengths) == 3 and lengths[0] == 3 and min(lengths) > 0
+    if not is_float or not is_image:
         shape = []
-        for axis in axes:
+        for axis in _get_axes(image):
             length = axis.dim_value if axis.HasField("dim_value") else axis.dim_param or "?"
             shape.append(length)
         raise source.refuse(f"input '{image.name}' is {_format_type(image, shape)}: {EXPECTED}")
@@ -342,8 +350,9 @@ def _quantise(plain: Path, path: Path, calibration: Batch) -> None:
         if max(opsets) < PER_CHANNEL_OPSET:
             onnx.save(onnx.version_converter.convert_version(model, PER_CHANNEL_OPSET), folded)
         arrays = name_inputs(open_cpu_session(folded), calibration)
+        count = len(next(iter(arrays.values())))
         feeds = []
-        for item in range(len(next(iter(arrays.values())))):
+        for item in range(count):
             feeds.append({name: array[item : item + 1] for name, array in arrays.items()})
         remaining = iter(feeds)
         quantization.quantize_static(
@@ -416,14 +425,13 @@ def _fix_lengths(
 def _describe_input(source: _Source, value: onnx.ValueInfoProto) -> TextInput:
     """Return how to fill an input. Raises RunnerError where that is not known."""
     kind = value.type.tensor_type.elem_type
-    shape = tuple(axis.dim_value for axis in _get_axes(value)[1:])
-    role = "tokens"
-    for pattern, name in ROLES.items():
-        if re.search(pattern, value.name, re.IGNORECASE):
-            role = name
-            break
-    dtypes = {**INTEGERS, **MASKS} if role == "mask" else INTEGERS
-    if kind not in dtypes or not shape or (len(shape) > 1 and role != "mask"):
+    shape = _get_lengths(value)
+    role = _guess_role(value.name)
+    is_mask = role == "mask"
+    dtypes = {**INTEGERS, **MASKS} if is_mask else INTEGERS
+    # only a mask may have a row for each token
+    has_other_shape = not shape or (len(shape) > 1 and not is_mask)
+    if kind not in dtypes or has_other_shape:
         printed = _format_type(value, ("batch", *shape))
         raise source.refuse(
             f"input '{value.name}' is {printed}: expected tokens, types, positions or a mask,"
@@ -439,15 +447,25 @@ def _describe_input(source: _Source, value: onnx.ValueInfoProto) -> TextInput:
     return TextInput(value.name, dtypes[kind], shape, role, limit)
 
 
+def _guess_role(name: str) -> str:
+    for pattern, role in ROLES.items():
+        if re.search(pattern, name, re.IGNORECASE):
+            return role
+    return "tokens"
+
+
 def _count_table_rows(graph: onnx.GraphProto, name: str) -> int:
     """Return the rows of the first table that an input's values are looked up in, 0 without one."""
     rows = {tensor.name: tensor.dims[0] for tensor in graph.initializer if tensor.dims}
     reached = {name}
     for node in graph.node:
-        if node.op_type == "DequantizeLinear" and node.input[0] in rows:
-            rows[node.output[0]] = rows[node.input[0]]
-        if node.op_type == "Gather" and node.input[1] in reached and node.input[0] in rows:
-            return int(rows[node.input[0]])
-        if node.op_type in RESHAPING and node.input[0] in reached:
+        source = node.input[0] if node.input else ""
+        if node.op_type == "DequantizeLinear" and source in rows:
+            rows[node.output[0]] = rows[source]
+        if node.op_type == "Gather":
+            indices = node.input[1]
+            if indices in reached and source in rows:
+                return int(rows[source])
+        if node.op_type in RESHAPING and source in reached:
             reached.update(node.output)
     return 0

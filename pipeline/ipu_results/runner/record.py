@@ -350,7 +350,8 @@ class RunData:
 
 def build_points(run: RunData) -> list[Point]:
     """Return one point per batch size, by the names of the columns of points.csv."""
-    return [_build_point(run, ready) for ready in sorted(run.ready, key=lambda own: own.batch_size)]
+    ordered = sorted(run.ready, key=lambda ready: ready.batch_size)
+    return [_build_point(run, ready) for ready in ordered]
 
 
 def _build_point(run: RunData, ready: Ready) -> Point:
@@ -363,13 +364,6 @@ def _build_point(run: RunData, ready: Ready) -> Point:
     figures = estimate(blocks, run.best_probe_ms)._asdict()
     watts = figures.pop("power_w")
     doubts = figures.pop("suspect")
-    power_reason = None
-    if watts is None:  # no sensor, or one that could not be read
-        power_reason = opened.power.description
-        if opened.power.scope is not None:
-            power_reason = next(
-                (block.power_reason for block in blocks if block.power_reason), None
-            )
     length = opened.model.get("sequence_length")
     overlap = plan.overlap and not load_backend(device.backend).TRAITS.virtual
     point = {
@@ -390,7 +384,7 @@ def _build_point(run: RunData, ready: Ready) -> Point:
         "item": "sequence" if length else "image",
         "power_w": watts,
         "power_scope": None if watts is None else opened.power.scope,
-        "power_reason": power_reason,
+        "power_reason": _explain_no_power(opened.power, blocks) if watts is None else None,
         "calibration_id": facts.calibration_id,
         "backend": device.backend,
         "backend_version": facts.backend_version,
@@ -416,9 +410,22 @@ def _build_point(run: RunData, ready: Ready) -> Point:
         point |= ready.predicted
         # rounds and blocks say nothing of a time that is calculated
         doubts = ready.predicted["suspect"]
-    point["efficiency"] = point["throughput"] / point["power_w"] if point["power_w"] else None
+    # the power may be a predicted one
+    point["efficiency"] = None
+    if point["power_w"]:
+        point["efficiency"] = point["throughput"] / point["power_w"]
     point["suspect"] = "; ".join([*doubts, *ready.list_doubts()]) or None
     return cast("Point", point)
+
+
+def _explain_no_power(power: PowerSource, blocks: Sequence[Block]) -> str | None:
+    """Return why there is no sensor, or why it could not be read."""
+    if power.scope is None:
+        return power.description
+    for block in blocks:
+        if block.power_reason:
+            return block.power_reason
+    return None
 
 
 def build_files(run: RunData, points: Sequence[Point]) -> dict[str, bytes]:

@@ -21,7 +21,10 @@ ORIGIN_LABELS = {
 def format_summary(points: Sequence[Point]) -> str:
     """Format a heading, a line per point, and below the table how to read it."""
     lines = [_build_line(point) for point in points]
-    columns = [name for name in lines[0] if any(line[name] is not None for line in lines)]
+    columns = []
+    for name in lines[0]:
+        if any(line[name] is not None for line in lines):
+            columns.append(name)
     rows = []
     for line in lines:
         rows.append(["" if line[name] is None else line[name] for name in columns])

@@ -280,9 +280,11 @@ class SessionPool:
 
     def prepare(self, batch: int, kind: Kind) -> Prepared:
         """Make ready for a batch."""
-        replies = self._request_all("prepare", micro_batch=batch // len(self.transports), kind=kind)
+        micro_batch = batch // len(self.transports)
+        replies = self._request_all("prepare", micro_batch=micro_batch, kind=kind)
         self.batches_per_step = replies[0]["steps"]
-        return Prepared(max(reply["seconds"] for reply in replies), replies[0]["predicted"])
+        seconds = max(reply["seconds"] for reply in replies)
+        return Prepared(seconds, replies[0]["predicted"])
 
     def warm_up(self, set_runs: int) -> WarmUp:
         """Run until the medians of two sets in turn agree."""
@@ -338,8 +340,11 @@ class SessionPool:
     def _run_block(self, timeout_s: float, **params: object) -> SessionStamps:
         replies = self._request_all("run_block", timeout_s, at=self._next_start(), **params)
         self._clock = max(reply["clock"] for reply in replies)
-        # JSON has lists
-        return tuple(tuple(map(tuple, reply["stamps"])) for reply in replies)
+        sessions = []
+        for reply in replies:
+            # JSON has lists
+            sessions.append(tuple(map(tuple, reply["stamps"])))
+        return tuple(sessions)
 
     def _request_all(
         self, method: str, timeout_s: float = REPLY_TIMEOUT_S, **params: object
@@ -385,7 +390,9 @@ def open_sessions(
             transport = InProcess() if virtual else Subprocess(number, python)
             opened.callback(transport.close)
             transports.append(transport)
-            share = images and {**images, "first": number, "step": len(specs)}
+            share = None
+            if images is not None:
+                share = {**images, "first": number, "step": len(specs)}
             transport.send("open", backend=backend, spec=asdict(spec), images=share)
         replies = [transport.recv() for transport in transports]
         # all are open: they are closed with the pool

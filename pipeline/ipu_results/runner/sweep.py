@@ -123,9 +123,14 @@ def resume_sweep(run_id: str | None, out: Path, progress: Progress | None = None
 
 def make_run_id(task: SweepTask, now: datetime) -> str:
     """Return a new id, such as 20261121-134501-onnxruntime-cpu-3fa2."""
-    device = "".join(letter if letter.isalnum() else "-" for letter in task.device.name.lower())
-    precision = f"-{task.config.precision}" if task.config.precision else ""
-    return f"{now:%Y%m%d-%H%M%S}-{task.device.backend}-{device}{precision}-{uuid4().hex[:4]}"
+    device = ""
+    for letter in task.device.name.lower():
+        device += letter if letter.isalnum() else "-"
+    parts = [f"{now:%Y%m%d-%H%M%S}", task.device.backend, device]
+    if task.config.precision:
+        parts.append(task.config.precision)
+    parts.append(uuid4().hex[:4])
+    return "-".join(parts)
 
 
 class _Sweep:

@@ -239,17 +239,22 @@ def compare_outputs(outputs: np.ndarray, reference: np.ndarray) -> Agreement:
     """
     if outputs.shape != reference.shape or not outputs.size:
         return Agreement(None, 0.0)
-    finite = np.isfinite(outputs).all(axis=1) & np.isfinite(reference).all(axis=1)
-    top1 = float((finite & (outputs.argmax(axis=1) == reference.argmax(axis=1))).mean())
-    if not finite.all() or not outputs.any(axis=1).all() or not reference.any(axis=1).all():
+    # by row
+    is_finite = np.isfinite(outputs).all(axis=1) & np.isfinite(reference).all(axis=1)
+    is_same = outputs.argmax(axis=1) == reference.argmax(axis=1)
+    top1 = float((is_finite & is_same).mean())
+    has_direction = outputs.any(axis=1) & reference.any(axis=1)
+    if not is_finite.all() or not has_direction.all():
         return Agreement(None, top1)
     x = _scale_rows(outputs)
     y = _scale_rows(reference)
-    cosines = (x * y).sum(axis=1) / (np.linalg.norm(x, axis=1) * np.linalg.norm(y, axis=1))
+    lengths = np.linalg.norm(x, axis=1) * np.linalg.norm(y, axis=1)
+    cosines = (x * y).sum(axis=1) / lengths
     return Agreement(float(np.clip(cosines.min(), -1, 1)), top1)
 
 
 def _scale_rows(values: np.ndarray) -> np.ndarray:
     """Divide each row by its largest value, so that no square overflows or vanishes."""
     rows = values.astype(np.float64)
-    return np.asarray(rows / np.abs(rows).max(axis=1, keepdims=True))
+    largest = np.abs(rows).max(axis=1, keepdims=True)
+    return np.asarray(rows / largest)

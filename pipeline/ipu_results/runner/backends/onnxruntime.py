@@ -80,7 +80,10 @@ PROVIDERS = {
     "migraphx": Provider("MIGraphXExecutionProvider", "gpu", "onnxruntime-migraphx", numbered=True),
     "coreml": Provider("CoreMLExecutionProvider", "gpu", "onnxruntime of macOS"),
 }
-DEVICES = {f"{name}:0" if own.numbered else name: own for name, own in PROVIDERS.items()}
+# by the name of the first device of each
+DEVICES: dict[str, Provider] = {}
+for _name, _provider in PROVIDERS.items():
+    DEVICES[f"{_name}:0" if _provider.numbered else _name] = _provider
 DEVICE_ID = "device_id"  # the option of numbered providers
 
 
@@ -277,7 +280,8 @@ def _count_kernels(
     batch = min(spec.micro_batches)
     zeros = {}
     for name, shape in inputs.items():
-        zeros[name] = np.zeros([length or batch for length in shape.lengths], shape.dtype)
+        lengths = [length or batch for length in shape.lengths]
+        zeros[name] = np.zeros(lengths, shape.dtype)
     with tempfile.TemporaryDirectory() as folder:
         session = _create(spec, provider, options, Path(folder) / "profile")
         session.run(None, zeros)
@@ -298,10 +302,14 @@ def _count_kernels(
 
 def _resolve_tf32(precision: str, session: OrtObject, device: str) -> str:
     """Return tf32 where CUDA may use it for fp32: on by default, on GPUs that have it."""
+    if precision != "fp32":
+        return precision
     options = session.get_provider_options().get(PROVIDERS["cuda"].name, {})
     gpu = _find_gpu(device)
-    able = gpu is not None and gpu.capability >= TF32_SINCE
-    return "tf32" if precision == "fp32" and able and options.get("use_tf32") == "1" else precision
+    has_tf32 = gpu is not None and gpu.capability >= TF32_SINCE
+    if has_tf32 and options.get("use_tf32") == "1":
+        return "tf32"
+    return precision
 
 
 def _find_gpu(device: str) -> Gpu | None:
@@ -330,5 +338,6 @@ def list_gpus() -> list[Gpu]:
                 numbers.append(index)
     except (OSError, ValueError, subprocess.SubprocessError):
         return []
-    visible = os.environ.get("CUDA_VISIBLE_DEVICES", ",".join(numbers)).split(",")
-    return [gpus[key.strip()] for key in visible if key.strip() in gpus]
+    visible = os.environ.get("CUDA_VISIBLE_DEVICES", ",".join(numbers))
+    keys = [key.strip() for key in visible.split(",")]
+    return [gpus[key] for key in keys if key in gpus]

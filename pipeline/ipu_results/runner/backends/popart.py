@@ -44,7 +44,13 @@ API = (
     "SessionOptions",
 )
 DTYPES = {"fp16": "float16", "fp32": "float32"}
-TRAITS = BackendTraits(tuple(DTYPES), converts=True, images_only=True, static=True, apart=True)
+TRAITS = BackendTraits(
+    precisions=tuple(DTYPES),
+    converts=True,
+    images_only=True,
+    static=True,
+    apart=True,
+)
 CHIPS = {1216: "GC2"}  # by tiles; 1472 are those of GC200 and of Bow
 # by default newer SDKs give it 4 tiles
 MODEL_OPTIONS = {"numIPUs": 1, "tilesPerIPU": 1216, "ipuVersion": "ipu1"}
