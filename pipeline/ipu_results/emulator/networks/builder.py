@@ -46,11 +46,13 @@ class WeightGenerator:
         sigma.
         """
         count = math.prod(shape)
-        raw = self._draws.random_raw(-(-count // PER_DRAW)).astype("<u8", copy=False)
-        whole = raw.view("<i2")[:count].reshape(shape).astype(np.float32)
-        whole += np.float32(0.5)
-        whole *= np.float32(sigma / SIGMA)
-        return whole
+        draws = math.ceil(count / PER_DRAW)
+        raw = self._draws.random_raw(draws).astype("<u8", copy=False)
+        integers = raw.view("<i2")[:count]
+        values = integers.reshape(shape).astype(np.float32)
+        values += np.float32(0.5)
+        values *= np.float32(sigma / SIGMA)
+        return values
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,8 +103,10 @@ class GraphBuilder:
 
     def add_slice(self, name: str, x: str, **bounds: Sequence[int]) -> str:
         """Add a part of a tensor; each bound is an input of that name."""
-        ends = [self.add_integers(f"{name}.{end}", *at) for end, at in bounds.items()]
-        return self.add_node("Slice", name, x, *ends)
+        inputs = [x]
+        for bound, values in bounds.items():
+            inputs.append(self.add_integers(f"{name}.{bound}", *values))
+        return self.add_node("Slice", name, *inputs)
 
     def add_integers(self, name: str, *values: int) -> str:
         return self._add_tensor(name, np.array(values, dtype=np.int64))
@@ -132,22 +136,24 @@ class GraphBuilder:
         its own bias.
         """
         ins, outs = channels
-        shape = (outs, ins // groups, kernel, kernel)
-        weights = self._draw(shape, math.sqrt(gain / math.prod(shape[1:])))
-        bias = np.zeros(outs, dtype=np.float32)
+        fan_in = ins // groups * kernel * kernel
+        weights = self._draw((outs, ins // groups, kernel, kernel), math.sqrt(gain / fan_in))
         window: dict[str, Any] = {
             "kernel_shape": [kernel] * 2,
             "pads": [kernel // 2] * 4,
             "strides": [stride] * 2,
+            "group": groups,
+            "dilations": [1, 1],
         }
-        window |= {"group": groups, "dilations": [1, 1]}
         if norm is None:
+            bias = np.zeros(outs, dtype=np.float32)
             return self._add_biased(name, x, weights, bias, window)
         shift = self._draw((outs,), SPREAD)
         mean = self._draw((outs,), SPREAD)
         if self._folded:
             ratio = np.float32(norm.scale / math.sqrt(1 + norm.epsilon))
-            return self._add_biased(name, x, weights * ratio, shift - mean * ratio, window)
+            bias = shift - mean * ratio
+            return self._add_biased(name, x, weights * ratio, bias, window)
         weight = self._add_parameter(f"{name}.weight", weights)
         y = self.add_node("Conv", name, x, weight, **window)
         return self.add_node(
@@ -164,10 +170,12 @@ class GraphBuilder:
     def _add_biased(
         self, name: str, x: str, weights: Array, bias: Array, window: dict[str, Any]
     ) -> str:
-        weight = self._add_parameter(f"{name}.weight", weights)
-        return self.add_node(
-            "Conv", name, x, weight, self._add_parameter(f"{name}.bias", bias), **window
-        )
+        inputs = [
+            x,
+            self._add_parameter(f"{name}.weight", weights),
+            self._add_parameter(f"{name}.bias", bias),
+        ]
+        return self.add_node("Conv", name, *inputs, **window)
 
     def add_dense(self, name: str, x: str, channels: tuple[int, int]) -> str:
         """Add a Gemm with bias, its weights as (out, in)."""
@@ -185,11 +193,17 @@ class GraphBuilder:
         """
         result = helper.make_tensor_value_info(output, TensorProto.FLOAT, [self.batch, *shape])
         graph = helper.make_graph(
-            self._nodes, name, self._data + self._shapes, [result], self._tensors
+            self._nodes,
+            name,
+            inputs=self._data + self._shapes,
+            outputs=[result],
+            initializer=self._tensors,
         )
-        opsets = [helper.make_opsetid("", opset)]
         model = helper.make_model(
-            graph, producer_name="ipu-results", ir_version=ir, opset_imports=opsets
+            graph,
+            producer_name="ipu-results",
+            ir_version=ir,
+            opset_imports=[helper.make_opsetid("", opset)],
         )
         names = " ".join(value.name for value in self._data)
         model.metadata_props.add(key=DATA_INPUTS, value=names)
@@ -230,13 +244,19 @@ class Flow:
         return replace(self, prefix=self.prefix + prefix)
 
     def add(self, kind: str, name: str, *others: str, **attributes: Any) -> Flow:
-        self.x = self.graph.add_node(kind, self.prefix + name, self.x, *others, **attributes)
+        inputs = (self.x, *others)
+        self.x = self.graph.add_node(kind, self.prefix + name, *inputs, **attributes)
         return self
 
     def convolve(self, name: str, channels: int, kernel: int = 1, **options: Any) -> Flow:
         """Add a convolution, see `GraphBuilder.add_convolution`."""
-        sizes = (self.channels, channels)
-        self.x = self.graph.add_convolution(self.prefix + name, self.x, sizes, kernel, **options)
+        self.x = self.graph.add_convolution(
+            self.prefix + name,
+            self.x,
+            (self.channels, channels),
+            kernel,
+            **options,
+        )
         self.channels = channels
         return self
 

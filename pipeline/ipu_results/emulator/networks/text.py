@@ -56,17 +56,27 @@ class Bert:
             flow.prefix = f"layer{layer}."
             start = flow.x
             _add_attention(flow, mask, separate=self.separate)
-            normalise(flow.add("Add", "add", start), "norm", BERT_EPSILON)
+            flow.add("Add", "add", start)
+            normalise(flow, "norm", BERT_EPSILON)
             start = flow.x
-            normalise(_add_feed(flow).add("Add", "feed.add", start), "feed.norm", BERT_EPSILON)
+            _add_feed(flow)
+            flow.add("Add", "feed.add", start)
+            normalise(flow, "feed.norm", BERT_EPSILON)
         flow.prefix = ""
         if not self.masked:
             add_linear(flow, "span", SPAN)
             return graph.build_model(name, flow.x, (sequence, SPAN), OPSET, IR)
         # The public implementations put the masked tokens first.
         masked = round(self.masked * sequence)
-        flow.x = graph.add_slice("head.masked", flow.x, start=(0,), end=(masked,), axis=(1,))
-        _add_gelu(add_linear(flow, "head.dense", self.hidden), "head.gelu")
+        flow.x = graph.add_slice(
+            "head.masked",
+            flow.x,
+            start=(0,),
+            end=(masked,),
+            axis=(1,),
+        )
+        add_linear(flow, "head.dense", self.hidden)
+        _add_gelu(flow, "head.gelu")
         normalise(flow, "head.norm", BERT_EPSILON)
         _add_words(flow, "head.words", "embedding.words.table")
         return graph.build_model(name, flow.x, (masked, BERT_WORDS), OPSET, IR)
@@ -74,15 +84,21 @@ class Bert:
     def _add_embedding(self, graph: GraphBuilder, sequence: int) -> Flow:
         tokens = graph.add_input("tokens", (sequence,), TensorProto.INT64)
         types = graph.add_input("types", (sequence,), TensorProto.INT64)
-        words, positions, kinds = (
-            graph.add_drawn(f"embedding.{role}.table", (rows, self.hidden), SIGMA)
-            for role, rows in BERT_TABLES.items()
+        tables = {}
+        for role, rows in BERT_TABLES.items():
+            name = f"embedding.{role}.table"
+            tables[role] = graph.add_drawn(name, (rows, self.hidden), SIGMA)
+        flow = Flow(graph, tables["words"], self.hidden)
+        flow.add("Gather", "embedding.words", tokens)
+        kinds = graph.add_node("Gather", "embedding.types", tables["types"], types)
+        positions = graph.add_slice(
+            "embedding.positions",
+            tables["positions"],
+            start=(0,),
+            end=(sequence,),
         )
-        flow = Flow(graph, words, self.hidden).add("Gather", "embedding.words", tokens)
-        kinds = graph.add_node("Gather", "embedding.types", kinds, types)
-        ends = {"start": (0,), "end": (sequence,)}
-        positions = graph.add_slice("embedding.positions", positions, **ends)
-        flow.add("Add", "embedding.typed", kinds).add("Add", "embedding.add", positions)
+        flow.add("Add", "embedding.typed", kinds)
+        flow.add("Add", "embedding.add", positions)
         return normalise(flow, "embedding.norm", BERT_EPSILON)
 
 
@@ -97,7 +113,8 @@ class Gpt2:
         tokens = graph.add_input("tokens", (sequence,), TensorProto.INT64)
         table = graph.add_drawn("embedding.words.table", (GPT2_WORDS, self.hidden), SIGMA)
         positions = graph.add_drawn("embedding.positions.table", (sequence, self.hidden), SIGMA)
-        flow = Flow(graph, table, self.hidden).add("Gather", "embedding.words", tokens)
+        flow = Flow(graph, table, self.hidden)
+        flow.add("Gather", "embedding.words", tokens)
         flow.add("Add", "embedding.add", positions)
         # additive; its values do not matter here
         mask = graph.add_drawn("mask", (sequence, sequence), SIGMA)
@@ -116,10 +133,12 @@ def add_pre_norm_layers(
         flow.prefix = f"layer{layer}."
         start = flow.x
         normalise(flow, "norm", PRE_NORM_EPSILON)
-        _add_attention(flow, mask, separate=separate).add("Add", "add", start)
+        _add_attention(flow, mask, separate=separate)
+        flow.add("Add", "add", start)
         start = flow.x
         normalise(flow, "feed.norm", PRE_NORM_EPSILON)
-        _add_feed(flow).add("Add", "feed.add", start)
+        _add_feed(flow)
+        flow.add("Add", "feed.add", start)
     flow.prefix = ""
 
 
@@ -134,7 +153,7 @@ def _add_constants(flow: Flow) -> None:
     graph.add_scalar("gelu.half", 0.5)
 
 
-def _add_attention(flow: Flow, mask: str | None, *, separate: bool) -> Flow:
+def _add_attention(flow: Flow, mask: str | None, *, separate: bool) -> None:
     """Add self-attention and the product of its output.
 
     One product for query, key and value is the default of the public BERT (`split_qkv` False in its
@@ -150,31 +169,36 @@ def _add_attention(flow: Flow, mask: str | None, *, separate: bool) -> Flow:
         parts = graph.add_split(joined, joined, roles)
     heads = []
     for part in parts:
-        y = graph.add_node("Reshape", f"{part}.heads", part, "heads")
-        heads.append(graph.add_node("Transpose", f"{part}.transposed", y, perm=[0, 2, 1, 3]))
+        head = graph.add_node("Reshape", f"{part}.heads", part, "heads")
+        turned = graph.add_node("Transpose", f"{part}.transposed", head, perm=[0, 2, 1, 3])
+        heads.append(turned)
     query, key, value = heads
     flow.x = key
     turned = flow.add("Transpose", "key.turned", perm=[0, 1, 3, 2]).x
     flow.x = query
-    flow.add("MatMul", "scores", turned).add("Mul", "scaled", "attention.scale")
+    flow.add("MatMul", "scores", turned)
+    flow.add("Mul", "scaled", "attention.scale")
     if mask is not None:
         flow.add("Add", "masked", mask)
-    flow.add("Softmax", "softmax", axis=-1).add("MatMul", "context", value)
+    flow.add("Softmax", "softmax", axis=-1)
+    flow.add("MatMul", "context", value)
     flow.add("Transpose", "context.turned", perm=[0, 2, 1, 3])
     flow.add("Reshape", "context.joined", "joined")
-    return add_linear(flow, "output", flow.channels)
+    add_linear(flow, "output", flow.channels)
 
 
-def _add_feed(flow: Flow) -> Flow:
+def _add_feed(flow: Flow) -> None:
     hidden = flow.channels
-    _add_gelu(add_linear(flow, "widen", 4 * hidden), "gelu")
-    return add_linear(flow, "narrow", hidden)
+    add_linear(flow, "widen", 4 * hidden)
+    _add_gelu(flow, "gelu")
+    add_linear(flow, "narrow", hidden)
 
 
 def _add_words(flow: Flow, name: str, table: str) -> None:
     """Add the probabilities of all words, by the table that embeds them."""
     table = flow.graph.add_node("Transpose", "head.table", table, perm=[1, 0])
-    flow.add("MatMul", name, table).add("Softmax", "head.softmax", axis=-1)
+    flow.add("MatMul", name, table)
+    flow.add("Softmax", "head.softmax", axis=-1)
 
 
 def add_linear(flow: Flow, name: str, channels: int) -> Flow:
@@ -182,7 +206,8 @@ def add_linear(flow: Flow, name: str, channels: int) -> Flow:
     weights = flow.graph.add_drawn(f"{place}.weight", (flow.channels, channels), SIGMA)
     flow.add("MatMul", f"{name}.product", weights)
     flow.channels = channels
-    return flow.add("Add", name, flow.graph.add_filled(f"{place}.bias", (channels,), 0.0))
+    bias = flow.graph.add_filled(f"{place}.bias", (channels,), 0.0)
+    return flow.add("Add", name, bias)
 
 
 def normalise(flow: Flow, name: str, epsilon: float) -> Flow:
@@ -194,10 +219,12 @@ def normalise(flow: Flow, name: str, epsilon: float) -> Flow:
 
 def _add_gelu(flow: Flow, name: str) -> None:
     source = flow.x
-    flow.add("Div", f"{name}.divided", "gelu.root").add("Erf", f"{name}.erf")
+    flow.add("Div", f"{name}.divided", "gelu.root")
+    flow.add("Erf", f"{name}.erf")
     raised = flow.add("Add", f"{name}.raised", "gelu.one").x
     flow.x = source
-    flow.add("Mul", f"{name}.gated", raised).add("Mul", name, "gelu.half")
+    flow.add("Mul", f"{name}.gated", raised)
+    flow.add("Mul", name, "gelu.half")
 
 
 MERGED: Mapping[str, Bert | Gpt2] = {

@@ -21,6 +21,13 @@ from ipu_results.emulator.networks.builder import (
 CLASSES = 1000  # of ImageNet
 RESIDUAL = 0.2  # scale of the last norm of a block: keeps the sum of many random blocks within fp16
 
+
+def _start(graph: GraphBuilder, channels: int, resolution: int) -> Flow:
+    """Begin with a square image."""
+    image = graph.add_input("image", (channels, resolution, resolution))
+    return Flow(graph, image, channels)
+
+
 EXPANSION = 4
 PLANES = (64, 128, 256, 512)  # of the four stages; the stem has as many channels as the first
 
@@ -39,13 +46,15 @@ class ResNet:
     resolution: int = 224
 
     def build(self, graph: GraphBuilder, name: str) -> onnx.ModelProto:
-        flow = Flow(graph, graph.add_input("image", (3, self.resolution, self.resolution)), 3)
+        flow = _start(graph, 3, self.resolution)
         flow.convolve("stem", PLANES[0], 7, stride=2, gain=LINEAR, norm=BatchNorm())
         flow.add("Relu", "stem.relu")
         flow.add("MaxPool", "stem.pool", kernel_shape=[3, 3], pads=[1] * 4, strides=[2, 2])
         for stage, blocks in enumerate(self.blocks, start=1):
             for block in range(blocks):
-                stride = 2 if block == 0 and stage > 1 else 1
+                stride = 1
+                if block == 0 and stage > 1:
+                    stride = 2
                 start = replace(flow, prefix=f"stage{stage}.{block}.")
                 flow = self._add_bottleneck(start, PLANES[stage - 1], stride)
         return _add_classes(flow, name)
@@ -87,13 +96,13 @@ class StageSpec:
 
 
 STAGES = (
-    StageSpec(1, 3, 1, 16, 1),
-    StageSpec(6, 3, 2, 24, 2),
-    StageSpec(6, 5, 2, 40, 2),
-    StageSpec(6, 3, 2, 80, 3),
-    StageSpec(6, 5, 1, 112, 3),
-    StageSpec(6, 5, 2, 192, 4),
-    StageSpec(6, 3, 1, 320, 1),
+    StageSpec(expand=1, kernel=3, stride=1, channels=16, layers=1),
+    StageSpec(expand=6, kernel=3, stride=2, channels=24, layers=2),
+    StageSpec(expand=6, kernel=5, stride=2, channels=40, layers=2),
+    StageSpec(expand=6, kernel=3, stride=2, channels=80, layers=3),
+    StageSpec(expand=6, kernel=5, stride=1, channels=112, layers=3),
+    StageSpec(expand=6, kernel=5, stride=2, channels=192, layers=4),
+    StageSpec(expand=6, kernel=3, stride=1, channels=320, layers=1),
 )
 
 
@@ -114,7 +123,7 @@ class EfficientNet:
 
     def build(self, graph: GraphBuilder, name: str) -> onnx.ModelProto:
         norm = BatchNorm(self.epsilon)
-        flow = Flow(graph, graph.add_input("image", (3, self.resolution, self.resolution)), 3)
+        flow = _start(graph, 3, self.resolution)
         flow.convolve("stem", self._scale_channels(STEM), 3, stride=2, gain=LINEAR, norm=norm)
         flow.swish("stem.swish")
         for number, stage in enumerate(STAGES, start=1):
@@ -148,8 +157,11 @@ class EfficientNet:
     def _scale_channels(self, base: int) -> int:
         """Scale a number of channels to the nearest multiple of 8 that loses no more than a tenth."""
         scaled = base * self.width
-        rounded = max(DIVISOR, int(scaled + DIVISOR / 2) // DIVISOR * DIVISOR)
-        return rounded if rounded >= 0.9 * scaled else rounded + DIVISOR
+        nearest = int(scaled + DIVISOR / 2) // DIVISOR * DIVISOR
+        rounded = max(DIVISOR, nearest)
+        if rounded < 0.9 * scaled:
+            rounded += DIVISOR
+        return rounded
 
 
 def _add_squeeze_excite(flow: Flow, squeezed: int) -> None:
@@ -173,15 +185,18 @@ class VisionTransformer:
 
     def build(self, graph: GraphBuilder, name: str) -> onnx.ModelProto:
         hidden = self.hidden
-        flow = Flow(graph, graph.add_input("image", (3, VIT_RESOLUTION, VIT_RESOLUTION)), hidden)
+        flow = _start(graph, 3, VIT_RESOLUTION)
         kernel = graph.add_drawn("patches.weight", (hidden, 3, PATCH, PATCH), text.SIGMA)
         bias = graph.add_filled("patches.bias", (hidden,), 0.0)
         window = {"kernel_shape": [PATCH] * 2, "strides": [PATCH] * 2}
         flow.add("Conv", "patches", kernel, bias, **window)
-        flow.add("Reshape", "patches.flat", graph.add_integers("patches.shape", 0, hidden, PATCHES))
+        flow.channels = hidden
+        shape = graph.add_integers("patches.shape", 0, hidden, PATCHES)
+        flow.add("Reshape", "patches.flat", shape)
         flow.add("Transpose", "patches.turned", perm=[0, 2, 1])
         # A pad makes room for the token of the class, whose embedding is part of the positions.
-        flow.add("Pad", "class.token", graph.add_integers("class.pads", 0, 1, 0, 0, 0, 0))
+        pads = graph.add_integers("class.pads", 0, 1, 0, 0, 0, 0)
+        flow.add("Pad", "class.token", pads)
         table = graph.add_drawn("positions.table", (PATCHES + 1, hidden), text.SIGMA)
         flow.add("Add", "positions", table)
         text.add_pre_norm_layers(flow, self.layers)
@@ -204,7 +219,7 @@ class UNet:
     """UNet without padding, 572 × 572 to 388 × 388, after Ronneberger et al. 2015."""
 
     def build(self, graph: GraphBuilder, name: str) -> onnx.ModelProto:
-        flow = Flow(graph, graph.add_input("image", (1, UNET_RESOLUTION, UNET_RESOLUTION)), 1)
+        flow = _start(graph, 1, UNET_RESOLUTION)
         size = UNET_RESOLUTION
         kept: list[str] = []
         for level, filters in enumerate(FILTERS):
@@ -212,8 +227,15 @@ class UNet:
             size -= 4
             if level < len(CROPS):
                 start = (size - CROPS[level]) // 2
-                ends = {"start": [start] * 2, "end": [start + CROPS[level]] * 2, "axes": (2, 3)}
-                kept.append(graph.add_slice(f"encoder{level}.crop", flow.x, **ends))
+                stop = start + CROPS[level]
+                crop = graph.add_slice(
+                    f"encoder{level}.crop",
+                    flow.x,
+                    start=(start, start),
+                    end=(stop, stop),
+                    axes=(2, 3),
+                )
+                kept.append(crop)
                 window = {"kernel_shape": [2, 2], "strides": [2, 2]}
                 flow.add("MaxPool", f"encoder{level}.pool", **window)
                 size //= 2
@@ -243,7 +265,8 @@ def _add_biased_convolution(flow: Flow, name: str, channels: int, kernel: int) -
     shape = (channels, flow.channels, kernel, kernel)
     sigma = (RELU / (flow.channels * kernel**2)) ** 0.5
     weights = flow.graph.add_drawn(f"{name}.weight", shape, sigma)
-    flow.add("Conv", name, weights, flow.graph.add_filled(f"{name}.bias", (channels,), 0.0))
+    bias = flow.graph.add_filled(f"{name}.bias", (channels,), 0.0)
+    flow.add("Conv", name, weights, bias)
     flow.channels = channels
 
 
