@@ -56,7 +56,12 @@ def score_mlperf(
         if given is not None and parse_round(given) is None:
             raise ValueError(f"round {given!r} is not a version such as 2.0")
     version = parse_round(ruleset or "")
-    scored = score_path(os.fspath(path), executor, round_=parse_round(round or ""), ruleset=version)
+    scored = score_path(
+        os.fspath(path),
+        executor,
+        round_=parse_round(round or ""),
+        ruleset=version,
+    )
     frame = build_score_frame("mlperf_entries", entry_records(scored.entries, version))
     frame.attrs["findings"] = [str(finding) for finding in scored.findings]
     return frame

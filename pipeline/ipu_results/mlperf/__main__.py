@@ -16,7 +16,8 @@ from ipu_results.mlperf.rules import parse_round
 
 
 def _parse_version(text: str) -> str:
-    if (version := parse_round(text)) is None:
+    version = parse_round(text)
+    if version is None:
         raise argparse.ArgumentTypeError(f"{text!r} is not a round such as 2.0")
     return version
 

@@ -109,7 +109,9 @@ def _decode(data: bytes) -> str:
 
 
 def _parse_system(fields: Mapping[str, Any], rules: Rules) -> System:
-    texts = {column: _parse_text(fields.get(name)) for column, name in TEXTS.items()}
+    texts = {}
+    for column, name in TEXTS.items():
+        texts[column] = _parse_text(fields.get(name))
     for column, name in LISTS.items():
         texts[column] = _format_text(fields.get(name))
     printed_division = _parse_text(fields.get("division"))
@@ -168,7 +170,9 @@ def _parse_whole(value: Any) -> int | None:
     if isinstance(value, bool) or not isinstance(value, (int, float, str)):
         return None
     match = WHOLE_NUMBER.fullmatch(str(value))
-    return int(match[1]) if match else None
+    if not match:
+        return None
+    return int(match[1])
 
 
 @dataclass(frozen=True, slots=True)
@@ -236,12 +240,15 @@ class RoundInventory:
     findings: tuple[FileFinding, ...] = ()
 
 
+Root = tuple[str, ...]  # the names that lead to the submitters of a round
+
+
 class Location(NamedTuple):
     """A path of the known layout: `names` follow `part` ("results" or "systems") in the submitter's
     folder, and `root` leads to that.
     """
 
-    root: tuple[str, ...]
+    root: Root
     submitter: str
     part: str
     names: tuple[str, ...]
@@ -393,17 +400,17 @@ def locate(path: str) -> Location | None:
     return None
 
 
-def _find_roots(locations: Iterable[Location]) -> list[tuple[str, ...]]:
+def _find_roots(locations: Iterable[Location]) -> list[Root]:
     """Find the rounds' folders, without `results` folders within the code of a submitter.
 
     Only a benchmark's folder or a file makes a round, so an empty `results` next to the rounds
     hides none of them.
     """
-    submitters: dict[tuple[str, ...], set[str]] = {}
+    submitters: dict[Root, set[str]] = {}
     for location in locations:
         if not location.is_folder or len(location.names) > 1:
             submitters.setdefault(location.root, set()).add(location.submitter)
-    roots: list[tuple[str, ...]] = []
+    roots: list[Root] = []
     # a root comes after those that it may lie in
     for root in sorted(submitters, key=lambda root: (len(root), root)):
         if not any(_is_code(root, outer, submitters[outer]) for outer in roots):
@@ -411,7 +418,7 @@ def _find_roots(locations: Iterable[Location]) -> list[tuple[str, ...]]:
     return sorted(roots)
 
 
-def _is_code(root: tuple[str, ...], outer: tuple[str, ...], submitters: set[str]) -> bool:
+def _is_code(root: Root, outer: Root, submitters: set[str]) -> bool:
     """Return whether `root` lies in the folder of a submitter of the round `outer`."""
     depth = len(outer)
     return root[:depth] == outer and root[depth] in submitters

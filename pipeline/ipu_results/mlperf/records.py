@@ -215,8 +215,10 @@ def entry_record(
             [run.log.minutes for run in used],
         ),
     }
-    reached = zip(scored.quality.targets, scored.quality.values, strict=True)
-    for prefix, (target, value) in zip(("quality", "second_quality"), reached, strict=False):
+    # most benchmarks have one target, none has three
+    prefixes = ("quality", "second_quality")
+    quality = scored.quality
+    for prefix, target, value in zip(prefixes, quality.targets, quality.values, strict=False):
         record[f"{prefix}_metric"] = target.metric
         record[f"{prefix}_target"] = target.target
         record[f"{prefix}_reached"] = value
@@ -305,8 +307,12 @@ def _define_columns(name: str) -> Table:
     """Return a table with the columns of its records, under the names that MLPerf uses."""
     from ipu_results.schema import table  # noqa: PLC0415
 
-    columns = {column.header or column.name: column for column in table(name).columns}
-    named = [replace(columns[column], name=column, required=False) for column in COLUMNS[name]]
+    columns = {}
+    for column in table(name).columns:
+        columns[column.header or column.name] = column
+    named = []
+    for header in COLUMNS[name]:
+        named.append(replace(columns[header], name=header, required=False))
     return replace(table(name), columns=tuple(named))
 
 
@@ -331,6 +337,9 @@ def _escape_surrogates(text: str) -> str:
 def _map_texts(records: Iterable[Record], change: Callable[[str], str]) -> list[Record]:
     changed = []
     for record in records:
-        texts = {name: change(text) for name, text in record.items() if isinstance(text, str)}
+        texts = {}
+        for name, value in record.items():
+            if isinstance(value, str):
+                texts[name] = change(value)
         changed.append(record | texts)
     return changed

@@ -37,7 +37,7 @@ def load_references() -> Mapping[tuple[str, str], tuple[str, Sequence[ReferenceP
     units = {}
     with FILE.open(encoding="utf-8", newline="") as file:
         for row in csv.DictReader(file):
-            key = row["round"], row["benchmark"]
+            key = (row["round"], row["benchmark"])
             units[key] = row["rcp_unit"]
             # points that were added later were no reference when the round was scored
             if row["at_round"] == "True":

@@ -114,13 +114,23 @@ def take_inventory(tree: Tree, rules: Rules, name: str, missing: Iterable[str]) 
 
 def _take_loose(tree: LocalTree, rules: Rules, name: str) -> RoundInventory:
     """Return the entry that logs outside the layout of a round are."""
-    if suite := rules.find_other_suite([tree.part]):
+    suite = rules.find_other_suite([tree.part])
+    if suite:
         raise UnrecognisedDocumentError(OTHER_SUITE.format(suite), document=tree.part)
     round_ = rules.find_round([name])
-    entry = Entry("", round_, "", "", tree.part, tree.loose, loose=tree.part)
+    entry = Entry(
+        round_folder="",
+        round=round_,
+        submitter="",
+        system="",
+        folder=tree.part,
+        logs=tree.loose,
+        loose=tree.part,
+    )
+    findings = []
     if round_ is None:
-        return RoundInventory((entry,), (FileFinding(tree.part, NO_ROUND),))
-    return RoundInventory((entry,))
+        findings.append(FileFinding(tree.part, NO_ROUND))
+    return RoundInventory((entry,), tuple(findings))
 
 
 def read_entry(task: EntryTask) -> tuple[Entry, Logs]:

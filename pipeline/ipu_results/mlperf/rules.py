@@ -104,14 +104,19 @@ class Benchmark:
 
     def epoch_samples_in(self, round_: str | None) -> float | None:
         """Return the samples of an epoch in a round, None where unknown."""
-        sizes = [size.samples for size in self.epochs if _has_begun(size.first_round, round_)]
-        return sizes[-1] if sizes else None
+        samples = None
+        for size in self.epochs:
+            if _has_begun(size.first_round, round_):
+                samples = size.samples
+        return samples
 
     def targets_in(self, round_: str | None, batch: int | None) -> tuple[QualityTarget, ...]:
         """Return the targets of a round at a batch size, one per metric."""
         valid = {}
         for target in self.targets:
-            if _has_begun(target.first_round, round_) and (batch or 0) >= target.first_batch:
+            is_large_enough = (batch or 0) >= target.first_batch
+            if is_large_enough and _has_begun(target.first_round, round_):
+                # of two of one metric, the later one
                 valid[target.metric] = target
         return tuple(valid.values())
 
@@ -176,8 +181,8 @@ def parse_round(name: str) -> str | None:
     """Return `2.0` for `training_results_v2.0`, `v2.0.0` or `2.0`; None for no version, or several
     without v.
     """
-    versions = ROUND.findall(name) or BARE_ROUND.findall(name)
-    return versions[0] if len(set(versions)) == 1 else None
+    versions = set(ROUND.findall(name) or BARE_ROUND.findall(name))
+    return versions.pop() if len(versions) == 1 else None
 
 
 def _has_begun(first: str | None, round_: str | None) -> bool:
@@ -200,7 +205,9 @@ def load_rules(ruleset: str | None = None) -> Rules:
     benchmarks = {}
     for name, entry in data["benchmarks"].items():
         benchmark = msgspec.convert({"name": name, **entry}, Benchmark)
-        benchmarks.update(dict.fromkeys([name, *benchmark.spellings], benchmark))
+        benchmarks[name] = benchmark
+        for spelling in benchmark.spellings:
+            benchmarks[spelling] = benchmark
     return Rules(
         rounds=data["rounds"],
         normalised_from=data["normalised_from"],
@@ -380,7 +387,8 @@ def olympic_mean(values: Sequence[float], missing: int, drop: int) -> float | No
     """
     if missing > drop:
         return None
-    kept = sorted(values)[drop : len(values) - (drop - missing)]
+    slowest = drop - missing  # to leave out; those that are missing are left out already
+    kept = sorted(values)[drop : len(values) - slowest]
     return fsum(kept) / len(kept) if kept else None
 
 
@@ -416,7 +424,8 @@ def explain_likeness(seeds: Sequence[str | None], minutes: Sequence[float | None
     """Describe what runs have in common that should differ: the seed, and the minutes of counted
     ones.
     """
-    if len(seeds) > 1 and len(set(seeds)) == 1 and seeds[0] not in NO_SEED:
+    are_alike = len(seeds) > 1 and len(set(seeds)) == 1
+    if are_alike and seeds[0] not in NO_SEED:
         yield f"all {len(seeds)} runs have the seed {seeds[0]}"
     known = [each for each in minutes if each is not None]
     repeated = len(known) - len(set(known))

@@ -211,12 +211,15 @@ def _average_energy(
     """Return the energy of an entry: the mean over the runs that its minutes are the mean of,
     scaled as these.
     """
+    if missing > drop or not factor:
+        return None
     ordered = sorted(counted, key=lambda run: run.log.minutes or 0)
     # runs that do not count stand in for slowest ones, so as many fewer of these are left out
-    kept = ordered[drop : len(ordered) - (drop - missing)]
+    slowest = drop - missing
+    kept = ordered[drop : len(ordered) - slowest]
     energies = [run.log.energy_j for run in kept]
     known = [energy for energy in energies if energy is not None]
-    if missing > drop or not factor or not kept or len(known) < len(kept):
+    if not kept or len(known) < len(kept):
         return None
     return fsum(known) / len(kept) * factor
 
@@ -369,9 +372,10 @@ def _list_run_findings(entry: Entry, runs: Sequence[TrainingRun]) -> Iterable[Fi
         if run.reason:
             yield FileFinding(path, f"does not count: {run.reason}")
     for run in runs:
-        if run.log.power.problem:
-            message = f"its energy is unknown: {run.log.power.problem}"
-            yield FileFinding(f"{entry.full_path}/{run.file}", message)
+        problem = run.log.power.problem
+        if problem:
+            path = f"{entry.full_path}/{run.file}"
+            yield FileFinding(path, f"its energy is unknown: {problem}")
 
 
 def _list_findings(

@@ -268,8 +268,10 @@ def _find_session_part(left: Numbers, right: Numbers, a: Shape, b: Shape) -> Num
     gap = b.average(right) - a.average(left)
     df = a.runs + b.runs - 2
     # squared errors
-    runs_alone = _square_error(left, a.low, a.high) + _square_error(right, b.low, b.high)
-    sessions = SESSION**2 * (left.mean(axis=1) ** 2 + right.mean(axis=1) ** 2)
+    runs_alone = _square_error(left, a.low, a.high)
+    runs_alone += _square_error(right, b.low, b.high)
+    squared_means = left.mean(axis=1) ** 2 + right.mean(axis=1) ** 2
+    sessions = SESSION**2 * squared_means
     both = runs_alone + sessions
     freedom = np.minimum(df * (both / runs_alone) ** 2, MAX_DF).astype(int)
     quantile_alone = list_quantiles(np.array([df]))

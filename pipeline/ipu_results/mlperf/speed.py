@@ -72,13 +72,15 @@ def measure_speed(log: Log, convergence: Convergence, first_epoch: int) -> Speed
     if points is None or len(times) == 1:
         reason = "its evaluations do not say how many samples were trained"
         return no_speed(no_speed_reason=reason)
-    if any(after <= before for before, after in pairwise(samples for samples, _ in points)):
+    samples = [count for count, _ in points]
+    if any(after <= before for before, after in pairwise(samples)):
         reason = "the samples of its evaluations do not grow with time"
         return no_speed(no_speed_reason=reason)
     first, began = points[0]
     last, ended = points[-1]
     slope = (ended - began) / (last - first)
-    if not MIN_SHARE < slope * last / ended < MAX_SHARE:
+    share = slope * last / ended
+    if not MIN_SHARE < share < MAX_SHARE:
         reason = "its evaluations are not spread over its training"
         return no_speed(no_speed_reason=reason)
     error = estimate_error(points)

@@ -109,16 +109,18 @@ def find_tree(path: str) -> LocalTree:
     if any(asked.glob("*/results")) or any(asked.glob("*/*/results")):
         return LocalTree(str(asked))
     # a submitter holds it, and a log is three folders below it
-    for results in (asked / "results", asked, *asked.parents[:3]):
+    candidates = [asked / "results", asked, *asked.parents[:3]]
+    for results in candidates:
         if results.name == "results" and results.is_dir():
             root = results.parents[1]
             return LocalTree(str(root), asked.relative_to(root).as_posix())
     if asked.is_file() and asked.suffix in LOG_SUFFIXES:
-        return LocalTree(str(asked.parents[1]), asked.parent.name, (asked.name,))
+        folder = asked.parent
+        return LocalTree(str(folder.parent), part=folder.name, loose=(asked.name,))
     if asked.is_dir():
         logs = match_names(sorted(os.listdir(asked)), LOG_PATTERN)
         if logs:
-            return LocalTree(str(asked.parent), asked.name, tuple(logs))
+            return LocalTree(str(asked.parent), part=asked.name, loose=tuple(logs))
     return LocalTree(str(asked))
 
 
