@@ -102,7 +102,9 @@ def fix_shapes(inputs: Iterable[ValueInfoProto], shapes: Mapping[str, Shape]) ->
     no batch. If inputs begin with different dimensions, those with a size are not the batch.
     """
     values = {value.name: value for value in inputs}
-    axes = [axis for value in values.values() for axis in _get_dims(value)]
+    axes: list[Axis] = []
+    for value in values.values():
+        axes += _get_dims(value)
     symbols = {axis.dim_param for axis in axes} - {""}
     read = _Sizes(_select_batch_symbols(values, shapes))
     for name, shape in shapes.items():

@@ -83,7 +83,9 @@ def load_network(source: Source) -> Network:
 @cache
 def load_sized_network(name: str, sequence: int) -> Network:
     """Load a built-in network at a length of sequences, where it has one."""
-    return load_network(build(name, sequence=sequence) if name in TEXTS else name)
+    if name in TEXTS:
+        return load_network(build(name, sequence=sequence))
+    return load_network(name)
 
 
 def load_shaped_network(source: Source, shapes: Mapping[str, Shape]) -> Network:
@@ -117,17 +119,23 @@ def _hash(model: onnx.ModelProto) -> str:
 def _load_file(path: Path) -> Network:
     try:
         data = path.read_bytes()
+    except FileNotFoundError as error:
+        names = ", ".join(ALL_NAMES)
+        message = f"is not a file and not a built-in network: choose one of {names}"
+        raise UnrecognisedModelError(message, document=str(path)) from error
     except OSError as error:
         message = f"cannot be read: {error.strerror or error}"
-        if isinstance(error, FileNotFoundError):
-            names = ", ".join(ALL_NAMES)
-            message = f"is not a file and not a built-in network: choose one of {names}"
         raise UnrecognisedModelError(message, document=str(path)) from error
     try:
         model = onnx.load_model_from_string(data)
-        return Network(str(path), model, hashlib.sha256(data).hexdigest(), folder=path.parent)
     except DecodeError as error:
         raise UnrecognisedModelError("is not an ONNX model", document=str(path)) from error
+    return Network(
+        str(path),
+        model,
+        digest=hashlib.sha256(data).hexdigest(),
+        folder=path.parent,
+    )
 
 
 FloatArray = npt.NDArray[Any]
@@ -146,7 +154,8 @@ def open_session(network: Network, data_inputs: tuple[str, ...]) -> Any:
     # keeps every cast
     options.graph_optimization_level = onnxruntime.GraphOptimizationLevel.ORT_DISABLE_ALL
     options.log_severity_level = 4
-    data = insert_fp16_casts(_load_weights(network, data_inputs)).SerializeToString()
+    model = insert_fp16_casts(_load_weights(network, data_inputs))
+    data = model.SerializeToString()
     try:
         return onnxruntime.InferenceSession(data, options, providers=["CPUExecutionProvider"])
     except Exception as error:
@@ -197,11 +206,13 @@ def _add_casts(node: onnx.NodeProto, wide: set[str]) -> list[onnx.NodeProto]:
             full = f"{name}/wide"
             half = f"{name}/half"
             renamed.output[at] = full
-            nodes += [
-                helper.make_node("Cast", [full], [half], half, to=TensorProto.FLOAT16),
-                helper.make_node("Cast", [half], [name], f"{name}/rounded", to=TensorProto.FLOAT),
-            ]
+            nodes.append(_make_cast(half, full, half, TensorProto.FLOAT16))
+            nodes.append(_make_cast(f"{name}/rounded", half, name, TensorProto.FLOAT))
     return nodes
+
+
+def _make_cast(name: str, source: str, result: str, kind: int) -> onnx.NodeProto:
+    return helper.make_node("Cast", [source], [result], name, to=kind)
 
 
 def _load_weights(network: Network, data_inputs: tuple[str, ...]) -> onnx.ModelProto:

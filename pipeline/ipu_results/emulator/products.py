@@ -39,9 +39,12 @@ class TypedNode:
 
     @classmethod
     def build(cls, node: Node, tensors: TensorInfos) -> TypedNode:
-        inputs = [tensors[name] for name in node.inputs]
-        outputs = [tensors[name] for name in node.outputs]
-        return cls(node, inputs, outputs, node.attributes)
+        return cls(
+            node,
+            inputs=[tensors[name] for name in node.inputs],
+            outputs=[tensors[name] for name in node.outputs],
+            attributes=node.attributes,
+        )
 
     @property
     def name(self) -> str:

@@ -370,9 +370,14 @@ def _derive_convolution(operator: Convolution, needs_data: bool) -> list[Gradien
     taps = forward.kernel_rows * forward.kernel_columns
     summed = forward.batch * forward.rows * forward.columns
     shapes = _multiply(forward.groups, forward.ins * taps, summed, forward.outs)
-    steps: list[GradientStep] = [
-        GradientProduct(name, "weights", operator.macs, shapes, operator.in_elements)
-    ]
+    of_weights = GradientProduct(
+        name,
+        role="weights",
+        macs=operator.macs,
+        shapes=shapes,
+        turned=operator.in_elements,
+    )
+    steps: list[GradientStep] = [of_weights]
     if needs_data:
         shape = replace(
             forward,
@@ -382,7 +387,14 @@ def _derive_convolution(operator: Convolution, needs_data: bool) -> list[Gradien
             in_rows=forward.rows,
             in_columns=forward.columns,
         )
-        steps.append(GradientProduct(name, "data", operator.macs, (shape,), operator.weights))
+        of_data = GradientProduct(
+            name,
+            role="data",
+            macs=operator.macs,
+            shapes=(shape,),
+            turned=operator.weights,
+        )
+        steps.append(of_data)
     return steps + _derive_bias(operator)
 
 

@@ -283,16 +283,16 @@ def list_parts(dimension: str, size: int, limit: int) -> Array:
 
 def _combine_parts(sizes: dict[str, int], tiles: int) -> dict[str, Array]:
     """Combine the parts of all dimensions, as far as there is a tile for each."""
-    used = np.ones(1)
+    used = np.ones(1)  # tiles of each combination so far
     parts: dict[str, Array] = {}
     for dimension, size in sizes.items():
         added = list_parts(dimension, size, tiles)
         product = used[:, None] * added[None, :]
-        before, index = np.nonzero(product <= tiles)
-        used = product[before, index]
-        for name in parts:
-            parts[name] = parts[name][before]
-        parts[dimension] = added[index]
+        combination, choice = np.nonzero(product <= tiles)
+        used = product[combination, choice]
+        for name, counts in parts.items():
+            parts[name] = counts[combination]
+        parts[dimension] = added[choice]
     return parts
 
 

@@ -44,8 +44,10 @@ def parse_sweeps(pairs: Sequence[str]) -> list[Design]:
         raise UnrecognisedModelError(
             f"makes {count} designs, more than {MAX_DESIGNS:,}", document="--sweep"
         )
-    combinations = product(*values.values())
-    return [dict(zip(values, combination, strict=True)) for combination in combinations]
+    designs: list[Design] = []
+    for combination in product(*values.values()):
+        designs.append(dict(zip(values, combination, strict=True)))
+    return designs
 
 
 class Sweep:

@@ -42,7 +42,10 @@ def load_training_table(path: Path) -> dict[str, Any]:
     for name in table:
         if name not in KEYS:
             raise refuse(name, f"is not a key of training: use {', '.join(KEYS)}", document)
-    return {name: KEYS[name].read(name, value, document) for name, value in table.items()}
+    values = {}
+    for name, value in table.items():
+        values[name] = KEYS[name].read(name, value, document)
+    return values
 
 
 def build_setup(values: Mapping[str, Any], machine: Target, path: Protocol) -> TrainingSetup:
@@ -52,7 +55,7 @@ def build_setup(values: Mapping[str, Any], machine: Target, path: Protocol) -> T
     machine has room for, unless they are given.
     """
     setup = TrainingSetup(
-        values.get("micro_batch", 1),
+        micro_batch=values.get("micro_batch", 1),
         accumulation=values.get("accumulation", 1),
         recompute=values.get("recompute"),
         proportions=values.get("available_memory", ()),

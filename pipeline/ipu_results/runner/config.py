@@ -96,7 +96,8 @@ def _select_named(name: str, device: str | None, target: str, probe: ListDevices
         matches = [own for own in devices if own.name == device]
     else:
         # a simulated device is no stand-in for a real one
-        matches = [own for own in devices if own.kind != "simulated"] or list(devices)
+        matches = [own for own in devices if own.kind != "simulated"]
+        matches = matches or list(devices)
     for match in matches:
         if match.usable:
             return SelectedDevice(match, "requested")

@@ -225,6 +225,13 @@ def estimate(blocks: Sequence[Block], best_probe_ms: float | None = None) -> Est
     size_ms = 1e3 * blocks[0].batch_size
     throughput = median(rounds)
     interval = compute_interval(rounds)
+    confidence = None
+    fastest_ms = None
+    slowest_ms = None
+    if interval:
+        confidence = interval.confidence
+        fastest_ms = size_ms / interval.high
+        slowest_ms = size_ms / interval.low
     causes = find_disturbances(blocks, best_probe_ms)
     tail: list[float] = []
     for block in isolated:
@@ -236,9 +243,9 @@ def estimate(blocks: Sequence[Block], best_probe_ms: float | None = None) -> Est
     return Estimate(
         throughput=throughput,
         latency_ms=size_ms / throughput,
-        latency_ms_low=size_ms / interval.high if interval else None,
-        latency_ms_high=size_ms / interval.low if interval else None,
-        interval_confidence=interval.confidence if interval else None,
+        latency_ms_low=fastest_ms,
+        latency_ms_high=slowest_ms,
+        interval_confidence=confidence,
         latency_isolated_ms=_find_median(median(block.latencies_ms) for block in isolated),
         latency_p90_ms=estimate_tail(tail, 0.90),
         latency_p99_ms=estimate_tail(tail, 0.99),

@@ -268,7 +268,8 @@ def _detect_precision(model: onnx.ModelProto) -> str:
     for tensor in model.graph.initializer:
         if tensor.data_type in sizes:
             sizes[tensor.data_type] += int(np.prod(tensor.dims))
-    return FLOATS[max(sizes, key=lambda kind: sizes[kind])]
+    most_common = max(sizes, key=lambda kind: sizes[kind])
+    return FLOATS[most_common]
 
 
 def _write_plain(source: _Source, path: Path, changed: bool) -> None:
@@ -384,8 +385,10 @@ def _choose_length(
     """
     lengths = set()
     for value in inputs:
-        if _is_sequence(value) and _get_axes(value)[1].HasField("dim_value"):
-            lengths.add(_get_axes(value)[1].dim_value)
+        if _is_sequence(value):
+            axis = _get_axes(value)[1]
+            if axis.HasField("dim_value"):
+                lengths.add(axis.dim_value)
     if len(lengths) > 1:
         printed = " and ".join(map(str, sorted(lengths)))
         raise source.refuse(f"its inputs have sequences of {printed} tokens: expected one length")

@@ -288,17 +288,23 @@ class SessionPool:
 
     def warm_up(self, set_runs: int) -> WarmUp:
         """Run until the medians of two sets in turn agree."""
-        before = 0.0
-        for sets in range(1, MAX_WARM_SETS + 1):
-            seconds: list[float] = []
-            for session in self.run_stream(0.0, set_runs):
-                seconds += [(stamps[-1] - stamps[0]) / NS for stamps in session]
-            now = median(seconds)
-            settled = sets > 1 and abs(now - before) <= SETTLED * before
-            if settled:
-                break
+        sets = 1
+        settled = False
+        now = self._run_warm_set(set_runs)
+        while not settled and sets < MAX_WARM_SETS:
             before = now
+            now = self._run_warm_set(set_runs)
+            settled = abs(now - before) <= SETTLED * before
+            sets += 1
         return WarmUp(sets * set_runs, settled, now)
+
+    def _run_warm_set(self, runs: int) -> float:
+        """Return the median seconds of a run."""
+        seconds = []
+        for session in self.run_stream(0.0, runs):
+            for stamps in session:
+                seconds.append((stamps[-1] - stamps[0]) / NS)
+        return median(seconds)
 
     def run_stream(self, seconds: float, min_batches: int) -> SessionStamps:
         """Run batch after batch on every session, started together."""

@@ -261,7 +261,14 @@ class _Sweep:
         if pool.batches_per_step > 1:
             compile_s += pool.prepare(batch, "isolated").seconds
             pool.prepare(batch, "amortised")
-        first = Block(0, 0, batch, "amortised", _format_now(), pool.run_stream(0.0, 1))
+        first = Block(
+            block=0,
+            round=0,
+            batch_size=batch,
+            kind="amortised",
+            started_at=_format_now(),
+            stamps=pool.run_stream(0.0, 1),
+        )
         warm = pool.warm_up(self.plan.warm_runs)
         self.batch_s[batch] = warm.batch_s
         if any(ready.batch_size == batch for ready in self.ready):
@@ -300,7 +307,7 @@ class _Sweep:
         plan = self.plan
         done = len(self.blocks)
         round_s = plan.estimate_round_s(self.batch_s)
-        within_budget = -(-plan.budget_s // round_s)
+        within_budget = -(-plan.budget_s // round_s)  # rounded up
         rounds = int(min(max(plan.least_rounds, within_budget), plan.most_rounds))
         total = 0
         for number in range(rounds):
@@ -353,12 +360,12 @@ def measure_block(
         with observer.observe() as observation:
             stamps = run(max(plan.block_s, meter_s), plan.iterations)
     return Block(
-        number,
-        visit.round,
-        visit.batch_size,
-        visit.kind,
-        started_at,
-        stamps,
+        block=number,
+        round=visit.round,
+        batch_size=visit.batch_size,
+        kind=visit.kind,
+        started_at=started_at,
+        stamps=stamps,
         batches_per_step=pool.batches_per_step,
         **asdict(observation),
     )

@@ -75,13 +75,12 @@ MODEL_NOTE = (
 
 def probe() -> list[Device]:
     """List an IPU and the model of one, which is selected by name only."""
+    reason = None
     try:
-        popart = load_popart()
-        reason = None
+        ipu = _describe_ipu(load_popart())
     except BackendError as error:
-        popart = None
         reason = error.message
-    ipu = Device(NAME, IPU, "ipu", "IPU", reason) if popart is None else _describe_ipu(popart)
+        ipu = Device(NAME, IPU, "ipu", "IPU", reason)
     return [ipu, Device(NAME, MODEL, "simulated", MODEL_DESCRIPTION, reason)]
 
 
@@ -321,12 +320,11 @@ def load_popart() -> PopartObject:
 def _describe_ipu(popart: PopartObject) -> Device:
     try:
         ipus = popart.DeviceManager().enumerateDevices()
-        reason = None if ipus else NO_IPU
     except Exception as error:
-        ipus = []
-        reason = f"PopART cannot list the IPUs: {error}"
-    description = f"{len(ipus)} x IPU of {ipus[0].tilesPerIPU} tiles" if ipus else "IPU"
-    return Device(NAME, IPU, "ipu", description, reason)
+        return Device(NAME, IPU, "ipu", "IPU", f"PopART cannot list the IPUs: {error}")
+    if not ipus:
+        return Device(NAME, IPU, "ipu", "IPU", NO_IPU)
+    return Device(NAME, IPU, "ipu", f"{len(ipus)} x IPU of {ipus[0].tilesPerIPU} tiles")
 
 
 def _acquire_device(popart: PopartObject, spec: SessionSpec) -> PopartObject:
