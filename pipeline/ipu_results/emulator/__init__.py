@@ -12,7 +12,7 @@ The modules, in the order in which a prediction passes them:
 
     graph, products, lowering, operators, frontend    ONNX to operators with sizes
     target, codelets, split, schedule                 operators to cycles and supersteps
-    settings, prediction                              cycles to time, memory verdict, power and records
+    settings, prediction                              cycles to time, memory, power and records
     pipeline, training                                the same for a training step
     network, sweep                                    what users call and see
     training_keys                                     what `--set` says of a training step

@@ -151,7 +151,10 @@ class Recurrence:
 
 @dataclass(frozen=True, slots=True)
 class Rearrangement:
-    """Data moved and not changed: a value of `lowering.REARRANGEMENTS`, `resize` or `interleave`."""
+    """Data moved and not changed.
+
+    `kind` is one of `rearrangements` in operators.toml, `resize` or `interleave`.
+    """
 
     name: str
     kind: str

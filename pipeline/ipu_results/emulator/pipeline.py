@@ -58,7 +58,7 @@ def _time_ring(parts: int, size: float, rate: float, target: Target) -> float:
 
 @dataclass(frozen=True, slots=True)
 class Stage:
-    """The operators from `start` to before `stop`, and the chip of the replica that computes them."""
+    """The operators from `start` to before `stop`, and the replica's chip that computes them."""
 
     start: int
     stop: int

@@ -51,7 +51,7 @@ class MemoryNeed:
 
 
 def assess_memory(program: Program, plan: Schedule, target: Target) -> MemoryNeed:
-    """Return DOES-NOT-FIT where one operator alone needs more than a tile has, or what is held does.
+    """Return DOES-NOT-FIT where one operator, or what is held, needs more than a tile has.
 
     UNCERTAIN is what depends on how much code a superstep is, or on products that are computed in
     parts, one after another: on Mk2 the vendor's compiler may do so, which this search does not. On

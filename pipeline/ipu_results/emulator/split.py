@@ -140,7 +140,7 @@ def search_splits(shape: ConvolutionShape, target: Target) -> SplitPlan:
 
 
 def _join_field(shape: ConvolutionShape) -> ConvolutionShape:
-    """Return a convolution without a window over one column: the elements of its field are alike."""
+    """Return a shape without a window over one column: the elements of its field are alike."""
     field = shape.batch * shape.rows * shape.columns
     return ConvolutionShape(
         batch=1,
@@ -262,7 +262,7 @@ def _describe_slic(shape: ConvolutionShape, target: Target, channels: int, at_on
 
 @lru_cache(maxsize=65_536)
 def list_parts(dimension: str, size: int, limit: int) -> Array:
-    """List numbers of parts up to `limit`: the smallest for each share, and the others worth a try."""
+    """List numbers of parts up to `limit`: the smallest of each share, and others worth a try."""
     most = min(size, limit)
     if dimension in REDUCED:
         return np.arange(1, most + 1, dtype=np.float64)
@@ -353,7 +353,7 @@ def _choose(shape: ConvolutionShape, target: Target, vertex: Vertex) -> Candidat
 
 
 def _count_window(shape: ConvolutionShape, vertex: Vertex, share: Grid) -> Array:
-    """Count the input elements of a channel that an output share reads, without those on padding."""
+    """Count the input elements of a channel that an output share reads; padding does not count."""
     kernel_rows = np.minimum(share.taps * vertex.rows, shape.kernel_rows)
     height = (share.rows - 1) * shape.stride + kernel_rows
     width = (share.columns - 1) * shape.stride + vertex.columns

@@ -199,7 +199,7 @@ def _find_last_end(data: bytes) -> int:
 
 
 def _shorten_line(line: bytes) -> bytes:
-    """Return what matters of a line: what follows its last mark, or its end, where one may begin."""
+    """Return what matters of a line: from its last mark on, or its end, where one may begin."""
     mark = line.rfind(ANY_MARK)
     if mark < 0:
         mark = len(line) - len(MARK)

@@ -234,18 +234,19 @@ class SweepConfig:
 
     Every field has a default; None lets the device or the backend decide.
 
-    backend: `auto`, `popart`, `onnxruntime`, `openvino` or `emulator`. `auto` prefers an IPU, then a GPU,
-        then runs the emulated machine and the CPU, one after the other.
+    backend: `auto`, `popart`, `onnxruntime`, `openvino` or `emulator`. `auto` prefers an IPU, then
+        a GPU, then runs the emulated machine and the CPU, one after the other.
     device: the backend's own name of a device, as `ipu-results sweep --list-devices` prints it.
     target: the machine to emulate, `c2`, `m2000` or `bow-2000`.
-    batch_sizes: images of a batch over all sessions. Default: the paper's, or the vendor's for four sessions.
+    batch_sizes: images of a batch over all sessions. Default: the paper's, or the vendor's for four
+        sessions.
     model: a built-in network or an ONNX file, of images or of text.
     network: what an ONNX file holds, by a name of the record. Default: the file's name.
     sequence_length: tokens of a sequence. Default: the model's own, 128 for a built-in one.
     precision: `fp32`, `fp16`, `bf16` or `int8`.
     images: a folder of JPEG and PNG files; None generates seeded ones.
-    sessions, threads: processes that share each batch (default 2, or one per emulated chip), and threads of each
-        (default on a CPU: an even share of the cores).
+    sessions, threads: processes that share each batch (default 2, or one per emulated chip), and
+        threads of each (default on a CPU: an even share of the cores).
     overlap: prepare images ahead in a thread, as the paper did.
     budget_s: begin no round after this many seconds. Default: 90, after six rounds.
     rounds: exactly this many rounds.
@@ -352,8 +353,9 @@ def plan_sweeps(
 
 
 def _find_network(config: SweepConfig) -> str | None:
-    """Return the record's name of the network that an ONNX file holds, None where none is stated."""
-    from ipu_results.emulator import networks  # noqa: PLC0415 (as above)
+    """Return the record's name of the network in an ONNX file, None where none is stated."""
+    # the command line starts without its libraries
+    from ipu_results.emulator import networks  # noqa: PLC0415
 
     if config.network is None:
         return None
@@ -421,7 +423,7 @@ def choose_batch_sizes(sessions: int) -> tuple[int, ...]:
 
 def count_cores() -> int:
     """Count the whole cores that this process may use, within the limits of its control groups."""
-    # as above
+    # the command line starts without its libraries
     from ipu_results.runner.environment import count_usable_cores, read_cpu_quota  # noqa: PLC0415
 
     cores = count_usable_cores() or 1

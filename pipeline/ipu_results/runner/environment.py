@@ -65,7 +65,7 @@ class Environment(TypedDict):
 
 
 class CpuInfo(NamedTuple):
-    """What /proc/cpuinfo says: `flags` are those that matter for arithmetic, None if it lists none."""
+    """What /proc/cpuinfo says: `flags` are those for arithmetic, None if it lists none."""
 
     model: str | None = None
     flags: list[str] | None = None
@@ -288,7 +288,7 @@ class Load(NamedTuple):
 
 
 class Usage(NamedTuple):
-    """CPU seconds since the start: of the machine in total, busy and stolen, and of our processes."""
+    """CPU seconds since the start: of the machine, busy and stolen ones, and of our processes."""
 
     total: float
     busy: float

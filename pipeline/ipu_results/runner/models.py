@@ -273,7 +273,7 @@ def _detect_precision(model: onnx.ModelProto) -> str:
 
 
 def _write_plain(source: _Source, path: Path, changed: bool) -> None:
-    """Copy the user's own bytes where they can be run; else write one file with a symbolic batch."""
+    """Copy the user's own bytes where they can be run; else write a file with a symbolic batch."""
     model = source.model
     fixed = any(_get_axes(value)[0].HasField("dim_value") for value in _list_inputs(model))
     if fixed:

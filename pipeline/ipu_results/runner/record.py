@@ -172,7 +172,7 @@ class Journal:
 
 
 def list_unfinished(out: Path) -> list[str]:
-    """Return the ids of unfinished runs, the latest last; remove what a finished one left behind."""
+    """Return the ids of unfinished runs, the latest last; remove what finished ones left."""
     run_ids = []
     for folder in sorted(out.glob(f"*{UNFINISHED}")):
         run_id = folder.name.removesuffix(UNFINISHED)

@@ -303,7 +303,7 @@ class _Sweep:
             number += 1
 
     def _report_visit(self, visit: Visit) -> None:
-        """Report the block that begins, with the estimated number of all blocks and seconds left."""
+        """Report the block that begins, and estimate the number of all blocks and seconds left."""
         plan = self.plan
         done = len(self.blocks)
         round_s = plan.estimate_round_s(self.batch_s)

@@ -189,7 +189,7 @@ def open_feed(session: Session, stream: InputStream | None, overlap: bool) -> It
 
 @contextmanager
 def _prefetch(stream: InputStream) -> Iterator[Callable[[], Batch]]:
-    """Make batches in a thread while the block runs; yield a function that waits for the next one."""
+    """Make batches in a thread while the block runs; yield what waits for the next one."""
 
     def make() -> Batch:
         return stream.prepare(stream.load())

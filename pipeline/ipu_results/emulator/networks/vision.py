@@ -155,7 +155,7 @@ class EfficientNet:
         return flow.add("Add", "add", start.x) if residual else flow
 
     def _scale_channels(self, base: int) -> int:
-        """Scale a number of channels to the nearest multiple of 8 that loses no more than a tenth."""
+        """Scale channels to the nearest multiple of 8 that loses no more than a tenth."""
         scaled = base * self.width
         nearest = int(scaled + DIVISOR / 2) // DIVISOR * DIVISOR
         rounded = max(DIVISOR, nearest)
@@ -255,7 +255,7 @@ class UNet:
 
 
 def _add_pair(flow: Flow, name: str, channels: int) -> None:
-    """Add two convolutions of 3 × 3 without padding, which together take two pixels off every side."""
+    """Add two convolutions of 3 × 3 without padding: together they take two pixels off each side."""
     for part in (f"{name}.0", f"{name}.1"):
         _add_biased_convolution(flow, part, channels, 3)
         flow.add("Relu", f"{part}.relu")

@@ -101,7 +101,7 @@ class EmulatedChip(VirtualSession):
         self._seconds = timing.period if kind == "amortised" else timing.device + timing.protocol
 
     def predict_point(self) -> PredictedPoint:
-        """Return the prediction's power and its band, scaled from its latency to the amortised one."""
+        """Return the predicted power, and the band scaled from the latency to the amortised one."""
         assert self._compiled is not None
         timing = self._compiled.timing
         amortised = timing.batch_size / timing.throughput * 1000
