@@ -75,8 +75,9 @@ repeated AS (  -- rows that a newer version of a page prints with the same SDK a
     WINDOW versions AS (
         PARTITION BY
             publisher, task, model_printed, variant, dataset_printed, platform, sdk_version, framework, conditions,
-            precision_printed, batch_size, throughput, latency_ms, efficiency, power_w, time_to_train_s,
-            time_to_result_s, quality_value
+            precision_printed, batch_size, input_tokens, output_tokens, throughput, latency_ms,
+            latency_median_ms, latency_p99_ms, latency_per_token_ms, ttft_ms, tpot_ms, efficiency,
+            power_w, time_to_train_s, time_to_result_s, quality_value
         ORDER BY published_on DESC NULLS LAST, document_id DESC, row_number
     )
 ),
@@ -89,7 +90,10 @@ SELECT
     r.result_id,
     coalesce(n.model, e.model, r.model_printed) AS model,
     p.phase,
-    CAST(nullif(regexp_extract(r.variant, '{sequence_length}', 1), '') AS BIGINT) AS sequence_length,
+    CAST(coalesce(
+        nullif(regexp_extract(r.variant, '{sequence_length}', 1), ''),
+        nullif(regexp_extract(r.conditions, '(?i)\bseq(?:uence|\.) length = (\d+)', 1), '')
+    ) AS BIGINT) AS sequence_length,
     CASE
         WHEN regexp_matches(r.variant, '(?i)\bpacked\b') OR d.packed = 'yes' THEN TRUE
         WHEN regexp_matches(r.variant, '{sequence_length}') THEN FALSE
@@ -105,6 +109,7 @@ SELECT
     coalesce(f.warnings, 0) AS warnings,
     o.same_as,
     coalesce(f.errors, 0) = 0 AND f.is_suspect IS NOT TRUE AND o.same_as IS NULL AND r.origin <> 'emulated'
+        AND r.printed_until IS NULL
         AND documents.kind IS DISTINCT FROM 'submission' AND e.usable IS NOT FALSE AS usable
 FROM results r
 LEFT JOIN entries e USING (result_id)

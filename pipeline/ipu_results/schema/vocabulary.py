@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from decimal import Decimal
 from fractions import Fraction
 from functools import cache, lru_cache
@@ -247,8 +247,9 @@ def _load(name: str) -> dict[str, Any]:
 
 def _build_header(entry: Entry) -> TableHeader:
     values = {**entry, "fields": tuple(entry["fields"].items())}
-    if "identity" in entry:
-        values["identity"] = tuple(entry["identity"])
+    for name in ("identity", "required"):
+        if name in entry:
+            values[name] = tuple(entry[name])
     return TableHeader(**values)
 
 
@@ -367,6 +368,10 @@ class TableHeader:
     """Whether we computed its figures."""
     identity: tuple[str, ...] | None = None
     """Fields that identify a row; all but figures if None."""
+    required: tuple[str, ...] | None = None
+    """Printed names that the table must have, if it may lack the others."""
+    items: Mapping[str, str] = field(default_factory=dict, hash=False)
+    """What the figures of a column count, by its name with its unit, where that does not say it."""
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -376,6 +381,17 @@ class TableHeader:
     def keys(self) -> frozenset[str]:
         """Names in the form in which they are compared."""
         return frozenset(map(normalise_header, self.names))
+
+    def fits(self, names: Collection[str]) -> bool:
+        """Check whether names, in the form in which they are compared, can make up this header."""
+        if self.required is None:
+            return self.keys == set(names)
+        needed = set(map(normalise_header, self.required))
+        return self.keys.issuperset(names) and needed.issubset(names)
+
+    def item_of(self, header: str) -> str | None:
+        """Return what the figures under a printed name count, None if its unit says it."""
+        return self.items.get(header)
 
     def lists(self, platform: str) -> bool:
         """Check whether a machine belongs in this table."""
@@ -435,12 +451,17 @@ def has_units(texts: Iterable[str], fields: Iterable[str]) -> bool:
 
 
 def find_headers(columns: Sequence[str], headers: Iterable[TableHeader]) -> list[TableHeader]:
-    """Return the headers whose names are exactly those of the printed `columns`, in any order."""
+    """Return the headers that the names of the printed `columns` make up, in any order."""
     names = set(map(normalise_header, columns))
+    found = [header for header in headers if header.fits(names)]
     # a name that occurs twice leaves open which column it is
-    if len(names) != len(columns):
+    if len(names) == len(columns):
+        return found
+    # a page that changed the unit of a column has both columns in the history of its rows
+    distinct = {(normalise_header(name), parse_unit(name)) for name in columns}
+    if len(distinct) < len(columns):
         return []
-    return [header for header in headers if header.keys == names]
+    return [header for header in found if header.required is not None]
 
 
 def explain_mismatch(columns: Sequence[str], headers: Iterable[TableHeader]) -> str | None:
@@ -458,7 +479,8 @@ def explain_mismatch(columns: Sequence[str], headers: Iterable[TableHeader]) -> 
         return None
     if count_shared(closest) < min(MIN_NAMES_OF_A_BROKEN_HEADER, len(closest.keys)):
         return None
-    missing = [name for name in closest.names if normalise_header(name) not in names]
+    needed = closest.names if closest.required is None else closest.required
+    missing = [name for name in needed if normalise_header(name) not in names]
     unknown = []
     repeated = set()
     for cell, name in zip(printed, names, strict=True):

@@ -52,7 +52,14 @@ LATENCIES = (
     "latency_ms_high",
     "latency_isolated_ms",
     "latency_p90_ms",
+    "latency_p95_ms",
     "latency_p99_ms",
+    "latency_per_token_ms",
+    "latency_per_token_p99_ms",
+    "ttft_ms",
+    "ttft_p99_ms",
+    "tpot_ms",
+    "tpot_p99_ms",
 )
 STATISTICS = ("latency_min_ms", "latency_median_ms", "latency_max_ms", "latency_std_ms")
 # Columns of `results` that a field of the same name fills.
@@ -107,7 +114,13 @@ COMPUTED = (
     "epochs_to_converge",
     "samples_to_converge",
 )
+CONDITION = "condition"
+"""The field of a column that says more of the set-up: `conditions` has its name and its text."""
+NOT_READ = "not_read"
+"""The field of a column that no table has a place for; `cells` keeps its text."""
 IGNORED = (
+    CONDITION,
+    NOT_READ,
     "repo",
     "commit",
     "task",
@@ -129,6 +142,7 @@ PRINTED_COLUMNS = {
     "compute_precision": "precision_printed",
     "quality_figure": "quality_value",
     "chips": "chip_count",
+    CONDITION: "conditions",
 }
 MICROBENCHMARKS = "microbenchmarks"
 MICROBENCHMARK_COLUMNS = {
@@ -161,6 +175,7 @@ class CellContext(NamedTuple):
 
     `unit` is the unit that the header or caption prints. `strict` makes an unknown word an error.
     `derived` figures are doubles that we computed. `mark` divides the decimals of other figures.
+    `item` is what the figures count, where the unit does not say it.
     """
 
     vocabulary: Vocabulary
@@ -168,6 +183,7 @@ class CellContext(NamedTuple):
     strict: bool
     derived: bool = False
     mark: DecimalMark = DecimalMark.POINT
+    item: str | None = None
 
 
 Converter = Callable[[str, CellContext], CellValues]
@@ -236,7 +252,7 @@ def _convert_platform(text: str, context: CellContext) -> CellValues:
     entry = _require(known, "platform", text, context)
     if entry is None:
         return CellValues({"platform": text})
-    return CellValues({name: entry[name] for name in PLATFORM_COLUMNS})
+    return CellValues({name: entry.get(name) for name in PLATFORM_COLUMNS})
 
 
 def _convert_model(text: str, context: CellContext) -> CellValues:
@@ -362,8 +378,9 @@ def _convert_figure(column: str, units_of: str | None = None) -> Converter:
             word = UnknownWord("unit", units_column, context.unit or "")
             raise UnknownWordError(word, f"{problem} for {column}")
         values: dict[str, Any] = {column: finish(float(printed * unit.factor))}
-        if unit.item:
-            values["item"] = unit.item
+        item = context.item or unit.item
+        if item:
+            values["item"] = item
         return CellValues(values, finish(float(printed)), context.unit, float(unit.factor))
 
     return converter
@@ -413,11 +430,16 @@ def _convert_mlperf_id(text: str, _: CellContext) -> CellValues:
     return CellValues({"mlperf_id": text, "mlperf_round": parse_mlperf_round(text)})
 
 
-def _convert_date(text: str, _: CellContext) -> CellValues:
-    try:
-        return CellValues({"published_on": date.fromisoformat(text)})
-    except ValueError as error:
-        raise UnreadableCellError("unreadable-date", f"{text!r} is not a date") from error
+def _convert_date(column: str) -> Converter:
+    """Convert a day such as 2024-02-13."""
+
+    def converter(text: str, _: CellContext) -> CellValues:
+        try:
+            return CellValues({column: date.fromisoformat(text)})
+        except ValueError as error:
+            raise UnreadableCellError("unreadable-date", f"{text!r} is not a date") from error
+
+    return converter
 
 
 def _convert_chip(text: str, context: CellContext) -> CellValues:
@@ -445,6 +467,8 @@ CONVERTERS: dict[str, Converter] = {
     "compute_precision": _convert_compute_precision,
     "batch_size": _convert_batch,
     "micro_batch_size": _convert_count("micro_batch_size", "item"),
+    "input_tokens": _convert_count("input_tokens", "token"),
+    "output_tokens": _convert_count("output_tokens", "token"),
     "throughput": _convert_figure("throughput"),
     "latency_ms": _convert_figure("latency_ms"),
     "interval_confidence": _convert_confidence,
@@ -459,7 +483,8 @@ CONVERTERS: dict[str, Converter] = {
     "quality_target": _convert_quality_target,
     "division": _convert_division,
     "mlperf_id": _convert_mlperf_id,
-    "published_on": _convert_date,
+    "published_on": _convert_date("published_on"),
+    "printed_until": _convert_date("printed_until"),
     "chip": _convert_chip,
     "chip_count": _convert_chip_count,
     "power_scope": _convert_power_scope,

@@ -249,7 +249,9 @@ def _drop_contradicting(
     kept = np.ones(len(rows.positions), bool)
     for name in RATE_FIELDS:
         counted = _get_items(rows, name)
-        differs = pc.fill_null(pc.not_equal(counted, items), False)
+        # an output-token is a token
+        kinds = pc.replace_substring_regex(counted, "^.*-", "")
+        differs = pc.fill_null(pc.not_equal(kinds, items), False)
         for index in pc.indices_nonzero(differs).to_pylist():
             if kept[index]:
                 model = setup.values.get("model_printed")
@@ -354,13 +356,16 @@ def digest_identities(document_id: str, rows: ConvertedRows) -> list[str]:
     place = f"{encode_basestring(document_id)},{encode_basestring(rows.result_table)}"
     columns = []
     for column in rows.list_identifying():
-        name = encode_basestring(rows.fields[column])
+        name = encode_basestring(rows.name_identity(column))
         texts = rows.table.texts[column].distinct
         pairs = [f"[{name},{encode_basestring(text)}]" for text in texts]
+        if rows.is_condition(column):
+            # so that a condition which a page adds later leaves the ids of its older rows
+            pairs = [pair if text else "" for pair, text in zip(pairs, texts, strict=True)]
         columns.append([pairs[code] for code in rows.list_codes(column).tolist()])
     ids = []
     for row in range(len(rows.positions)):
-        pairs = [column[row] for column in columns]
+        pairs = [column[row] for column in columns if column[row]]
         identity = f"[{place},[{','.join(pairs)}]]"
         ids.append(ID_START + hashlib.sha256(identity.encode()).hexdigest()[:ID_DIGITS])
     return ids

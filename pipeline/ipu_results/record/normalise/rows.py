@@ -18,7 +18,10 @@ import pyarrow.compute as pc
 
 from ipu_results.record.normalise.decimal_mark import DecimalMark
 from ipu_results.record.normalise.fields import (
+    CONDITION,
+    LATENCIES,
     NO_VALUE,
+    NOT_READ,
     STATISTICS,
     CellContext,
     CellValues,
@@ -31,7 +34,7 @@ from ipu_results.record.sources.catalogue import SUBMISSION, Document
 from ipu_results.schema import Table
 from ipu_results.schema import table as published_table
 from ipu_results.schema.frames import Integers, arrow_schema, build_array
-from ipu_results.schema.vocabulary import TableHeader, Vocabulary, parse_unit
+from ipu_results.schema.vocabulary import TableHeader, Vocabulary, parse_unit, strip_unit
 
 RESULTS = published_table("results").as_filled()
 BRACKETED = re.compile(r"\(([^()]+)\)")  # the unit in a caption
@@ -39,8 +42,7 @@ FIGURE_FIELDS = frozenset(
     (
         "throughput",
         "latency_ms",
-        "latency_p90_ms",
-        "latency_p99_ms",
+        *LATENCIES,
         *STATISTICS,
         "efficiency",
         "time_to_train_s",
@@ -53,7 +55,9 @@ FIGURE_FIELDS = frozenset(
         "metric",
     )
 )
-"""Fields of measured figures: the others identify a row."""
+"""Fields of measured figures."""
+NOT_IDENTIFYING = FIGURE_FIELDS | {NOT_READ, "place", "printed_until"}
+"""The other fields identify a row."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -130,14 +134,25 @@ class ConvertedRows:
         """
         identity = self.header.identity
         columns = []
-        for name, column in sorted(zip(self.fields, range(len(self.fields)), strict=True)):
+        for column, name in enumerate(self.fields):
             if identity is None:
-                is_identifying = name not in FIGURE_FIELDS
+                is_identifying = name not in NOT_IDENTIFYING
             else:
                 is_identifying = name in identity
             if is_identifying:
                 columns.append(column)
-        return columns
+        return sorted(columns, key=self.name_identity)
+
+    def name_identity(self, column: int) -> str:
+        """Return the name of a column in what identifies a row: its field, or its printed name if
+        the field is one of several columns.
+        """
+        if self.is_condition(column):
+            return strip_unit(self.table.columns[column])
+        return self.fields[column]
+
+    def is_condition(self, column: int) -> bool:
+        return self.fields[column] == CONDITION
 
     def filter(self, kept: npt.NDArray[np.bool_]) -> ConvertedRows:
         """Return the rows of a mask."""
@@ -273,9 +288,27 @@ class TableSource:
             check_field(field, header.table)
             unit = units.get(field) or find_printed_unit(self.table, name)
             mark = self.get_mark(name)
-            context = CellContext(self.vocabulary, unit, header.strict, header.derived, mark)
+            item = header.item_of(name)
+            context = CellContext(self.vocabulary, unit, header.strict, header.derived, mark, item)
             converters.append(partial(convert_cell, field, context=context))
+        stated = self.state_conditions()
+        if stated is not None:
+            columns = {**columns, "conditions": stated}
         return self.fill(RESULTS, converters, constants, columns)
+
+    def state_conditions(self) -> pa.Array | None:
+        """Return `name = text` of each row's conditions, None if no column has any."""
+        table = self.table
+        statements: list[list[str]] = [[] for _ in table.numbers]
+        names = [name for name in table.columns if self.header.field_of(name) == CONDITION]
+        if not names:
+            return None
+        for name in names:
+            texts = table.texts[table.columns.index(name)]
+            for row, code in enumerate(texts.codes):
+                if text := texts.distinct[code]:
+                    statements[row].append(f"{strip_unit(name)} = {text}")
+        return pa.array(["; ".join(stated) or None for stated in statements], pa.string())
 
     def fill(
         self,

@@ -99,18 +99,20 @@ def read_csv(data: bytes, headers: Headers) -> ParsedDocument:
     """Read the table of a CSV file whose first line is one of `headers`.
 
     Raises UnrecognisedDocumentError if the first line resembles none of them, and
-    DamagedDocumentError for text that is not CSV or that does not end with a line break, because
-    such a file was cut off.
+    DamagedDocumentError for text that is not CSV, or whose last row is neither whole nor ended by a
+    line break, because such a file was cut off.
     """
     text = decode(data)
     columns = parse_line(text.split("\n", 1)[0])
     matched = find_headers(columns, headers)
     if not matched and not explain_mismatch(columns, headers):
         raise UnrecognisedDocumentError("has no known header", place="line 1")
-    if not text.endswith("\n"):
-        raise DamagedDocumentError("does not end with a line break: truncated", place="last line")
+    rows = list(_list_rows(text))
+    last_place, last_row = rows[-1]
+    if not text.endswith("\n") and len(last_row.texts) != len(columns):
+        raise DamagedDocumentError("has half a last row: truncated", place=last_place)
     assembler = Assembler(headers)
-    assembler.add_grid("line 1", _list_rows(text))
+    assembler.add_grid("line 1", rows)
     return assembler.finish()
 
 
