@@ -4,6 +4,7 @@ WITH rows AS (
         {batches_in_flight} AS batches_in_flight
     FROM results
     WHERE origin = 'published' AND benchmark IS NULL AND throughput IS NOT NULL
+        AND platform IN (SELECT platform FROM platforms WHERE family IN ({ipu_families}))
     QUALIFY row_number() OVER (
         PARTITION BY
             publisher, task, model_printed, variant, dataset_printed, platform, framework,

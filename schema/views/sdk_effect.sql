@@ -4,6 +4,7 @@ WITH rows AS (
         TRY_CAST(string_split(replace(sdk_version, 'Pre-SDK2.5', '2.4'), '.') AS INTEGER[]) AS sdk
     FROM results
     WHERE origin = 'published' AND benchmark IS NULL AND throughput IS NOT NULL AND batch_size IS NOT NULL AND usable
+        AND platform IN (SELECT platform FROM platforms WHERE family IN ({ipu_families}))
 ),
 kept AS (
     FROM rows

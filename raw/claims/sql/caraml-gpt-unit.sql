@@ -15,26 +15,31 @@ WITH rows AS (
     SELECT *, regexp_extract(conditions, 'step of ([\d.]+) s', 1)::DOUBLE AS step_s
     FROM results
     WHERE document_id = 'independent-caraml-readme' AND model_printed = 'GPT-117M' AND throughput IS NOT NULL AND batch_size = 2048
+), parts AS (
+    SELECT
+        1 AS part, batch_size,
+        batch_size / step_s AS value,
+        'sequences per second of the README, batch ' || batch_size AS baseline,
+        printf('%d / %g s = %.2f; printed %g', batch_size, step_s, batch_size / step_s, throughput) AS arithmetic,
+        ['results:' || result_id] AS inputs,
+        NULL::VARCHAR AS relation
+    FROM readme
+    UNION ALL
+    SELECT
+        2, batch_size, run_energy_j / seconds, 'W of one IPU, energy of an epoch over one batch of ' || batch_size,
+        printf('%.0f J / (%d / %g s) = %.0f W', run_energy_j, batch_size, throughput, run_energy_j / seconds),
+        ['results:' || result_id], NULL
+    FROM rows
+    UNION ALL
+    SELECT
+        3, batch_size, (run_energy_j - energy_before) / (4 * (seconds - seconds_before)),
+        'W of one IPU, what four steps of batch ' || batch_size || ' add to those of ' || batch_before,
+        printf('(%.0f - %.0f) J / (4 x (%.2f - %.2f) s) = %.0f W', run_energy_j, energy_before, seconds, seconds_before,
+            (run_energy_j - energy_before) / (4 * (seconds - seconds_before))),
+        ['results:' || result_before, 'results:' || result_id], NULL
+    FROM steps
+    WHERE batch_before >= 512
 )
-SELECT
-    batch_size / step_s AS value,
-    'sequences per second of the README, batch ' || batch_size AS baseline,
-    printf('%d / %g s = %.2f; printed %g', batch_size, step_s, batch_size / step_s, throughput) AS arithmetic,
-    ['results:' || result_id] AS inputs,
-    NULL::VARCHAR AS relation
-FROM readme
-UNION ALL
-SELECT
-    run_energy_j / seconds, 'W of one IPU, energy of an epoch over one batch of ' || batch_size,
-    printf('%.0f J / (%d / %g s) = %.0f W', run_energy_j, batch_size, throughput, run_energy_j / seconds),
-    ['results:' || result_id], NULL
-FROM rows
-UNION ALL
-SELECT
-    (run_energy_j - energy_before) / (4 * (seconds - seconds_before)),
-    'W of one IPU, what four steps of batch ' || batch_size || ' add to those of ' || batch_before,
-    printf('(%.0f - %.0f) J / (4 x (%.2f - %.2f) s) = %.0f W', run_energy_j, energy_before, seconds, seconds_before,
-        (run_energy_j - energy_before) / (4 * (seconds - seconds_before))),
-    ['results:' || result_before, 'results:' || result_id], NULL
-FROM steps
-WHERE batch_before >= 512
+SELECT value, baseline, arithmetic, inputs, relation
+FROM parts
+ORDER BY part, batch_size

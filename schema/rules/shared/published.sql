@@ -2,7 +2,8 @@
 -- name, `family` the generation of the machine and `rated_power_w` what it may draw. `in_flight` is batches in flight by
 -- Little's law, throughput × latency / batch: less than one is impossible if the latency is that of a batch.
 -- `item_latency` marks a latency that is of an item, or must be: its source says so, or less than a batch is in flight.
--- Measured and emulated rows have checks of their own.
+-- Measured and emulated rows have checks of their own. Of a page whose history is known these are the rows that it prints
+-- now: the older ones are the same configurations again, and no siblings of them.
 WITH few_figures AS (
     SELECT
         result_id,
@@ -31,7 +32,7 @@ WITH few_figures AS (
     LEFT JOIN platforms m ON m.platform = r.platform
     LEFT JOIN rules.identities i ON i.model_printed = r.model_printed AND i.platform = r.platform
         AND i.framework = r.framework
-    WHERE r.origin = 'published'
+    WHERE r.origin = 'published' AND r.printed_until IS NULL
 )
 SELECT
     *,
