@@ -7,9 +7,10 @@ is matched with it.
 
 from __future__ import annotations
 
+import dataclasses
 import re
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from decimal import Decimal
 from fractions import Fraction
 from functools import cache, lru_cache
@@ -370,7 +371,7 @@ class TableHeader:
     """Fields that identify a row; all but figures if None."""
     required: tuple[str, ...] | None = None
     """Printed names that the table must have, if it may lack the others."""
-    items: Mapping[str, str] = field(default_factory=dict, hash=False)
+    items: Mapping[str, str] = dataclasses.field(default_factory=dict, hash=False)
     """What the figures of a column count, by its name with its unit, where that does not say it."""
 
     @property

@@ -20,6 +20,7 @@ import pyarrow.compute as pc
 from ipu_results.errors import CatalogueError, ConservationError, UnsignedContextError
 from ipu_results.kit.files import load_schema_file
 from ipu_results.record.normalise import NormalisedDocument
+from ipu_results.record.normalise.fields import NOT_READ
 from ipu_results.record.normalise.join import (
     ACCEPTED,
     DUPLICATE,
@@ -204,11 +205,20 @@ def list_source_tables(
     rows = []
     for read in document.parsed.tables:
         expected = source.tables.get(read.name)
+        header = vocabulary.header_of(source.reader, read.name)
+        unread = []
+        unread_cells = 0
+        for name, texts in zip(read.columns, read.texts, strict=True):
+            if header.field_of(name) == NOT_READ:
+                unread.append(name)
+                unread_cells += sum(bool(texts.distinct[code]) for code in texts.codes)
         row: dict[str, Any] = {
             "document_id": source.document_id,
             "table_name": read.name,
-            "header_printed": vocabulary.header_of(source.reader, read.name).strict,
+            "header_printed": header.strict,
             "section_platform": expected and expected.platform,
+            "not_read": "; ".join(unread) or None,
+            "cells_not_read": unread_cells,
         }
         rows.append(row)
     return rows
