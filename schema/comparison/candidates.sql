@@ -34,7 +34,7 @@ SELECT
     coalesce(r.power_scope, setups.power) AS reported_power,
     nullif(regexp_extract(r.variant, '{input_size}'), '') AS input_size,
     e.comparable_rounds, e.minutes_low, e.minutes_high, e.attribution,
-    name_unusable(r.usable, r.same_as, r.errors, r.origin, r.relationship) AS unusable
+    name_unusable(r.usable, r.same_as, r.errors, r.origin, r.relationship, r.printed_until) AS unusable
 FROM results r
 LEFT JOIN few_figures USING (result_id)
 LEFT JOIN doubts USING (result_id)

@@ -7,7 +7,7 @@ WITH flagged AS (
     WHERE severity = 'error'
     GROUP BY result_id
 )
-SELECT *, name_unusable(usable, same_as, errors, origin, relationship) AS unusable
+SELECT *, name_unusable(usable, same_as, errors, origin, relationship, printed_until) AS unusable
 FROM results
 UNION ALL BY NAME
 SELECT

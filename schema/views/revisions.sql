@@ -24,7 +24,7 @@ described AS (
     SELECT
         result_id,
         string_agg(
-            header || ' = ' || if(is_framework, regexp_replace(text, ' [0-9.]+$', ''), text), '; '
+            header || ' = ' || CASE WHEN is_framework THEN regexp_replace(text, ' [0-9.]+$', '') ELSE text END, '; '
             ORDER BY header
         ) FILTER (is_framework OR NOT is_software) AS series,
         string_agg(header || ' = ' || text, '; ' ORDER BY header) FILTER (is_software) AS software

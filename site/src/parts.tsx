@@ -113,7 +113,7 @@ export function LeftOut({ count, shown = false, onChange }: LeftOutProps) {
   if (count === 0) return null;
   return (
     <p class="note">
-      {shown ? "Shown, though not usable" : "Left out as not usable"}: {formatCount(count, "row")} (an error, suspect, repeated, emulated or submitted).{" "}
+      {shown ? "Shown, though not usable" : "Left out as not usable"}: {formatCount(count, "row")} (an error, suspect, repeated, no longer printed, emulated or submitted).{" "}
       {onChange && (
         <button class="chip" onClick={onChange}>
           {shown ? "Leave them out" : "Show them"}

@@ -64,7 +64,9 @@ def test_header_with_three_known_names_fits_or_is_explained(header: list[str]) -
 def test_every_header_has_each_field_once() -> None:
     for header in WORDS.table_headers:
         fields = [field for _, field in header.fields]
-        assert len(set(fields)) == len(fields), header.table
+        once = [field for field in fields if field not in ("condition", "not_read")]
+        if header.required is None:
+            assert len(set(once)) == len(once), header.table
         assert [header.field_of(name.upper()) for name in header.names] == fields
 
 

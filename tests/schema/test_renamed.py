@@ -69,4 +69,4 @@ def test_no_name_in_the_map_is_new() -> None:
 
 def test_figures_of_the_map_are_its_metrics() -> None:
     figures = {name for name, new in load_renamed()["columns"].items() if new == "figures.value"}
-    assert figures == set(table("figures").choices("metric"))
+    assert figures <= set(table("figures").choices("metric"))  # the others are younger
