@@ -15,7 +15,7 @@ WITH figures AS (
     GROUP BY
         document_id, table_name, task, model_printed, variant, dataset_printed, platform, chip,
         chip_count, sdk_version, framework, precision_printed, micro_batch_size, item, power_scope,
-        latency_basis, batch_size, column_name, words
+        latency_basis, batch_size, input_tokens, output_tokens, column_name, words
 )
 SELECT
     unnest(ids) AS result_id, column_name, 'warn' AS severity,

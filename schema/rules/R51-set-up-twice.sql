@@ -21,7 +21,7 @@ WITH rated AS (
     FROM rated
     GROUP BY
         document_id, table_name, task, model_printed, variant, dataset_printed, platform, chip,
-        chip_count, framework, precision_printed, item, conditions
+        chip_count, framework, precision_printed, item, conditions, input_tokens, output_tokens
     WINDOW printed_table AS (PARTITION BY document_id, table_name)
 ), pairs AS (
     SELECT
