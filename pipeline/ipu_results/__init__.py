@@ -1,4 +1,4 @@
-"""The open, verified record of Graphcore IPU performance.
+"""The verified record of what AI accelerators were said and measured to do, deepest on Graphcore IPUs.
 
 >>> import ipu_results
 >>> df = ipu_results.load("results", platform="IPU-M2000", usable=True)

@@ -21,7 +21,7 @@ from ipu_results.schema import FILE_VIEWS, TABLES, Column, Table, describe_colum
 
 Record = dict[str, Any]
 
-TITLE = "ipu-results: the open, verified record of Graphcore IPU performance"
+TITLE = "ipu-results: the verified record of what AI accelerators were said and measured to do"
 AUTHORS = "The ipu-results authors"
 LICENCE = {
     "name": "CC-BY-4.0",

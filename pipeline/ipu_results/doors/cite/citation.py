@@ -27,7 +27,7 @@ from ipu_results.record.store.query import (
 )
 
 REPOSITORY = "https://github.com/ipu-results/ipu-results"
-NAME = "ipu-results: the open, verified record of Graphcore IPU performance"
+NAME = "ipu-results: the verified record of what AI accelerators were said and measured to do"
 # as in release/files.py, which needs an extra
 RELEASE = "release.json"
 CHECKSUMS = "SHA256SUMS"

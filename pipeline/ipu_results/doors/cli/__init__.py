@@ -18,7 +18,8 @@ from ipu_results.doors.cli.sweep import sweep
 )
 @click.version_option(package_name="ipu-results", prog_name="ipu-results")
 def main() -> None:
-    """Query, build and check the open, verified record of Graphcore IPU performance.
+    """Query, build and check the verified record of what AI accelerators were said and measured to
+    do, deepest on Graphcore IPUs.
 
     \b
     Start with:
