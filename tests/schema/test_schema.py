@@ -37,44 +37,6 @@ from tests.release.release_support import locate_table
 RESULTS = table("results").as_filled()
 BASES = tomllib.loads(Path(__file__).with_suffix(".toml").read_text(encoding="utf-8"))["base"]
 NAMES = [table.name for table in TABLES]
-MAIN_TABLES = {
-    "build",
-    "cells",
-    "claims",
-    "columns",
-    "contradictions",
-    "documents",
-    "figures",
-    "flags",
-    "microbenchmarks",
-    "mlperf_entries",
-    "mlperf_runs",
-    "models",
-    "platforms",
-    "quarantine",
-    "recomputations",
-    "relations",
-    "results",
-    "runs",
-    "source_rows",
-}
-MAIN_VIEWS = {
-    "emulated",
-    "energy_per_item",
-    "generations",
-    "inference",
-    "latest",
-    "measurements",
-    "mlperf_ranking",
-    "peak_shares",
-    "per_dollar",
-    "provenance",
-    "replications",
-    "revisions",
-    "scaling",
-    "training",
-    "unanswered",
-}
 
 
 # one definition
@@ -114,14 +76,6 @@ def test_parquet_has_units_descriptions_and_the_build_id(warehouse: Path) -> Non
         assert stored.remove_metadata().equals(expected.remove_metadata())
         assert [field.metadata for field in stored] == [field.metadata for field in expected], name
         assert len(stored.metadata[b"build_id"]) == 64
-
-
-def test_integers_with_nulls_stay_integers_in_pandas(warehouse: Path) -> None:
-    frame = pd.read_parquet(warehouse / "results.parquet")
-    assert frame["micro_batch_size"].isna().any()
-    assert frame["micro_batch_size"].dtype == frame["batch_size"].dtype == "Int64"
-    assert frame["batch_size"].max() == 1_048_576
-    assert pd.api.types.is_string_dtype(frame["model"])
 
 
 def test_parquet_and_duckdb_have_the_same_rows_and_build_lists_them(
