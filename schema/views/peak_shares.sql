@@ -31,7 +31,7 @@ counted AS (
     FROM measurements r
     JOIN detail.operation_counts o ON o.model = r.model AND o.variant = coalesce(r.variant, '')
     WHERE
-        r.benchmark IS NULL AND r.throughput_per_chip IS NOT NULL AND r.chip IS NOT NULL
+        r.benchmark IS NULL AND r.printed_until IS NULL AND r.throughput_per_chip IS NOT NULL AND r.chip IS NOT NULL
         AND (r.task = 'inference' OR o.training) AND coalesce(r.packed, FALSE) = FALSE
 )
 SELECT

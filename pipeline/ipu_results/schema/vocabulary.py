@@ -158,6 +158,11 @@ class Vocabulary:
         """
         return not text or text in self.not_given["any"] or text in self.not_given.get(field, ())
 
+    def renames_model(self, text: str) -> bool:
+        """Check whether a network has another name here than a source prints."""
+        entry = self.models.get(normalise_name(text))
+        return entry is not None and normalise_name(entry["model"]) != normalise_name(text)
+
     def name_chip(self, text: str | None) -> str | None:
         """Return the one name of a chip, None for a text that stands for no chip."""
         if self.gives_no_value("chip", text or ""):

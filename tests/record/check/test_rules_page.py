@@ -196,7 +196,8 @@ def test_every_hit_of_every_rule_was_read_by_hand(query: Query) -> None:
         name: counts.get(name, 0) for name in review
     }
     hits = query(
-        "SELECT rule, table_name, row_number, column_name FROM flags JOIN results USING (result_id)"
+        "SELECT rule, table_name, row_number, column_name, result_id"
+        " FROM flags JOIN results USING (result_id)"
     )
     for name, rule in review.items():
         places = [place for rule_id, *place in hits if rule_id == name]

@@ -237,7 +237,7 @@ def truncate(raw: Path) -> None:
 @pytest.mark.parametrize(
     ("damage", "message"),
     [
-        (truncate, "does not end with a line break"),
+        (truncate, "is not CSV: unexpected end of data"),
         (
             swap,
             (

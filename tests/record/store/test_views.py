@@ -29,6 +29,8 @@ SETTINGS = (
     "batch_size",
     "micro_batch_size",
     "sequence_length",
+    "input_tokens",
+    "output_tokens",
     "activation_bits",
     "weight_bits",
     "sessions",
@@ -127,7 +129,7 @@ def without_database(
 @pytest.mark.parametrize(
     ("statement", "rows"),
     [
-        ("SELECT count(*) FROM results", 3726),
+        ("SELECT count(*) FROM results", 5562),
         (
             (
                 "WITH a AS (FROM detail.latency_bounded) SELECT count(*) FROM a"

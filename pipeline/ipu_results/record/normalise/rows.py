@@ -297,16 +297,23 @@ class TableSource:
         return self.fill(RESULTS, converters, constants, columns)
 
     def state_conditions(self) -> pa.Array | None:
-        """Return `name = text` of each row's conditions, None if no column has any."""
+        """Return `name = text` of each row's conditions, None if no column has any.
+
+        A printed name of a network is one where the vocabulary has another for it, since it may
+        have several.
+        """
         table = self.table
-        statements: list[list[str]] = [[] for _ in table.numbers]
-        names = [name for name in table.columns if self.header.field_of(name) == CONDITION]
-        if not names:
+        fields = list(map(self.header.field_of, table.columns))
+        if CONDITION not in fields:
             return None
-        for name in names:
-            texts = table.texts[table.columns.index(name)]
+        statements: list[list[str]] = [[] for _ in table.numbers]
+        for name, kind, texts in zip(table.columns, fields, table.texts, strict=True):
+            if kind not in (CONDITION, "model"):
+                continue
             for row, code in enumerate(texts.codes):
-                if text := texts.distinct[code]:
+                text = texts.distinct[code]
+                is_name = kind == "model" and not self.vocabulary.renames_model(text)
+                if text and not is_name:
                     statements[row].append(f"{strip_unit(name)} = {text}")
         return pa.array(["; ".join(stated) or None for stated in statements], pa.string())
 
