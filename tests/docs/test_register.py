@@ -10,7 +10,11 @@ STATED = "SELECT unnest(string_split(documents, ' ')) FROM detail.register"
 
 
 def test_every_document_of_others_is_in_the_register(query: Query) -> None:
-    known = "SELECT document_id FROM documents WHERE kind <> 'run' AND publisher <> 'ipu-results'"
+    # the pages of AWS have no IPU, which the register is about
+    known = """
+        SELECT document_id FROM documents
+        WHERE kind <> 'run' AND publisher NOT IN ('ipu-results', 'AWS')
+    """
     assert query(f"{known} EXCEPT {STATED}") == []
     assert query(f"{STATED} EXCEPT SELECT document_id FROM documents") == []
 

@@ -224,7 +224,7 @@ def test_overview_is_short_and_its_parts_are_on_request(ask: Ask) -> None:
     summary = ask("overview")
     assert count_bytes(summary) < MAX_SUMMARY
     assert summary["parts"]["models"] == len(ask("overview", part="models")["models"]) > 0
-    assert summary["not_usable"].startswith("383 of 3,726 rows are not usable: ")
+    assert summary["not_usable"].startswith("1,987 of 5,562 rows are not usable: ")
 
 
 RUN = {"model": "resnet50", "batch_size": 16}
@@ -258,7 +258,7 @@ def test_conditions_that_a_claim_leaves_open_are_listed(ask: Ask) -> None:
 
 
 ROW = {"model": "resnet50", "platform": "ipu-m2000", "batch_size": 4, "framework": "TensorFlow1"}
-MAX_ROW, MAX_BRIEF, MAX_RUN = 400, 560, 900  # bytes
+MAX_ROW, MAX_BRIEF, MAX_RUN = 400, 560, 950  # bytes
 
 
 def test_an_answer_is_brief_and_the_whole_is_on_request(ask: Ask) -> None:
