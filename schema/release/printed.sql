@@ -3,7 +3,8 @@ WITH stated AS (
     UNPIVOT (
         SELECT
             result_id, chip_count::DOUBLE AS chip_count, batch_size::DOUBLE AS batch_size,
-            micro_batch_size::DOUBLE AS micro_batch_size, throughput, latency_ms, efficiency,
+            micro_batch_size::DOUBLE AS micro_batch_size, input_tokens::DOUBLE AS input_tokens,
+            output_tokens::DOUBLE AS output_tokens, throughput, latency_ms, efficiency,
             time_to_train_s
         FROM results
     )

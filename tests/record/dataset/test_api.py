@@ -55,7 +55,8 @@ def test_import_is_lazy() -> None:
 def test_load_gives_a_table_with_its_dtypes_and_attributes(query: Query) -> None:
     frame = load()
     assert [(len(frame),)] == query("SELECT count(*) FROM results")
-    assert dict(frame.dtypes) == frame_dtypes(table("results")) | {"published_on": "datetime64[us]"}
+    days = dict.fromkeys(("published_on", "printed_until"), "datetime64[us]")
+    assert dict(frame.dtypes) == frame_dtypes(table("results")) | days
     assert frame.attrs["table"] == "results"
     assert frame.attrs["dataset_version"] == ipu_results.__version__
     assert len(frame.attrs["build_id"]) == 64

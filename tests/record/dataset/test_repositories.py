@@ -21,7 +21,12 @@ SIDECARS = {
     path: tomllib.loads(path.read_text(encoding="utf-8"))
     for path in sorted(RAW.glob("*/*.csv.toml"))
 }
-FILES = [path for path, sidecar in SIDECARS.items() if "sources" in sidecar]
+# The pages of a history have a figure a column, and were measured by whoever published them.
+FILES = [
+    path
+    for path, sidecar in SIDECARS.items()
+    if "sources" in sidecar and sidecar["reader"] != "performance-csv"
+]
 # Places in a paper, a page or a thread: they do not name a file of a repository.
 IN_A_TEXT = re.compile("page |section |table |pull request |execution count ")
 
