@@ -92,7 +92,7 @@ function NotFound({ view }: { view: string }) {
         The address names a view <code>{view}</code>, which does not exist. It may come from another release.
       </p>
       <p>
-        <a href="#/">Start</a>, <a href="#/results">all results</a>, <a href="#/compare">compare two machines</a> or{" "}
+        <a href="#/">Home</a>, <a href="#/results">all results</a>, <a href="#/compare">compare two machines</a> or{" "}
         <a href="#/claims">claims</a>.
       </p>
     </div>

@@ -117,7 +117,9 @@ def test_pandas_and_polars_read_the_same_rows(
 ) -> None:
     read = getattr(pytest.importorskip(library), f"read_{suffix}")
     files = PARQUET if suffix == "parquet" else CSV
-    frames = {name: read(release / file) for name, file in files.items()}
+    # in parts, pandas takes an empty beginning of a column of texts for numbers, and warns
+    whole = {"low_memory": False} if (library, suffix) == ("pandas", "csv") else {}
+    frames = {name: read(release / file, **whole) for name, file in files.items()}
     # texts in polars where 100 cells are empty
     figures = {name: frames["results"][name].to_list() for name in FIGURES}
     sums = {name: sum(float(it) for it in own if not pd.isna(it)) for name, own in figures.items()}

