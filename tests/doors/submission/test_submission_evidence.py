@@ -160,6 +160,7 @@ def test_document_under_other_names_is_recognised(name: str, session: Session) -
         "aws-neuron-inf2-latency-llm",
         "aws-neuron-trn1-nlp",
         "aws-neuron-trn1-training-decoder",
+        "aws-neuron-trn1-training-encoder",
         "aws-neuron-trn1-training-vision-transformers",
         "aws-neuron-trn1n-nlp",
     }
