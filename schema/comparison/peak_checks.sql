@@ -70,7 +70,7 @@ works AS (
             WHEN fewest_bits = 16 THEN top * 16 / bits
         END AS highest_possible,
         is_accelerator AND type = 'fp32' AND work <= tensor * chip_count AS is_tensor, all_peaks,
-        if(bound IS NULL, tops.is_certain, bounds.is_certain) AS is_certain,
+        if(bound IS NULL, tops.is_certain, is_certain_peak) AS is_certain,
         concat_ws(
             ', ', no_rate, uncounted,
             if(precision IS NULL, 'a precision', NULL),
@@ -78,7 +78,6 @@ works AS (
         ) AS missing
     FROM rates r
     LEFT JOIN tops USING (chip)
-    LEFT JOIN bounds USING (chip, type)
     LEFT JOIN chips USING (chip)
 ),
 judged AS (

@@ -1,9 +1,11 @@
 -- The runs of the user, and each measurement of the record once (`run` is null), with what follows
 -- from their columns: who measured, the peak of the chips, the work of an item, the share of it.
 WITH peaks_of_width AS (
-    SELECT chip, name_width(type) AS width, max(tflops) AS peak
+    -- of equal peaks, the certain one
+    SELECT DISTINCT ON (chip, width)
+        chip, name_width(type) AS width, tflops AS peak, is_certain AS is_certain_peak
     FROM bounds
-    GROUP BY ALL
+    ORDER BY chip, width, tflops DESC, is_certain DESC
 ),
 rows AS (
     FROM mine
@@ -28,7 +30,7 @@ SELECT
     if(latency_kind = 'amortised', 1000 * batch_size / latency_ms_low, NULL) AS throughput_high,
     machines.family, machines.rated_power_w,
     coalesce(types.type, nullif(normalise_name(precision), '')) AS type,
-    peaks_of_width.peak,
+    peaks_of_width.peak, peaks_of_width.is_certain_peak,
     -- no count holds for weights that are skipped, or for sequences of unknown lengths
     if(coalesce(sparsity, 0) = 0 AND packed IS NOT TRUE, operations.macs / 1e9, NULL)
         AS counted_gmacs,

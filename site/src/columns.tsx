@@ -26,7 +26,7 @@ function makeFigureColumn(name: string, title: string, width: number, withUnit =
 
 /** What a heading means, by what it sorts. */
 export const HELP: Record<string, string> = {
-  model: "The network, with its variant, the task and where it was measured by whom: a dot is published, a diamond official, a triangle measured here",
+  model: "The network, with its variant and task. The mark says where the figure is from: a dot is published, a diamond official, a triangle measured here",
   platform: "The whole machine that ran it, and how many chips of it",
   framework: "The framework, and the version of the SDK",
   precision: "The type of the numbers; X.Y is X bits multiplied and Y bits added up",

@@ -143,18 +143,18 @@ function Nothing({ data, filters }: { data: Dataset; filters: Filters }) {
   const { search } = filters;
   const alone = { search: "", analysis: null, picked: {}, sort: "", maxLatency: null, all: true };
   const unknown = search.split(/\s+/).filter((word) => word && selectRows(data, { ...alone, search: word }).rows.length === 0);
-  const ways = [
-    ...FACETS.filter((name) => filters.picked[name]?.length).map((name) => ({
-      title: `${FACET_TITLES[name]}: ${filters.picked[name]!.join(" or ")}`,
-      parameter: name as string,
-      without: { ...filters, picked: { ...filters.picked, [name]: [] } },
-    })),
-    ...(filters.analysis === null ? [] : [{ title: "the analysis", parameter: "analysis", without: { ...filters, analysis: null } }]),
-    ...(search ? [{ title: `the search for “${search}”`, parameter: "q", without: { ...filters, search: "" } }] : []),
-    ...(filters.maxLatency === null ? [] : [{ title: `latency at most ${filters.maxLatency} ms`, parameter: "ms", without: { ...filters, maxLatency: null } }]),
-  ]
-    .map((way) => ({ ...way, count: selectRows(data, way.without).rows.length }))
-    .filter(({ count }) => count > 0);
+  const ways: { title: string; parameter: string; count: number }[] = [];
+  const offer = (title: string, parameter: string, without: Filters) => {
+    const count = selectRows(data, without).rows.length;
+    if (count > 0) ways.push({ title, parameter, count });
+  };
+  for (const name of FACETS) {
+    const words = filters.picked[name] ?? [];
+    if (words.length > 0) offer(`${FACET_TITLES[name]}: ${words.join(" or ")}`, name, { ...filters, picked: { ...filters.picked, [name]: [] } });
+  }
+  if (filters.analysis !== null) offer("the analysis", "analysis", { ...filters, analysis: null });
+  if (search) offer(`the search for “${search}”`, "q", { ...filters, search: "" });
+  if (filters.maxLatency !== null) offer(`latency at most ${filters.maxLatency} ms`, "ms", { ...filters, maxLatency: null });
   return (
     <div class="none">
       {unknown.length > 0 ? (

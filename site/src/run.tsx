@@ -179,14 +179,14 @@ function Content({ data, known, query }: { data: Dataset; known: Known; query: U
 
 const EXAMPLES: [title: string, run: Record<string, string>][] = [
   ["ResNet-50 on an IPU-M2000: 7,800 images/s at batch 4", { model: "ResNet-50 v1.5", task: "inference", platform: "IPU-M2000", batch_size: "4", throughput: "7800", latency_ms: "1.66" }],
-  ["the same with a slip: the latency in seconds", { model: "ResNet-50 v1.5", task: "inference", platform: "IPU-M2000", batch_size: "4", throughput: "7800", latency_ms: "0.00166" }],
+  ["The same with a slip: the latency in seconds", { model: "ResNet-50 v1.5", task: "inference", platform: "IPU-M2000", batch_size: "4", throughput: "7800", latency_ms: "0.00166" }],
   ["BERT-Large on one A100, 128 tokens", { model: "BERT-Large", task: "inference", platform: "1x A100-40GB", batch_size: "8", sequence_length: "128", precision: "INT8", latency_ms: "5.2" }],
 ];
 
 function Examples() {
   return (
     <>
-      <h3>Or see what is said of another's run</h3>
+      <h3>Or try an example</h3>
       <Links to={EXAMPLES.map(([title, run]): Link => [title, formatHash("run", "", run)])} />
     </>
   );
