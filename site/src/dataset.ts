@@ -120,7 +120,7 @@ export class Dataset {
     return MAIN_FIGURES.find((name) => row >= 0 && this.getValue(row, name) !== null) ?? MAIN_FIGURES[0]!;
   }
 
-  /** Whether a row may be ranked: no error, not suspect, no repetition, neither emulated nor submitted. */
+  /** Whether a row may be ranked: no error, not suspect, no repetition, still printed, neither emulated nor submitted. */
   isUsable(row: number): boolean {
     return this.getText(row, "usable") === "true";
   }
@@ -142,6 +142,7 @@ export class Dataset {
       [this.getValue(row, "errors") !== 0, "it has an error flag"],
       [this.isSuspect(row), "it is suspect"],
       [this.isRepetition(row), "it prints the measurement of another row again"],
+      [this.getText(row, "printed_until") !== "", "its page no longer prints it"],
     ] as const;
     return reasons.filter(([applies]) => applies).map(([, reason]) => reason);
   }

@@ -35,7 +35,7 @@ test("who measured is a facet and a column, and submitted rows are shown by an e
       await facet("independent").waitFor();
       assert.equal(await count(), shown);
       assert.equal(await facet("submitted").count(), 0);
-      await page.getByText(`Left out as not usable: ${data.results.rows - shown} rows`).waitFor();
+      await page.getByText(`Left out as not usable: ${(data.results.rows - shown).toLocaleString("en")} rows`).waitFor();
       assert.match(await page.locator(".scroll tbody tr:not(.space)").nth(1).textContent(), /vendor/);
       await facet("independent").locator("input").check();
       await page.waitForFunction(() => location.hash.includes("relationship=independent"));
