@@ -36,7 +36,10 @@ MCP_CALLS = {
     },
     "tools/call": {
         "name": "sql",
-        "arguments": {"statement": "SELECT count(*) AS rows FROM results"},
+        "arguments": {
+            "statement": "SELECT count(*) FROM results"
+            " WHERE document_id = 'graphcore-performance-2023-07-04'"
+        },
     },
 }
 
