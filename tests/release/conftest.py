@@ -6,14 +6,10 @@ from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
-import duckdb
-import pyarrow as pa
 import pytest
-from ipu_results.record.store import query
 from ipu_results.record.store.files import DATABASE, get_csv_name, get_parquet_name
-from ipu_results.release import publishing, same_code, verify
+from ipu_results.release import publishing, verify
 from ipu_results.release.files import CHECKSUMS, get_counts
-from ipu_results.schema import View
 
 from tests.conftest import install_aside
 
@@ -68,16 +64,6 @@ def _check_once() -> Iterator[None]:
             name in release["tables"],
         )
 
-    def read_view(connection: duckdb.DuckDBPyConnection, view: View) -> pa.Table:
-        [(path,)] = connection.execute(
-            "SELECT path FROM duckdb_databases() WHERE NOT internal"
-        ).fetchall()
-        return _get(
-            (view.name, *_list_digests(Path(path).parent, DATABASE)),
-            lambda: query.read_view(connection, view),
-        )
-
-    define = same_code._list_own_catalog
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(
             verify,
@@ -85,8 +71,6 @@ def _check_once() -> Iterator[None]:
             remember("_check_contents", lambda folder, _: _list_digests(folder)),
         )
         patch.setattr(verify, "_check_rows", remember("_check_rows", list_inputs_of_rows))
-        patch.setattr(verify, "read_view", read_view)
-        patch.setattr(same_code, "_list_own_catalog", lambda: _get(query.sql_view, define))
         yield
 
 

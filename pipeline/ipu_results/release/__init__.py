@@ -11,8 +11,7 @@ from ipu_results.release.decision import ReleaseDecision, ReleaseRequest
 from ipu_results.release.diff import ChangeCounts, ReleaseDiff, TableDiff, diff_releases
 from ipu_results.release.problems import Problem
 from ipu_results.release.publishing import PublishedRelease, publish
-from ipu_results.release.same_code import list_limitations
-from ipu_results.release.verify import verify_release
+from ipu_results.release.verify import list_limitations, verify_release
 
 __all__ = [
     "ChangeCounts",

@@ -25,31 +25,7 @@ DEFINITIONS = f"""
     )
     GROUP BY ALL ORDER BY ALL
 """
-CATALOG = f"""
-    SELECT 'schema' AS kind, schema_name AS name, comment AS text FROM duckdb_schemas()
-    WHERE database_name = current_database()
-    UNION ALL
-    SELECT 'table', {SQL_NAME.format("table_name")}, concat_ws(' ', sql, comment)
-    FROM duckdb_tables() WHERE NOT internal
-    UNION ALL
-    SELECT 'view', {SQL_NAME.format("view_name")}, concat_ws(' ', sql, comment)
-    FROM duckdb_views() WHERE NOT internal
-    UNION ALL
-    SELECT 'macro', {SQL_NAME.format("function_name")},
-        concat_ws(' ', parameters::VARCHAR, macro_definition, comment)
-    FROM duckdb_functions() WHERE NOT internal
-    UNION ALL
-    SELECT 'column', {SQL_NAME.format("table_name")} || '.' || column_name,
-        concat_ws(' ', column_index, data_type, column_default, comment)
-    FROM duckdb_columns() WHERE NOT internal
-    UNION ALL SELECT 'sequence', sequence_name, sql FROM duckdb_sequences()
-    UNION ALL SELECT 'index', index_name, sql FROM duckdb_indexes()
-    UNION ALL SELECT 'type', type_name, logical_type FROM duckdb_types() WHERE NOT internal
-    UNION ALL
-    SELECT 'comment of the database', comment, '' FROM duckdb_databases()
-    WHERE database_name = current_database() AND comment IS NOT NULL
-    ORDER BY ALL
-"""
+MACROS = f"SELECT {SQL_NAME.format('function_name')} FROM duckdb_functions() WHERE NOT internal"
 QUOTED_OR_BLANK = re.compile(r""""([a-z_]+)"|('(?:[^']|'')*'|"(?:[^"]|"")*")|\s+""")
 
 
@@ -79,24 +55,9 @@ def hash_definitions(connection: duckdb.DuckDBPyConnection) -> dict[str, str]:
     return {name: hash_sql(sql) for name, sql in connection.execute(DEFINITIONS).fetchall()}
 
 
-def list_catalog(connection: duckdb.DuckDBPyConnection) -> dict[tuple[str, str], str | None]:
-    """Return all that a DuckDB file holds beside rows, by kind and name: definitions, keys, types
-    and comments.
-    """
-    rows = connection.execute(CATALOG).fetchall()
-    return {(kind, name): text for kind, name, text in rows}
-
-
-def read_storage_version(connection: duckdb.DuckDBPyConnection) -> str | None:
-    """Return the oldest DuckDB that reads the file, such as `v1.2.0+`, null if this DuckDB does not
-    say.
-    """
-    query = (
-        "SELECT tags['storage_version'] FROM duckdb_databases()"
-        " WHERE database_name = current_database()"
-    )
-    ((version,),) = connection.execute(query).fetchall()
-    return None if version is None else str(version)
+def list_macros(connection: duckdb.DuckDBPyConnection) -> set[str]:
+    """Return the names of the macros, as a statement writes them."""
+    return {name for (name,) in connection.execute(MACROS).fetchall()}
 
 
 def quote_identifier(name: str) -> str:

@@ -62,7 +62,6 @@ class ReleaseRecord(TypedDict):
     version: str
     published_on: str
     build_id: str
-    generator: dict[str, str | None]
     previous: dict[str, str] | None
     least_version: str | None
     changes: list[dict[str, str]]

@@ -56,19 +56,22 @@ def collect(path: str, problems: Iterator[Problem]) -> list[Problem]:
     return collected
 
 
-def check_files(folder: Path) -> list[Problem]:
-    """List missing, extra and changed files, by SHA256SUMS."""
+def check_files(folder: Path, root: str | None = None) -> list[Problem]:
+    """List missing, extra and changed files, by SHA256SUMS, which has the sha256 `root`."""
     finish_interrupted_publish(folder)
     if not folder.is_dir():
         raise UnreadableReleaseError("no such folder", place=str(folder))
-    return collect(CHECKSUMS, _compare_checksums(folder))
+    return collect(CHECKSUMS, _compare_checksums(folder, root))
 
 
-def _compare_checksums(folder: Path) -> Iterator[Problem]:
+def _compare_checksums(folder: Path, root: str | None) -> Iterator[Problem]:
     path = folder / CHECKSUMS
     if not _is_plain_file(path):
         yield Problem(CHECKSUMS, "is not a plain file" if os.path.lexists(path) else "is missing")
         return
+    found = hash_file(path)
+    if root is not None and found != root:
+        yield Problem(CHECKSUMS, f"has the sha256 {found}, {root} was announced")
     digests, is_canonical = read_checksums(path)
     if not is_canonical:
         expected = "one line a file, sorted, two blanks after the sha256"

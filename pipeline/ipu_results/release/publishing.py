@@ -47,7 +47,7 @@ from ipu_results.release.diff_report import (
 )
 from ipu_results.release.files import ReleaseRecord, RowCount
 from ipu_results.release.replacing import replace_release
-from ipu_results.release.texts import describe_generator, format_files
+from ipu_results.release.texts import format_files
 from ipu_results.release.verify import list_build_differences, verify_release
 from ipu_results.release.version import get_level, list_changes
 from ipu_results.schema import FILE_VIEWS, TABLES
@@ -113,7 +113,6 @@ def publish(
             "version": str(decision.version),
             "published_on": request.published_on.isoformat(),
             "build_id": build_id,
-            "generator": describe_generator(),
             "previous": decision.previous,
             "least_version": decision.lowest,
             "changes": [change._asdict() for change in decision.changes],

@@ -6,11 +6,10 @@ The same code and the same tables give the same bytes.
 
 from __future__ import annotations
 
-import hashlib
 import platform
 import re
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Mapping
 from contextlib import suppress
 from importlib.metadata import PackageNotFoundError, requires, version
 from pathlib import Path
@@ -19,7 +18,7 @@ import duckdb
 import pyarrow as pa
 
 from ipu_results.errors import ReleaseError
-from ipu_results.kit.files import CHECKOUT, DISTRIBUTION, PACKAGE, SCHEMA, hash_file, read_version
+from ipu_results.kit.files import CHECKOUT, DISTRIBUTION
 from ipu_results.kit.text import (
     escape_markdown,
     format_code,
@@ -40,9 +39,6 @@ REPOSITORY_TEXTS = {CITATION: CITATION, "LICENSE": "LICENSE-DATA", "CHANGELOG.md
 REQUIREMENT_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
 DEFAULT_TABLE = "results"  # that `datasets` loads where none is named
 TEMPLATES = Path(__file__).with_name("templates")
-# The folders of the package that decide what a release holds, together with the folder of SQL.
-CODE = ("kit", "record/check", "record/store", "release", "schema")
-CODE_SUFFIXES = frozenset({".py", ".md", ".json", ".html", ".toml", ".sql", ".mjs"})
 RELATIONS = "SELECT schema_name, table_name, type, description FROM relations"
 COLUMNS = "SELECT table_name, column_name, type, unit, description FROM columns"
 SOURCES = "SELECT title, url FROM documents WHERE url <> '' ORDER BY document_id"
@@ -136,36 +132,6 @@ def format_environment() -> str:
         "packages": packages,
     }
     return format_json(environment) + "\n"
-
-
-def describe_generator() -> dict[str, str | None]:
-    """Return the version of this package, and digests of its code and of the repository's texts
-    (null in a wheel).
-    """
-    texts = {name: CHECKOUT / name for name in REPOSITORY_TEXTS.values()}
-    has_texts = all(path.is_file() for path in texts.values())
-    return {
-        "version": read_version(),
-        "code_sha256": _digest(_list_code()),
-        "texts_sha256": _digest(texts.items()) if has_texts else None,
-    }
-
-
-def _list_code() -> Iterator[tuple[str, Path]]:
-    """Yield name and path of every file that decides what a release holds."""
-    roots = {PACKAGE / folder: PACKAGE for folder in CODE}
-    roots[SCHEMA] = SCHEMA
-    for folder, root in roots.items():
-        for path in sorted(folder.rglob("*")):
-            if path.suffix in CODE_SUFFIXES and path.is_file():
-                yield path.relative_to(root).as_posix(), path
-
-
-def _digest(paths: Iterable[tuple[str, Path]]) -> str:
-    digest = hashlib.sha256()
-    for name, path in paths:
-        digest.update(f"{name} {hash_file(path)}\n".encode())
-    return digest.hexdigest()
 
 
 def format_card(

@@ -1,8 +1,7 @@
-"""Verify a release: every byte, rows in three formats, files of views, and what this code writes.
+"""Verify a release: every byte against its checksums, rows in three formats, and files of views.
 
-Files are opened only if all checksums are right, so that no reader meets a damaged file. What this
-code wrote is written again and compared (`texts`), if nothing else is wrong. In a release of other
-code that is left out, and `list_limitations` says so.
+Files are opened only if all checksums are right, so that no reader meets a damaged file. Whether
+the checksums are those that were announced, only their root tells: `list_limitations` says so.
 """
 
 from __future__ import annotations
@@ -17,6 +16,7 @@ import duckdb
 import pyarrow as pa
 
 from ipu_results.errors import UnreadableReleaseError
+from ipu_results.kit.files import hash_file
 from ipu_results.kit.text import escape_unprintable
 from ipu_results.record.store.files import (
     BUILD_ID,
@@ -25,12 +25,12 @@ from ipu_results.record.store.files import (
     get_csv_name,
     get_parquet_name,
 )
-from ipu_results.record.store.query import read_parquet, read_view
+from ipu_results.record.store.query import read_parquet
 from ipu_results.record.store.tables import put_telling_rows_first, read_csv
 from ipu_results.release import files
 from ipu_results.release.database import (
     hash_definitions,
-    list_catalog,
+    list_macros,
     open_database,
     quote_identifier,
     quote_sql_name,
@@ -40,6 +40,7 @@ from ipu_results.release.files import (
     CHECKSUMS,
     CITATION,
     CROISSANT,
+    ENVIRONMENT,
     PACKAGE,
     RELEASE,
     SIGNATURE,
@@ -50,15 +51,7 @@ from ipu_results.release.files import (
     read_release,
 )
 from ipu_results.release.problems import Problem, check_files, collect
-from ipu_results.release.same_code import (
-    check_catalog,
-    check_schemas,
-    check_texts,
-    has_own_duckdb,
-    is_own_code,
-)
 from ipu_results.release.version import check_record
-from ipu_results.schema import FILE_VIEWS
 
 CITATION_LINE = re.compile(r"(?m)^(version|date-released): (.*)$")
 DATE_LENGTH = len("2026-01-31")
@@ -76,16 +69,50 @@ class ReleaseContents:
     connection: duckdb.DuckDBPyConnection
 
 
-def verify_release(folder: Path, progress: files.Progress = lambda *_: None) -> list[Problem]:
+def verify_release(
+    folder: Path, progress: files.Progress = lambda *_: None, root: str | None = None
+) -> list[Problem]:
     """List everything that is wrong with a release, nothing if it is sound; contents only if all
     bytes are right.
 
-    `progress` is called with a step and the file or table that it checks. Raises
-    UnreadableReleaseError if there is no such folder. What cannot be found is in
+    `root` is the sha256 of SHA256SUMS that was announced with the release: with it, no byte can
+    have changed since. `progress` is called with a step and the file or table that it checks.
+    Raises UnreadableReleaseError if there is no such folder. What cannot be found is in
     `list_limitations`.
     """
     progress("verify", "checksums")
-    return check_files(folder) or collect(RELEASE, _check_contents(folder, progress))
+    problems = check_files(folder, root)
+    return problems or collect(RELEASE, _check_contents(folder, progress))
+
+
+def list_limitations(folder: Path, root: str | None = None) -> list[str]:
+    """Describe what `verify_release` with this root could not find, one line each."""
+    lines = []
+    if root is None:
+        found = hash_file(folder / CHECKSUMS)
+        lines.append(
+            "not checked: whether someone rewrote the whole release; compare the announced sha256"
+            f" of {CHECKSUMS} with --root, here it is {found}"
+        )
+    if not _has_own_duckdb(folder):
+        lines.append(
+            f"not checked: DuckDB {_read_duckdb_version(folder)} wrote this release,"
+            f" {duckdb.__version__} is here, so the files of views were not compared"
+        )
+    if (folder / SIGNATURE).exists():
+        lines.append(f"not checked: {SIGNATURE}; check it with: ssh-keygen -Y verify")
+    return lines
+
+
+def _has_own_duckdb(folder: Path) -> bool:
+    """Return whether the DuckDB that is here wrote the release: another may add up figures in
+    another order.
+    """
+    return bool(_read_duckdb_version(folder) == duckdb.__version__)
+
+
+def _read_duckdb_version(folder: Path) -> Any:
+    return read_json(folder / ENVIRONMENT).get("packages", {}).get("duckdb")
 
 
 def list_build_differences(
@@ -133,12 +160,6 @@ def _check_contents(folder: Path, progress: files.Progress) -> Iterator[Problem]
         problems += collect(BUILD_TABLE, _check_build(contents))
         progress("verify", DATABASE)
         problems += collect(DATABASE, _check_definitions(contents))
-        if not problems and is_own_code(release):
-            progress("verify", "texts and definitions")
-            problems += collect(RELEASE, check_schemas(tables))
-            problems += collect(RELEASE, check_texts(folder, release, tables, connection))
-            if has_own_duckdb(folder):
-                problems += collect(DATABASE, check_catalog(connection))
     yield from problems
 
 
@@ -220,24 +241,15 @@ def _select(contents: ReleaseContents, name: str, source: str) -> pa.Table:
 
 
 def _check_view_files(contents: ReleaseContents) -> Iterator[Problem]:
-    """Evaluate each view of the DuckDB file and compare its Parquet file, with the order of rows if
-    this code made it.
-
-    Another DuckDB may add up figures in another order, so then nothing is compared.
-    """
-    if not has_own_duckdb(contents.folder):
+    """Evaluate each view of the DuckDB file and compare the rows of its Parquet file, in any order."""
+    if not _has_own_duckdb(contents.folder):
         return
-    views = {view.sql_name: view for view in FILE_VIEWS} if is_own_code(contents.release) else {}
-    catalog = list_catalog(contents.connection)
+    macros = list_macros(contents.connection)
     for name in sorted(contents.release["view_files"].keys() & contents.tables.keys()):
         rows = contents.tables[name]
-        if name in views:
-            is_same = _have_same_rows(rows, read_view(contents.connection, views[name]))
-        else:
-            call = "()" if ("macro", name) in catalog else ""
-            evaluated = _select(contents, name, quote_sql_name(name) + call)
-            is_same = digest_rows(rows) == digest_rows(evaluated.cast(rows.schema))
-        if not is_same:
+        call = "()" if name in macros else ""
+        evaluated = _select(contents, name, quote_sql_name(name) + call)
+        if digest_rows(rows) != digest_rows(evaluated.cast(rows.schema)):
             message = f"rows differ from those of the view in {DATABASE}"
             yield Problem(get_parquet_name(name), message)
 

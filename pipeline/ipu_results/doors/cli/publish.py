@@ -108,25 +108,28 @@ def publish(
 
 @click.command(cls=common.Command)
 @click.argument("folder", type=common.FOLDER, metavar="DIR")
+@click.option(
+    "--root", metavar="SHA256", help="The sha256 of SHA256SUMS that was announced with the release."
+)
 @common.format_option("text", "json")
-def verify(folder: Path, output: str) -> None:
-    """Check a release: every byte, row and description, in Parquet, CSV and DuckDB and in every descriptor.
+def verify(folder: Path, root: str | None, output: str) -> None:
+    """Check a release: every byte against SHA256SUMS, and every row in Parquet, CSV and DuckDB.
 
     Each problem is one line on stderr, and the exit status is then 1. Notes on stderr say what
-    could not be checked: texts and definitions that other code wrote, and a release that someone
-    rewrote as a whole. Only a signature finds that.
+    could not be checked: without --root a release that someone rewrote as a whole looks sound.
 
     \b
     Example:
       ipu-results verify release
+      ipu-results verify release --root "$ANNOUNCED"
       ssh-keygen -Y verify -f signers -I NAME -n ipu-results -s release/SHA256SUMS.sig < release/SHA256SUMS
     """
     from ipu_results.kit.text import format_json
     from ipu_results.release import list_limitations, verify_release
 
     with common.show_step("verify", str(folder)) as progress:
-        problems = verify_release(folder, progress)
-    notes = [] if problems else list_limitations(folder)
+        problems = verify_release(folder, progress, root)
+    notes = [] if problems else list_limitations(folder, root)
     if output == "json":
         records = [problem._asdict() for problem in problems]
         click.echo(format_json({"ok": not problems, "problems": records, "notes": notes}))
