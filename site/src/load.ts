@@ -118,6 +118,7 @@ export interface Data {
   charts: ChartData[];
   rankings: Frame;
   replications: Frame;
+  history: Frame; // figures that a page changed
   citations: { dataset: string; results: Record<string, [footnote: string, bibtex: string]> }; // by result_id
   run: Known;
   emulator: Prediction[];

@@ -10,6 +10,7 @@ import { getRows, getText, type Row } from "./frame";
 import type { StartData } from "./load";
 import { Origin, Verdict } from "./marks";
 import { Official } from "./official";
+import { History } from "./history";
 import { Others } from "./others";
 import { Fields, inCode, join, Section } from "./parts";
 import { closePanel, formatHash, setParameter } from "./route";
@@ -86,6 +87,7 @@ function Content(figure: Figure) {
       <WithData name="provenance" loading="Loading the source">
         {(tables) => <Sources {...figure} name={base} tables={tables} />}
       </WithData>
+      <History data={data} row={row} id={id} name={name} />
       <Others data={data} row={row} id={id} />
       <Official data={data} row={row} id={id} />
       <Claims id={id} model={text("model_printed")} />

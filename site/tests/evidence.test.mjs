@@ -97,6 +97,15 @@ test("a comparison says how far it is, and what to do where it fails", async () 
   });
 });
 
+test("the panel has what a page printed before, and what changed silently", async () =>
+  onPage("#/results?show=rf0c13f86dcd461b9.latency_median_ms", async (page) => {
+    const section = page.getByRole("dialog").locator("section", { hasText: "What the page printed over time" });
+    await section.getByText("14.2 ms").waitFor();
+    const [before, after] = await section.getByRole("listitem").allInnerTexts();
+    assert.match(before, /14.2 ms\s+from 2024-02-14, SDK 2.17.0/);
+    assert.match(after, /32.335 ms\s+from 2024-02-21, SDK 2.17.0, the versions of the software stayed the same/);
+  }));
+
 test("a figure of a static page leads to its page and table in one click", async () => {
   for (const path of ["replications.html", "energy.html", "peak/gc200.html"])
     await onPage(path, async (page) => {

@@ -18,6 +18,7 @@ from ipu_results.doors.site.citations import build_citations, build_mlperf, buil
 from ipu_results.doors.site.comparison import DATABASE, build_comparison, build_run_form
 from ipu_results.doors.site.data import (
     build_claims,
+    build_history,
     build_rankings,
     build_replications,
     build_results,
@@ -45,6 +46,7 @@ SCRIPTS: Mapping[str, Callable[[duckdb.DuckDBPyConnection], object]] = {
     "claims": build_claims,
     "rankings": build_rankings,
     "replications": build_replications,
+    "history": build_history,
     "emulator": build_predictions,
     "run": build_run_form,
     "sql": build_sql,

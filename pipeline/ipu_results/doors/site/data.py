@@ -347,6 +347,21 @@ def build_replications(connection: duckdb.DuckDBPyConnection) -> Frame:
     return encode_query(connection, REPLICATIONS)
 
 
+HISTORY = """
+    SELECT
+        'series ' || dense_rank() OVER (ORDER BY document_id, series) AS series, column_name,
+        before_result_id, result_id, before, after, before_published_on, published_on,
+        before_sdk_version, sdk_version, silent
+    FROM revisions
+    ORDER BY document_id, revisions.series, column_name, published_on, result_id
+"""
+
+
+def build_history(connection: duckdb.DuckDBPyConnection) -> Frame:
+    """Collect the figures that a page changed, those of one row of it together."""
+    return encode_query(connection, HISTORY)
+
+
 # With the figure as printed, its line in our transcription, and its place in the source, from the
 # cell itself.
 MICROBENCHMARKS = """
