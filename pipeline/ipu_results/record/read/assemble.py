@@ -103,31 +103,37 @@ class Assembler:
 
     def _find_header(self, place: str, rows: Iterator[PlacedRow]) -> MatchedHeader | None:
         """Advance to the first known header; rows that are lost before it become one problem."""
-        first_broken: ReadProblem | None = None
-        are_lost = False
-        matched = None
+        broken: ReadProblem | None = None  # the first row of a table that is not read
+        has_lost_rows = False
         for locator, row in rows:
+            where = locator or place
             headers = find_headers(row.texts, self.headers)
             if headers:
                 fault = _find_header_fault(row)
+                if not fault:
+                    # where no row is lost, what resembles a header above a known one is its title
+                    if broken and has_lost_rows:
+                        self.problems.append(broken)
+                    return MatchedHeader(where, row.texts, headers)
+                has_lost_rows = True
             else:
                 fault = explain_mismatch(row.texts, self.headers)
-            if headers and not fault:
-                matched = MatchedHeader(locator or place, row.texts, headers)
-                break
-            # Under a broken header a row of one text may be a title; one of several is a row.
-            if headers or (first_broken and not fault and len(set(row.texts) - {""}) > 1):
-                are_lost = True
-            if not fault and not are_lost:
-                are_lost = contains_row(row.texts, self.headers)
-            if first_broken is None and (fault or are_lost):
-                first_broken = ReadProblem(
-                    "", None, locator or place, "unknown-header", fault or NO_HEADER, row.texts
-                )
-        # where no row is lost, what resembles a header above a known one is a title of it
-        if first_broken is not None and (are_lost or matched is None):
-            self.problems.append(first_broken)
-        return matched
+                if not fault and not has_lost_rows:
+                    has_lost_rows = self._is_lost_row(row.texts, is_under_header=broken is not None)
+            if broken is None and (fault or has_lost_rows):
+                message = fault or NO_HEADER
+                broken = ReadProblem("", None, where, "unknown-header", message, row.texts)
+        if broken:
+            self.problems.append(broken)
+        return None
+
+    def _is_lost_row(self, texts: Sequence[str], *, is_under_header: bool) -> bool:
+        """Check whether a row is one of a table whose header is not known or broken.
+
+        Under a broken header a row of one text may be a title; one of several is a row.
+        """
+        has_several_texts = len(set(texts) - {""}) > 1
+        return (is_under_header and has_several_texts) or contains_row(texts, self.headers)
 
     def _add_table(
         self, place: str, header: MatchedHeader, rows: Iterator[PlacedRow]
@@ -212,9 +218,10 @@ def _find_problem(
     if len(row.texts) != len(columns):
         return "row-width", f"{len(row.texts)} cells under a header of {len(columns)}"
     for span in row.wide:
-        covered = slice(span.start, span.stop)
-        if _has_digit(row.texts[span.start]) and not NUMERIC_FIELDS.isdisjoint(fields[covered]):
-            return "unread-cell", f"one cell spans {' and '.join(map(repr, columns[covered]))}"
+        covers_figures = not NUMERIC_FIELDS.isdisjoint(fields[span.start : span.stop])
+        if covers_figures and _has_digit(row.texts[span.start]):
+            names = map(repr, columns[span.start : span.stop])
+            return "unread-cell", f"one cell spans {' and '.join(names)}"
     for column, mark in enumerate(row.footnotes):
         if mark and not row.texts[column]:
             message = f"holds nothing but the footnote mark {mark!r}"
@@ -234,4 +241,8 @@ def choose_header(
         return candidates[0]
     fields = [candidates[0].field_of(name) for name in columns]
     platforms = [row[fields.index("platform")] for row in rows]
-    return max(candidates, key=lambda header: sum(map(header.lists, platforms)))
+
+    def count_machines(header: TableHeader) -> int:
+        return sum(header.lists(platform) for platform in platforms)
+
+    return max(candidates, key=count_machines)

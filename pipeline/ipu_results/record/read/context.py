@@ -49,8 +49,9 @@ def _list_lone_texts(document: ParsedDocument) -> Iterator[Words]:
     rows = [(problem.locator, problem.raw) for problem in document.problems]
     for table in document.tables:
         never_blank = [column for column in table.texts if "" not in column.distinct]
-        # of two such columns every row has two texts; that spares most tables the search
-        if len(never_blank) < 2:
+        # Two columns without a blank give every row two texts: most tables are not searched.
+        has_two_texts_a_row = len(never_blank) >= 2
+        if not has_two_texts_a_row:
             rows += [(row.locator, row.cells) for row in table.rows]
     for place, cells in rows:
         texts = set(cells) - {""}
@@ -69,7 +70,10 @@ def _list_statements(table: SourceTable, kind: str, headers: Headers) -> Iterato
     for name, texts in zip(table.columns, table.texts, strict=True):
         if matched[0].field_of(name) not in SIGNED_FIELDS:
             continue
-        statements = SEPARATOR.join(texts.distinct).split(SEPARATOR)
-        for statement in dict.fromkeys(map(str.strip, statements)):
+        statements: dict[str, None] = {}
+        for text in texts.distinct:
+            for statement in text.split(SEPARATOR):
+                statements[statement.strip()] = None
+        for statement in statements:
             if statement:
                 yield Words(f"{table.name}, {name}", statement)

@@ -44,7 +44,7 @@ PDF_HEAD_BYTES = 1024  # in which a reader of PDFs looks for the signature
 SIGNATURES = {PDF_SIGNATURE: "inference-paper", MARK: "mlperf-log"}
 # the first bytes, in which a signature is: a saved page may have a long header before it
 SIGNATURE_BYTES = 100_000
-# `<table>.toml` is a name in prose
+# prose may have `<table>.toml`, the name of a file: a tag of a table is followed by a blank or a tag
 HTML = re.compile(rb"<(?:!doctype\s+html\b|html\b|body\b|table\b(?!>[^\s<]))", re.I)
 # A package is missing, or memory: any other exception is a refusal of the one document.
 NOT_OF_THE_DOCUMENT = (IpuResultsError, ImportError, MemoryError, pa.lib.ArrowCapacityError)
@@ -100,20 +100,22 @@ def read_document(
     Raises a DocumentError for a document that cannot be read at all. Rows that cannot be read
     become problems.
     """
-    kind = ALIASES.get(kind or "", kind)
-    if kind not in (None, *KINDS):
-        raise UnrecognisedDocumentError(
-            f"cannot be of kind {kind!r}; the kinds are {', '.join(KINDS)}"
-        )
     with pause_garbage_collection():
         if kind is None:
             return _read_by_trial(data, headers, shown)
-        return _read_as(kind, data, headers, shown)
+        known = ALIASES.get(kind, kind)
+        if known not in KINDS:
+            raise UnrecognisedDocumentError(
+                f"cannot be of kind {known!r}; the kinds are {', '.join(KINDS)}"
+            )
+        return _read_as(known, data, headers, shown)
 
 
 def _read_by_trial(data: bytes, headers: Headers, shown: ShownPage | None) -> ParsedDocument:
     """Read as the first kind that finds a table, else as the first that finds a nearly known
     header.
+
+    Raises the error of a kind that can read it no further, unless one before found such a header.
     """
     start = data[:SIGNATURE_BYTES]
     for sign, kind in SIGNATURES.items():
@@ -128,10 +130,11 @@ def _read_by_trial(data: bytes, headers: Headers, shown: ShownPage | None) -> Pa
         except DocumentError:
             if nearly is None:
                 raise
-        else:
-            if document.tables:
-                return document
-            nearly = nearly or document
+            continue
+        if document.tables:
+            return document
+        if nearly is None:
+            nearly = document
     if nearly is not None:
         return nearly
     raise UnrecognisedDocumentError(f"is none of {', '.join(KINDS)}: no table with a known header")
@@ -143,10 +146,10 @@ def _read_as(kind: str, data: bytes, headers: Headers, shown: ShownPage | None) 
         read = _read_pdf
     elif read is read_plain_text and is_page(data):
         read = partial(read_html, shown=shown)
-    own = [header for header in headers if header.reader == kind]
+    of_kind = [header for header in headers if header.reader == kind]
     try:
-        document = read(data, own)
-        return replace(document, context=list_context(document, kind, own))
+        document = read(data, of_kind)
+        return replace(document, context=list_context(document, kind, of_kind))
     except NOT_OF_THE_DOCUMENT:
         raise
     except Exception as error:
@@ -181,7 +184,9 @@ def find_first_rows(data: bytes, suffix: str) -> list[FirstRow]:
     if suffix == ".csv":
         columns = tuple(parse_line(text.split("\n", 1)[0]))
         return [("line 1", columns)] if _is_header(columns) else []
-    return list(_find_in_html(text) if TABLE_TAG.search(text) else _find_in_text(text))
+    if TABLE_TAG.search(text):
+        return list(_find_in_html(text))
+    return list(_find_in_text(text))
 
 
 def _find_in_html(text: str) -> Iterator[FirstRow]:

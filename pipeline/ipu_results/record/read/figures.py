@@ -22,8 +22,12 @@ SHAPE = r"\d[\d,]*(?:\.\d+)?"
 """What may be a figure where a row is recognised by the shapes of its cells."""
 PRINTED = re.compile(r"[~≈<>≤≥±]?\s?(?:\d{1,3}(?:,\d{3})+|\d+)(?:[.,]\d+)?\s?%?[*†‡§¶]*")
 """What stands for a figure in a table, whether it can be read or not."""
-# A whole number, or a power of ten within a text. No one raises a figure with another mark.
-POWER = re.compile(r"(?:(?:^|[^\d.,])10|^\d+)[⁺⁻]?\^(?![1¹]\Z)[-+−]?[\d⁰¹²³⁴-⁹]+\Z")
+TEN_IN_TEXT = r"(?:^|[^\d.,])10"
+WHOLE_NUMBER = r"^\d+"
+NOT_FIRST = r"(?![1¹]\Z)"
+EXPONENT = r"[-+−]?[\d⁰¹²³⁴-⁹]+\Z"
+POWER = re.compile(rf"(?:{TEN_IN_TEXT}|{WHOLE_NUMBER})[⁺⁻]?\^{NOT_FIRST}{EXPONENT}")
+"""A base, `^` and what is raised after it."""
 
 
 def list_marks(text: str) -> str:

@@ -96,7 +96,8 @@ def refuse_incomplete_tables(document: ParsedDocument, headers: Headers) -> Pars
     problems = [*document.problems]
     for table in document.tables:
         size = sizes[table.name]
-        if table.name not in joined or usual == [size]:
+        has_usual_size = usual == [size]
+        if table.name not in joined or has_usual_size:
             kept.append(table)
             continue
         message = f"has {size} rows, others {' or '.join(map(str, usual))}"

@@ -69,7 +69,9 @@ def _split_cells(line: str) -> list[str]:
         return line.split("\t")
     bare = line.strip(" ")
     is_framed = len(bare) > 1 and bare.startswith("|") and bare.endswith("|")
-    return (bare[1:-1] if is_framed else line).split("|")
+    if is_framed:
+        return bare[1:-1].split("|")
+    return line.split("|")
 
 
 def read_plain_text(data: bytes, headers: Headers) -> ParsedDocument:
@@ -129,7 +131,7 @@ class TextBlock(NamedTuple):
     they begin with, 0 for none.
     """
 
-    lines: list[TextLine]
+    lines: Sequence[TextLine]
     width: int
 
 
@@ -139,25 +141,27 @@ def _split_blocks(lines: Sequence[TextLine], headers: Headers) -> Iterator[TextB
     """
     known = known_names(headers)
     keys = [normalise_header(clean_cell(line.text)) for line in lines]
-    block = TextBlock([], 0)
+    start = 0
+    width = 0  # of the header at the start
     for number, line in enumerate(lines):
-        width = _find_width(keys, number, headers) if keys[number] in known else 0
+        following = _find_width(keys, number, headers, known)
         # the names of one header may begin with those of another
-        begins = width > 0 and len(block.lines) >= block.width
-        if block.lines and (begins or not line.cells):
-            yield block
-            block = TextBlock([], 0)
-        if not block.lines:
-            block = TextBlock([], width)
-        if line.cells:
-            block.lines.append(line)
-    if block.lines:
-        yield block
+        is_header = following > 0 and number - start >= width
+        if line.cells and not is_header and number > start:
+            continue
+        if number > start:
+            yield TextBlock(lines[start:number], width)
+        start = number if line.cells else number + 1
+        width = following
+    if start < len(lines):
+        yield TextBlock(lines[start:], width)
 
 
-def _find_width(keys: Sequence[str], start: int, headers: Headers) -> int:
-    """Return the size of the largest header that begins at a place."""
+def _find_width(keys: Sequence[str], start: int, headers: Headers, known: frozenset[str]) -> int:
+    """Return the size of the largest header that begins at a place; `known` are all its names."""
     width = 0
+    if keys[start] not in known:
+        return width
     for header in headers:
         size = len(header.keys)
         if size > width and header.keys == set(keys[start : start + size]):
@@ -217,13 +221,13 @@ def cut_rows(cells: Sequence[str], fields: Sequence[str]) -> list[RowSpan]:
     nobody knows where a row begins; with one, no other row begins within such a row.
     """
     width = len(fields)
-    shaped = find_well_shaped(cells, fields) if DISTINCTIVE_FIELD in fields else []
-    starts = [start for start, is_shaped in enumerate(shaped) if is_shaped]
-    edges = {-width, len(cells), *starts}  # where the row before the first would begin, too
+    starts = find_well_shaped(cells, fields) if DISTINCTIVE_FIELD in fields else []
+    # of a row before and after each: the ends of the cells have such neighbours, too
+    neighbours = {-width, len(cells), *starts}
     spans: list[RowSpan] = []
     position = 0
     for start in starts:
-        if not edges.issuperset((start - width, start + width)):
+        if start - width not in neighbours or start + width not in neighbours:
             continue
         if position < start:
             spans.append(RowSpan(position, start, is_row=False))
@@ -328,18 +332,20 @@ def _pair_lines(labels: PrintedColumn, figures: PrintedColumn) -> list[tuple[Tex
     the last labels. They are blank, if those that are left are the first multiples of one number
     (2, 4, 6): a gap before them (4, 6, 8) or among them (1, 2, 4) could be anywhere.
     """
-    none: list[TextLine] = []
-    parts = ((figures.figures, figures.others), (figures.figures + figures.others, none))
-    for cells, others in parts:
+    # what other text divides from a column is a part of it or not
+    all_figures = figures.figures + figures.others
+    all_labels = labels.figures + labels.others
+    for cells, others in ((figures.figures, figures.others), (all_figures, [])):
         if not _are_told_apart(cells, others):
             continue
-        for names in (labels.figures, labels.figures + labels.others):
+        for names in (labels.figures, all_labels):
             if len(names) == len(cells) and _is_ascending(names):
                 return list(zip(names, cells, strict=True))
-        lost = len(cells) - len(labels.figures)
-        if lost > 0 and not labels.others and not figures.others and _is_series(labels.figures):
-            blanks = [line._replace(text="") for line in cells[-lost:]]
-            return list(zip(labels.figures + blanks, cells, strict=True))
+    lost = len(figures.figures) - len(labels.figures)
+    may_have_lost = lost > 0 and not labels.others and not figures.others
+    if may_have_lost and _is_series(labels.figures) and _are_told_apart(figures.figures, []):
+        blanks = [line._replace(text="") for line in figures.figures[-lost:]]
+        return list(zip(labels.figures + blanks, figures.figures, strict=True))
     return []
 
 

@@ -69,7 +69,8 @@ def read_csv_columns(data: bytes, headers: Headers) -> ParsedDocument:
     if not data.endswith(b"\n"):
         raise DamagedDocumentError("does not end with a line break: truncated", place="last line")
     name = matched[0].table
-    types = {column: arrow_schema(table(name)).field(column).type for column in columns}
+    schema = arrow_schema(table(name))
+    types = {column: schema.field(column).type for column in columns}
     # Arrow's defaults would also make null of "NA" and "null", and true of "1".
     options = pa_csv.ConvertOptions(
         column_types=types,
@@ -145,8 +146,8 @@ def read_mlperf_log(data: bytes) -> ParsedDocument:
     rows: list[SourceRow] = []
     problems: list[ReadProblem] = []
     block = data + b"\n"
-    marked = zip(number_marked(block, 1), extract_marked(block), strict=True)
-    for number, (line, text) in enumerate(marked, start=1):
+    lines = number_marked(block, 1)  # the number of each line with the mark
+    for number, (line, text) in enumerate(zip(lines, extract_marked(block), strict=True), start=1):
         place = f"line {line}"
         try:
             fields = parse_object(text)

@@ -13,9 +13,10 @@ from ipu_results.schema import table
 DISTINCTIVE_FIELD = "sdk_version"
 PRECISIONS = "|".join(map(re.escape, table("results").choices("precision")))
 FIGURE = re.compile(SHAPE)
-# Free text: anything but a figure or an SDK version.
-WORDS = re.compile(rf"(?!{SHAPE}$)(?!(?:Pre-?)?SDK\s*\d).*", re.I)
-WORDS_NEVER_BLANK = re.compile(WORDS.pattern.replace(".*", ".+"), re.I)
+NO_FIGURE_OR_SDK = rf"(?!{SHAPE}$)(?!(?:Pre-?)?SDK\s*\d)"
+# free text: anything but a figure or an SDK version
+WORDS = re.compile(rf"{NO_FIGURE_OR_SDK}.*", re.I)
+WORDS_NEVER_BLANK = re.compile(rf"{NO_FIGURE_OR_SDK}.+", re.I)
 SHAPES: dict[str, re.Pattern[str]] = {
     "model": WORDS_NEVER_BLANK,
     "platform": WORDS_NEVER_BLANK,
@@ -35,20 +36,22 @@ SHAPES: dict[str, re.Pattern[str]] = {
 
 def contains_row(cells: Sequence[str], headers: Headers) -> bool:
     """Check whether consecutive cells have the shapes of a row of one of `headers`."""
-    for fields in {tuple(field for _, field in header.fields) for header in headers}:
-        if DISTINCTIVE_FIELD in fields and any(find_well_shaped(cells, fields)):
+    tried = set()
+    for header in headers:
+        fields = tuple(field for _, field in header.fields)
+        if fields in tried or DISTINCTIVE_FIELD not in fields:
+            continue
+        if find_well_shaped(cells, fields):
             return True
+        tried.add(fields)
     return False
 
 
-def find_well_shaped(cells: Sequence[str], fields: Sequence[str]) -> list[bool]:
-    """Check for each cell whether a row starts there: whether it and those after it have the shapes
-    of `fields`.
-    """
-    starts = [start + len(fields) <= len(cells) for start in range(len(cells))]
+def find_well_shaped(cells: Sequence[str], fields: Sequence[str]) -> Sequence[int]:
+    """Return the cells at which a row starts: each and those after it have the shapes of `fields`."""
+    # where there is room for a row
+    starts: Sequence[int] = range(len(cells) - len(fields) + 1)
     for place, field in enumerate(fields):
         matches = SHAPES.get(field, WORDS).fullmatch
-        for start, is_shaped in enumerate(starts):
-            if is_shaped:
-                starts[start] = matches(cells[start + place]) is not None
+        starts = [start for start in starts if matches(cells[start + place])]
     return starts

@@ -42,6 +42,16 @@ INGESTED = tuple(name for name, kind in KINDS.items() if kind.is_ingested)
 NOT_UTF8 = "the name of the file or of a folder is not UTF-8; rename it"
 EVIDENCE = ".shown.json"  # ends the name of the file with what a browser shows of a page
 PLACEHOLDER = "TODO"  # begins a value of a drafted sidecar that a person has still to fill in
+RUN_ID = table("runs").column("run_id").pattern or ""  # names the folder of a finished run
+RUN_ATTACHMENTS = frozenset({"blocks.jsonl", "stamps.parquet"})
+RUN_FILES = RUN_ATTACHMENTS | {"record.json", "record.json.toml", "points.csv", "points.csv.toml"}
+PART = ".part"  # ends the folder name of a bundle that is being written
+CACHE = ".cache"  # the folder of read documents; in raw/ if one of its folders is built alone
+# lists the public documents that are known to exist; it is not a sidecar
+REGISTER = "register.toml"
+BUNDLE = "submission.toml"  # describes a bundle that a user handed in; it is not a sidecar
+PDF = b"%PDF-"  # begins the file
+NOT_DOCUMENTS = frozenset({".toml", ".md", ".py", ".pyc", ".part"})  # suffixes of other files
 
 # no path that leads out of the folder; a saved page and its files may have blanks in their names
 FILE_NAME = re.compile(r"^(?:\w[\w .,()&+@-]*/)?\w[\w .,()&+@-]*$")
@@ -191,32 +201,22 @@ def _find_invalid(sidecar: Sidecar) -> str | None:
             return f"{name} is blank"
     is_signed = sidecar.context is not None
     has_meaning = bool(sidecar.means and sidecar.means.strip())
-    if is_signed is not has_meaning:
+    if is_signed != has_meaning:
         return "context and means are given together: `ipu-results add --force` drafts both"
     letter = find_lookalike(sidecar.publisher)
     if letter:
         what = f"publisher {sidecar.publisher!r} has {letter!r}"
         return f"{what}, which only looks like a Latin letter"
     is_run = sidecar.kind == RUN
-    if KINDS[sidecar.reader].local is not is_run:
+    reads_runs = KINDS[sidecar.reader].local
+    if is_run != reads_runs:
         return f"reader {sidecar.reader!r} does not go with kind {sidecar.kind!r}"
-    if (sidecar.publisher == LOCAL_PUBLISHER) is not is_run:
+    is_local = sidecar.publisher == LOCAL_PUBLISHER
+    if is_run != is_local:
         return f"publisher {sidecar.publisher!r} does not go with kind {sidecar.kind!r}"
     if sidecar.url is None and sidecar.kind not in (RUN, SUBMISSION):
         return "url is missing; only a local run and a submission have none"
     return None
-
-
-RUN_ID = table("runs").column("run_id").pattern or ""  # names the folder of a finished run
-RUN_ATTACHMENTS = frozenset({"blocks.jsonl", "stamps.parquet"})
-RUN_FILES = RUN_ATTACHMENTS | {"record.json", "record.json.toml", "points.csv", "points.csv.toml"}
-PART = ".part"  # ends the folder name of a bundle that is being written
-CACHE = ".cache"  # the folder of read documents; in raw/ if one of its folders is built alone
-# lists the public documents that are known to exist; it is not a sidecar
-REGISTER = "register.toml"
-BUNDLE = "submission.toml"  # describes a bundle that a user handed in; it is not a sidecar
-PDF = b"%PDF-"
-NOT_DOCUMENTS = frozenset({".toml", ".md", ".py", ".pyc", ".part"})
 
 
 class Document(Sidecar, frozen=True, kw_only=True):
@@ -272,7 +272,7 @@ class Document(Sidecar, frozen=True, kw_only=True):
     def attached(self) -> dict[Path, str]:
         """The paths of the attachments with their sha256."""
         folder = self.path.parent
-        return {folder / name: self.attachments[name] for name in sorted(self.attachments)}
+        return {folder / name: digest for name, digest in sorted(self.attachments.items())}
 
     def _check_digest(self, place: str, actual: str, expected: str) -> None:
         if actual != expected:
@@ -311,26 +311,31 @@ def check_file_type(name: str, data: bytes, document: str) -> None:
     start = data.lstrip()[: len(PDF)]
     if not start:
         raise DamagedDocumentError("is empty", document=document)
+    is_pdf = start == PDF
     is_named_pdf = name.lower().endswith(".pdf")
-    if is_named_pdf is (start == PDF):
+    if is_pdf == is_named_pdf:
         return
-    message = "is a PDF under another suffix"
-    if is_named_pdf:
-        actual = "an HTML page" if start.startswith(b"<") else "something else"
-        message = f"is not a PDF but {actual}"
+    if is_pdf:
+        message = "is a PDF under another suffix"
+    elif start.startswith(b"<"):
+        message = "is not a PDF but an HTML page"
+    else:
+        message = "is not a PDF but something else"
     raise DamagedDocumentError(message, document=document, place="first bytes")
 
 
 def read_limited(path: Path, document: str, max_bytes: int) -> bytes:
-    """Return the bytes of a regular file that is not larger than the limit."""
+    """Return the bytes of a regular file that is not larger than the limit.
+
+    Without a sidecar `document` is the name of the file, which errors do not say twice.
+    """
     try:
         with open_regular_file(path) as file:
             data = file.read(max_bytes + 1)
     except OSError as error:
-        place = path.name if path.name != document else None
-        raise CatalogueError(
-            f"cannot be read: {error.strerror}", document=document, place=place
-        ) from error
+        message = f"cannot be read: {error.strerror}"
+        place = None if document == path.name else path.name
+        raise CatalogueError(message, document=document, place=place) from error
     if len(data) > max_bytes:
         raise DocumentTooLargeError(
             f"is too large: the limit is {max_bytes:,} bytes; divide the file", document=document
@@ -350,7 +355,7 @@ def load_catalogue(raw: Path, *, drafts: bool = True) -> list[Document]:
         raise CatalogueError("no such folder", place=str(raw))
     check_links(raw)
     documents = []
-    for path in _files(raw, "*.toml"):
+    for path in _list_files(raw, "*.toml"):
         entry = read_entry(path, _format_place(path, raw))
         if drafts or not list_placeholders(entry):
             documents.append(build_document(entry, path, raw))
@@ -439,7 +444,7 @@ def find_orphans(raw: Path, documents: Sequence[Document]) -> list[str]:
     for document in documents:
         known.update((document.path, *document.attached))
     orphans = []
-    for path in _files(raw, "*"):
+    for path in _list_files(raw, "*"):
         if path not in known and path.suffix not in NOT_DOCUMENTS:
             orphans.append(path.relative_to(raw).as_posix())
     return sorted(orphans)
@@ -457,7 +462,7 @@ def find_unfinished_copies(raw: Path) -> list[str]:
     return sorted(_format_place(path, raw) for path in folders)
 
 
-def _files(raw: Path, pattern: str) -> Iterator[Path]:
+def _list_files(raw: Path, pattern: str) -> Iterator[Path]:
     """Yield every entry but folders and bundles: what is not a regular file is refused when it is
     opened.
     """

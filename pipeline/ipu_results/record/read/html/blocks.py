@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Iterator, Sequence
+from itertools import islice, pairwise
 from typing import NamedTuple
 
 from lxml.etree import _Element as Element
@@ -48,16 +49,17 @@ def _collect_blocks(root: Element, read: Collection[Element]) -> dict[str, list[
     A block is a table that was not read, or all other text between two tables.
     """
     blocks: dict[str, list[str]] = {}
+    # the nodes to come, the next one last, each with the unread table that it is in
     nodes: list[tuple[str | Element, str]] = [(root, "")]
     tables = 0
     last_table = 0  # that is not a mere cell of a block
     while nodes:
-        node, table = nodes.pop()
+        node, around = nodes.pop()
         if isinstance(node, str):
             text = clean(node)
             between = f"after table {last_table}" if last_table else "before table 1"
             if text:
-                blocks.setdefault(table or between, []).append(text)
+                blocks.setdefault(around or between, []).append(text)
             continue
         if node.tag in NOT_DISPLAYED or node.tag == "head":
             continue
@@ -69,35 +71,31 @@ def _collect_blocks(root: Element, read: Collection[Element]) -> dict[str, list[
                 continue
             if _has_two_texts(node):
                 last_table = tables
-                table = f"table {tables}"
+                around = f"table {tables}"
         for child in reversed(list_nodes(node)):
-            nodes.append((child, table))
+            nodes.append((child, around))
     return blocks
 
 
 def _has_two_texts(table: Element) -> bool:
-    texts = 0
-    for text in table.itertext():
-        texts += not text.isspace()
-        if texts == 2:
-            return True
-    return False
+    texts = (text for text in table.itertext() if not text.isspace())
+    return len(list(islice(texts, 2))) == 2
 
 
 def _split_block(texts: Sequence[str], headers: Headers) -> Iterator[Sequence[str]]:
     """Cut the texts of a block before each further header whose names are next to each other."""
     keys = [normalise_header(text) for text in texts]
     names_of_headers = [header.keys for header in headers]
-    starts = []
+    begins = []
     for place, key in enumerate(keys):
-        for names in names_of_headers:
-            if key in names and names == set(keys[place : place + len(names)]):
-                starts.append(place)
-                break
-    start = 0
-    for stop in [*starts[1:], len(texts)]:
+        # few texts are a name, which is quicker to see than to compare as many as a header has
+        known = [names for names in names_of_headers if key in names]
+        if any(names == set(keys[place : place + len(names)]) for names in known):
+            begins.append(place)
+    # what is before the first header is in one part with it
+    borders = [0, *begins[1:], len(texts)]
+    for start, stop in pairwise(borders):
         yield texts[start:stop]
-        start = stop
 
 
 def _find_table(texts: Sequence[str], headers: Headers) -> tuple[str, ...]:

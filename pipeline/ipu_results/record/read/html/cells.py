@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections import deque
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
@@ -33,8 +34,11 @@ RAISED_ALONE = re.compile(r"[_^]\{([^{}]*)\}")  # above or below no other text
 # (private use area).
 EDGE = "\ue000"
 GLUED_DIGITS = re.compile(rf"(?<=\d){EDGE}+(?=\d)")
-# A number after a word, in an element of its own; `1h` and `13m` are a duration.
-GLUED_NUMBER = re.compile(rf"[^\W\d_]{EDGE}+\d[\d.,]*+(?!{EDGE}*[\w:/]|[\s{EDGE}]*[hms](?!\w))")
+# A number after a word, in an element of its own, of which no name goes on and that has no unit of
+# time: `1h` and `13m` are a duration.
+NAME_GOES_ON = rf"{EDGE}*[\w:/]"
+UNIT_OF_TIME = rf"[\s{EDGE}]*[hms](?!\w)"
+GLUED_NUMBER = re.compile(rf"[^\W\d_]{EDGE}+\d[\d.,]*+(?!{NAME_GOES_ON}|{UNIT_OF_TIME})")
 # metrics that are often printed with a lowered number: F1, AP50 and AP75
 NUMBERED_METRIC = re.compile(rf"(?:(?<![^\W_])F{EDGE}+1|AP{EDGE}+(?:50|75))$")
 GLUED = "holds a word and a number that are glued together"
@@ -82,9 +86,9 @@ def read_cell(cell: Element, shown: str | ShownCell | None = None) -> CellText:
         shown = ShownCell(shown)
     hidden = {clean(text) for text, _ in shown.hidden} if shown else set()
     parts = CellParts()
-    nodes = list_nodes(cell)[::-1]
+    nodes = deque(list_nodes(cell))
     while nodes:
-        node = nodes.pop()
+        node = nodes.popleft()
         if isinstance(node, str):
             if clean(node) not in hidden:
                 parts.add(node)
@@ -93,7 +97,8 @@ def read_cell(cell: Element, shown: str | ShownCell | None = None) -> CellText:
             parts.add_raised(node.tag, "".join(seen))
         elif node.tag not in NOT_DISPLAYED:
             edge = " " if node.tag in BLOCKS else EDGE
-            nodes += [edge, *list_nodes(node)[::-1], edge]
+            inner = [edge, *list_nodes(node), edge]
+            nodes.extendleft(reversed(inner))  # before the nodes after this one
     joined = "".join(parts.texts)
     text, mark = lift_footnote(clean(_drop_edges(joined)))
     if mark:
@@ -187,43 +192,44 @@ def _expand_row(row: HtmlRow, above: dict[int, Span], below: dict[int, Span]) ->
     """Return one row with the cells that reach into it from `above`; add those that it extends to
     `below`.
     """
-    elements = []
-    texts = []
+    read = []
     for number, element in enumerate(row.cells):
         shown = row.shown[number] if row.shown else None
-        if row.shown and shown is None:  # what is not displayed takes no place
-            continue
-        elements.append(element)
-        texts.append(read_cell(element, shown))
-    if not above and not any(element.keys() for element in elements):
-        return _make_row(texts, (), None)
+        is_displayed = not row.shown or shown is not None
+        if is_displayed:  # what is not takes no place
+            read.append((element, read_cell(element, shown)))
+    if not above and not any(element.keys() for element, _ in read):
+        return _make_row([cell for _, cell in read], (), None)
     cells: list[CellText] = []
     wide: list[range] = []
     problem = None
-
-    def take_from_above() -> None:
-        while len(cells) in above:
-            span = above[len(cells)]
-            if len(span.columns) > 1 and span.columns not in wide:
-                wide.append(span.columns)
-            cells.append(span.cell)
-
-    for element, cell in zip(elements, texts, strict=True):
-        take_from_above()
-        width = min(_read_span(element, "colspan"), max(MAX_SPAN - len(cells), 1))
-        columns = range(len(cells), len(cells) + width)
+    for element, cell in read:
+        _take_from_above(cells, wide, above)
+        start = len(cells)
+        room = max(MAX_SPAN - start, 1)
+        width = min(_read_span(element, "colspan"), room)
+        columns = range(start, start + width)
         if not above.keys().isdisjoint(columns):
             problem = "two cells span one place"
-        height = _read_span(element, "rowspan")
-        if height > 1:
-            below |= dict.fromkeys(columns, Span(height - 1, cell, columns))
+        rows_left = _read_span(element, "rowspan") - 1
+        if rows_left > 0:
+            below.update(dict.fromkeys(columns, Span(rows_left, cell, columns)))
         if width > 1:
             wide.append(columns)
         cells += [cell] * width
-    take_from_above()
-    if len(elements) == 1 and len(cells) > 1 and not above:
+    _take_from_above(cells, wide, above)
+    if len(read) == 1 and len(cells) > 1 and not above:
         problem = "one cell spans the row"
     return _make_row(cells, tuple(wide), problem)
+
+
+def _take_from_above(cells: list[CellText], wide: list[range], above: dict[int, Span]) -> None:
+    """Add to the cells of a row those from above that take the next places."""
+    while len(cells) in above:
+        span = above[len(cells)]
+        if len(span.columns) > 1 and span.columns not in wide:
+            wide.append(span.columns)
+        cells.append(span.cell)
 
 
 def _make_row(cells: Sequence[CellText], wide: tuple[range, ...], problem: str | None) -> RawRow:

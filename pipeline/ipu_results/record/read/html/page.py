@@ -114,10 +114,12 @@ def _count_opened_tables(text: str) -> int:
         name = tag.lower()
         if slash:
             depth[name] -= 1
-            is_ended |= name != "table"
+            if name != "table":
+                is_ended = True
             continue
         depth[name] += 1
-        opened += name == "table"
+        if name == "table":
+            opened += 1
         if depth["table"] > MAX_TABLE_DEPTH:
             raise DocumentTooLargeError(f"has tables in tables, more than {MAX_TABLE_DEPTH} deep")
     if not is_ended and (depth["html"] > 0 or depth["table"] > 0):
@@ -134,27 +136,27 @@ def _collect_tables(root: Element) -> dict[Element, list[HtmlRow]]:
     their cells.
     """
     tables: dict[Element, list[HtmlRow]] = {}
-    rows: list[HtmlRow] = []
+    latest: HtmlRow | None = None
     for node in root.iter("table", "tr", *CELLS):
         if node.tag == "table":
             tables[node] = []
             continue
-        # most cells are directly in the row before them
-        if rows and node.tag in CELLS and node.getparent() is rows[-1].owner:
-            rows[-1].cells.append(node)
+        # most cells are directly in the row before them: they need no search for it
+        if latest is not None and node.tag in CELLS and node.getparent() is latest.owner:
+            latest.cells.append(node)
             continue
         table = _find_parent(node, ("table",))
         if table is None:  # a row or a cell in no table is ordinary text
             continue
         rows = tables[table]
         if node.tag == "tr":
-            section = _find_parent(node, SECTIONS)
-            rows.append(HtmlRow(node, section))
-            continue
-        owner = _find_parent(node, ("tr", "table"))
-        if not rows or rows[-1].owner is not owner:  # cells outside of any row
-            rows.append(HtmlRow(owner, owner))
-        rows[-1].cells.append(node)
+            rows.append(HtmlRow(node, _find_parent(node, SECTIONS)))
+        else:
+            owner = _find_parent(node, ("tr", "table"))
+            if not rows or rows[-1].owner is not owner:  # cells outside of any row
+                rows.append(HtmlRow(owner, owner))
+            rows[-1].cells.append(node)
+        latest = rows[-1]
     return tables
 
 
@@ -172,8 +174,9 @@ def _find_parent(node: Element, names: Sequence[str]) -> Element | None:
 
 def _add_shown(tables: dict[Element, list[HtmlRow]], shown: ShownPage) -> None:
     """Add to each cell what a browser shows of it; it may build other tables, rows or cells."""
-    grids = shown.tables if len(shown.tables) == len(tables) else ((),) * len(tables)
-    for rows, grid in zip(tables.values(), grids, strict=True):
+    has_same_tables = len(shown.tables) == len(tables)
+    for table_number, rows in enumerate(tables.values()):
+        grid = shown.tables[table_number] if has_same_tables else ()
         for number, row in enumerate(rows):
             row.shown = [OTHER] * len(row.cells)
             if len(grid) == len(rows) and len(grid[number]) == len(row.cells):
@@ -197,7 +200,7 @@ def _read_tables(
 
 def _find_language(root: Element) -> str:
     """Return a language that the page or a part of its tables declares, first one that has decimal
-    commas.
+    commas; "" where none is declared.
     """
     languages = set()
     for declared in root.xpath(LANGUAGES):
@@ -208,4 +211,5 @@ def _find_language(root: Element) -> str:
         content = node.get("content")
         if content and properties & LANGUAGE_PROPERTIES:
             languages.add(content.replace("_", "-"))
-    return min(languages, key=lambda each: (prints_decimal_points(each), each), default="")
+    with_commas = [each for each in languages if not prints_decimal_points(each)]
+    return min(with_commas or languages, default="")

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import hashlib
 import re
-from collections.abc import Iterator
 from functools import lru_cache
 
 import msgspec
@@ -112,30 +111,38 @@ def refuse_if_not_plain(root: Element, text: str) -> None:
     """Raise UnprovenDocumentError for a page of which a browser may show something else than its
     text.
     """
-    for odd in _find_odd(root, text):
+    odd = _find_odd(root, text)
+    if odd:
         raise UnprovenDocumentError(f"has {odd}, which may change what is shown: {NEXT_STEP}")
 
 
-def _find_odd(root: Element, text: str) -> Iterator[str]:
+def _find_odd(root: Element, text: str) -> str | None:
+    """Return the first thing on a page that is not plain."""
     match = READ_OTHERWISE.search(text)
     if match:
-        yield f"{match[0][:40]!r}"
+        return f"{match[0][:40]!r}"
     if root.xpath(BETWEEN_CELLS):
-        yield "a text between the cells of a table"
+        return "a text between the cells of a table"
     for node in root.iter("*"):
         parent = node.getparent()
-        allowed = CHILDREN.get(parent.tag) if parent is not None else None
+        is_in_row = parent is not None and parent.tag == "tr"
         # most elements of a long table are such cells
-        if node.tag in CELLS and allowed is CELLS and not node.keys():
+        if is_in_row and node.tag in CELLS and not node.keys():
             continue
-        if allowed is None:
-            is_in_table = next(node.iterancestors("table"), None) is not None
-            allowed = ANYWHERE_IN_TABLES if is_in_table else OUTSIDE_OF_TABLES
-        if node.tag not in allowed:
-            yield f"an element <{node.tag}>"
+        if node.tag not in _list_allowed(node, parent):
+            return f"an element <{node.tag}>"
         for name, value in node.items():
             if not _is_plain(name, value):
-                yield f"an attribute `{name}`"
+                return f"an attribute `{name}`"
+    return None
+
+
+def _list_allowed(node: Element, parent: Element | None) -> frozenset[str]:
+    """Return the plain elements that may be where one is."""
+    if parent is not None and parent.tag in CHILDREN:
+        return CHILDREN[parent.tag]
+    is_in_table = next(node.iterancestors("table"), None) is not None
+    return ANYWHERE_IN_TABLES if is_in_table else OUTSIDE_OF_TABLES
 
 
 @lru_cache(maxsize=10_000)

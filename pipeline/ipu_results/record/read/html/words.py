@@ -15,7 +15,8 @@ PRINTED_AS = {"br": " ", "sup": "^"}  # what a tag is in a line of text: 10^3 is
 TITLES = frozenset({"alt", "title", "summary"})  # attributes that are shown, or may be
 IN_TABLE = frozenset({"caption", "td", "th"})
 NO_TEXT = ("script", "style", "template")  # what they hold is no text of the page
-PRINTED = f"//text()[not({' or '.join(f'ancestor::{name}' for name in NO_TEXT)})]"
+IN_NO_TEXT = " or ".join(f"ancestor::{name}" for name in NO_TEXT)
+PRINTED = f"//text()[not({IN_NO_TEXT})]"
 # elements whose text is part of a line
 INLINE = frozenset(
     "a abbr b bdi bdo br cite code data dfn em font i kbd mark q s samp small span strong sub sup"
@@ -54,20 +55,22 @@ def _list_lines(root: Element, read: Collection[str]) -> Iterator[Words]:
     Cells of which the text was read are left out.
     """
     tables = 0
-    place = mark = ""
-    parts: list[str] = []
-    last: Element | None = None
+    place = ""
+    line: Element | None = None
+    parts: list[str] = []  # of the line so far
+    mark = ""  # printed before the next text
+    # the nodes to come, the next one last, each with its parent
     nodes: list[tuple[str | Element, Element]] = [(root, root)]
     while nodes:
         node, parent = nodes.pop()
         if isinstance(node, str):
-            line = _find_line(parent)
-            if line is not last:
+            line_of_text = _find_line(parent)
+            if line_of_text is not line:
                 yield Words(place, clean("".join(parts)))
+                line = line_of_text
                 place = f"{_name_place(line, tables)}, {line.tag}"
                 parts = []
-                last = line
-            parts.append(mark + node)
+            parts += [mark, node]
             mark = ""
             continue
         tables += node.tag == "table"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Sequence
+from typing import NamedTuple
 
 from ipu_results.record.read.document import Headers
 from ipu_results.record.read.figures import is_figure
@@ -22,6 +23,17 @@ CAPTION_SIZE = 0.5  # the lines of a caption differ in size by at most this, in 
 MAX_CAPTION_LINES = 8  # what follows is prose
 # A caption that does not name what its table measures is at most this far away, in points.
 NEAR_CAPTION = 40.0
+
+
+class Offer(NamedTuple):
+    """A caption that may be that of a table; the best offer comes first in order."""
+
+    is_unnamed: bool
+    """Whether it does not name what the table measures."""
+    gap: float
+    """Between the two, in points."""
+    table: int
+    caption: int
 
 
 def find_captions(strip: Strip, headers: Headers) -> Iterator[Strip]:
@@ -78,11 +90,11 @@ def assign_captions(
             gap = max(table.box.top - box.bottom, box.top - table.box.bottom, 0.0)
             is_named = mentions_measure(join_caption(caption), table.header, headers)
             if is_named or (gap <= NEAR_CAPTION and table.box.overlaps(box)):
-                offers.append((not is_named, gap, place, number))
+                offers.append(Offer(not is_named, gap, place, number))
     assigned: dict[int, Strip] = {}
     used = set()
-    for _, _, place, number in sorted(offers):  # the best first
-        if place not in assigned and number not in used:
-            assigned[place] = captions[number]
-            used.add(number)
+    for offer in sorted(offers):
+        if offer.table not in assigned and offer.caption not in used:
+            assigned[offer.table] = captions[offer.caption]
+            used.add(offer.caption)
     return assigned

@@ -54,7 +54,8 @@ def _draft_headers(strip: Strip) -> Iterator[FirstRow]:
         if not _looks_like_row(line) or _looks_like_row(above):
             continue
         block = [above]
-        for other in reversed(strip[max(place - MAX_HEADER_LINES + 1, 0) : place]):
+        first = max(place - MAX_HEADER_LINES + 1, 0)
+        for other in reversed(strip[first:place]):
             if not is_close(other, block[0], HEADER_LEADING) or is_caption(other.text):
                 break
             block.insert(0, other)
@@ -65,6 +66,8 @@ def _draft_headers(strip: Strip) -> Iterator[FirstRow]:
 
 
 def _looks_like_row(line: Line) -> bool:
+    count = len(line.cells)
     # a cell may begin with words
-    figures = sum(is_figure(text.rpartition(" ")[2]) for text in line.texts)
-    return len(line.cells) >= MIN_COLUMNS and figures >= MIN_SHARE_OF_FIGURES * len(line.cells)
+    last_words = [text.rpartition(" ")[2] for text in line.texts]
+    figures = sum(map(is_figure, last_words))
+    return count >= MIN_COLUMNS and figures >= MIN_SHARE_OF_FIGURES * count

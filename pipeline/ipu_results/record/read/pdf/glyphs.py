@@ -219,17 +219,18 @@ def proves(font: Any, code: int, text: str) -> bool:
 def _find_encoded(font: Any, code: int, is_embedded: bool) -> str | None:
     """Return the character that the encoding of a font gives a code; None if it has none."""
     is_picture = any(name in font.basefont.casefold() for name in PICTURE_FONTS)
+    # a font that is not embedded has the letters of its name
     has_letters = not is_embedded and not is_picture
     encoding = resolve1(font.spec.get("Encoding"))
     if encoding is None:
-        # A font that is not embedded has the letters of its name; of an embedded Type 1 font
-        # pdfminer reads the names of the glyphs.
-        is_known = has_letters or "FontFile" in font.descriptor
-        return font.cid2unicode.get(code) if is_known else None
+        # of an embedded Type 1 font pdfminer reads the names of the glyphs
+        has_names = "FontFile" in font.descriptor
+        return font.cid2unicode.get(code) if has_letters or has_names else None
     if isinstance(encoding, dict):
         differences = _read_differences(encoding)
         if code in differences:
             return differences[code]
+        # what is not among the differences is that of another encoding, by default the standard one
         standard = LITERAL_STANDARD_ENCODING if has_letters else None
         encoding = encoding.get("BaseEncoding", standard)
     return EncodingDB.encodings.get(literal_name(encoding), {}).get(code)

@@ -146,8 +146,11 @@ class Ink:
         return ""
 
     def _is_marked(self, cell: Cell) -> bool:
-        """Check whether a line above a figure ends at both sides, for a rule of a table goes on, or
-        something is below a part of it, for a rule and an underline are below all of it.
+        """Check whether something that is no text is drawn above a figure or below it, and is no
+        rule of a table.
+
+        A rule above a figure goes on at one of its sides: a line that ends at both is a mark. A
+        rule or an underline is below all of a figure: what is below a part of it is a mark.
         """
         size = cell.size
         baseline = cell.baseline
@@ -155,16 +158,19 @@ class Ink:
         above = cell.box._replace(
             top=baseline - RULE_RISE * size, bottom=baseline - TEXT_RISE * size
         )
-        # a line that goes on at a side leaves it of one shade
         to_left = self._cut(self.bare, above._replace(x0=above.x0 - pad))
         to_right = self._cut(self.bare, above._replace(x1=above.x1 + pad))
-        if (_find_varied(to_left, axis=1) & _find_varied(to_right, axis=1)).any():
+        # a row of pixels that is of one shade up to the pad goes on there
+        ends_at_left = _find_varied(to_left, axis=1)
+        ends_at_right = _find_varied(to_right, axis=1)
+        if (ends_at_left & ends_at_right).any():
             return True
         below = cell.box._replace(
             top=baseline + TEXT_DROP * size, bottom=baseline + RULE_DROP * size
         )
-        under = _find_varied(self._rows(self.bare, below)[:, self._columns(cell.box, -pad)], axis=0)
-        return bool(under.any() and not under.all())
+        inner = self._columns(cell.box, -pad)
+        is_drawn = _find_varied(self._rows(self.bare, below)[:, inner], axis=0)
+        return bool(is_drawn.any() and not is_drawn.all())
 
     def _cut(self, picture: Array, box: Box) -> Array:
         """Return the part of a picture in a box."""

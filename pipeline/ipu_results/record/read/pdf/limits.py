@@ -129,7 +129,9 @@ def _check_streams(data: bytes, is_encrypted: bool) -> None:
                 continue  # a codec of pictures, which unpacks to their pixels
             raise DocumentTooLargeError("has a stream that may unpack to any size: not read")
         end = data.find(b"endstream", match.end())
-        packed = data[match.end() : end if end >= 0 else None]
+        if end < 0:
+            end = len(data)
+        packed = data[match.end() : end]
         total += _measure(packed, filters, is_encrypted or is_image)
         if total > MAX_UNPACKED_PDF_BYTES:
             raise DocumentTooLargeError(f"unpacks to more than {MAX_UNPACKED_PDF_BYTES:,} bytes")
@@ -189,7 +191,8 @@ def _check_pages(data: bytes) -> None:
 def _measure_drawing(contents: Sequence[Any], resources: Any, forms: dict[int, int]) -> int:
     """Return the bytes of instructions that streams follow; `forms` has those of each form."""
     size = 0
-    objects = resolve1(resolve1(resources or {}).get("XObject")) or {}
+    known = resolve1(resources or {})
+    objects = resolve1(known.get("XObject")) or {}
     for content in map(resolve1, contents):
         instructions = content.get_data() if isinstance(content, PDFStream) else b""
         size += len(instructions)

@@ -100,10 +100,8 @@ class PageReader:
     def _read_table(
         self, page: PrintedPage, table: PrintedTable, caption: Strip
     ) -> SourceTable | None:
-        """Return the rows of a table that are plain; the others become problems."""
-        doubt = table.doubt
-        for line in table.head:
-            doubt = doubt or page.ink.find_doubt(line, table.head, table.box)
+        """Return the rows of a table that are plain, None if no row is; the others become problems."""
+        doubt = table.doubt or _find_doubt_of_header(page, table)
         if doubt:
             self._refuse(table, "unknown-header", doubt)
             return None
@@ -125,17 +123,19 @@ class PageReader:
         for line in caption:
             if self._has_doubt(page, line, name):
                 text = ""
-        return (
-            SourceTable.from_rows(name, table.names, rows, str(table.box), text) if rows else None
-        )
+        if not rows:
+            return None
+        return SourceTable.from_rows(name, table.names, rows, str(table.box), text)
 
     def _find_metadata(self, page: PrintedPage) -> Iterator[MetadataItem]:
         """Yield the lines `Label: value`, also if a wide gap follows the colon."""
         name = self.headers[0].table if self.headers else ""  # a kind without tables
         for line in chain(*page.columns):
             for place, cell in enumerate(line.cells):
-                size = 2 if cell.text.endswith(":") else 1  # the value may be a cell of its own
-                printed = Line(line.cells[place : place + size])
+                stop = place + 1
+                if cell.text.endswith(":"):  # its value is the next cell
+                    stop += 1
+                printed = Line(line.cells[place:stop])
                 item = split_metadata(printed.text)
                 if item and not self._has_doubt(page, printed, name):
                     yield MetadataItem(*item, str(printed.box))
@@ -152,6 +152,15 @@ class PageReader:
         name = table.header.table
         place = str(table.box)
         self.problems.append(ReadProblem(name, None, place, reason, message, table.names))
+
+
+def _find_doubt_of_header(page: PrintedPage, table: PrintedTable) -> str:
+    """Return why a line of a header may not be seen as it is read; `""` if all are."""
+    for line in table.head:
+        doubt = page.ink.find_doubt(line, table.head, table.box)
+        if doubt:
+            return doubt
+    return ""
 
 
 def _find_page_tables(

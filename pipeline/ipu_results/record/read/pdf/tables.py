@@ -82,16 +82,17 @@ def find_tables(
         if table is None:
             place += 1
             continue
-        above = strip[place - 1 : place]  # none before the first line
+        above = strip[place - 1] if place > 0 else None
         place += len(table.head)
         _read_rows(table, strip[place:], headers)
         place += len(table.rows)
-        for line in above:
-            if line.box not in captions and is_close(line, table.head[0]):
-                table.doubt = f"{line.text!r} is close above the header, and may be a part of it"
-        for line in strip[place : place + 1]:
-            if table.rows and line.box not in captions and is_close(table.rows[-1].line, line):
-                _doubt(table.rows[-1], f"{line.text!r} is close below, and may be a part of it")
+        below = strip[place] if place < len(strip) else None
+        if above and above.box not in captions and is_close(above, table.head[0]):
+            table.doubt = f"{above.text!r} is close above the header, and may be a part of it"
+        if below and below.box not in captions and table.rows:
+            last = table.rows[-1]
+            if is_close(last.line, below):
+                _doubt(last, f"{below.text!r} is close below, and may be a part of it")
         yield table
 
 
@@ -192,11 +193,14 @@ def _read_rows(table: PrintedTable, lines: Strip, headers: Headers) -> None:
 
 def _is_row(line: Line, zones: Sequence[Box], figures: Sequence[int]) -> bool:
     """Check whether a line has a figure in or below a column of them, and is no sentence."""
-    if len(line.cells) == len(zones) and any(is_figure(line.cells[at].text) for at in figures):
+    is_full = len(line.cells) == len(zones)
+    if is_full and any(is_figure(line.cells[column].text) for column in figures):
         return True
+    # a sentence is one cell, which may have digits
+    is_whole = len(line.cells) == 1
     for cell in line.cells:
-        may_be_figure = HAS_DIGIT(cell.text) and (len(line.cells) > 1 or is_figure(cell.text))
-        if may_be_figure and any(cell.box.overlaps(zones[at]) for at in figures):
+        may_be_figure = is_figure(cell.text) if is_whole else HAS_DIGIT(cell.text)
+        if may_be_figure and any(cell.box.overlaps(zones[column]) for column in figures):
             return True
     return False
 
@@ -206,20 +210,24 @@ def _align(line: Line, zones: Sequence[Box], table: PrintedTable) -> PrintedRow:
     row = PrintedRow(line, [None] * len(zones))
     is_full = len(line.cells) == len(zones)
     for number, cell in enumerate(line.cells):
-        places = [number]
-        if not is_full:
-            places = [place for place, zone in enumerate(zones) if zone.overlaps(cell.box)]
-        is_clear = len(places) == 1 and row.cells[places[0]] is None
-        if not is_clear or not _is_nearest(cell.box, places[0], table.columns):
+        column = number if is_full else _find_column(cell.box, zones)
+        is_free = column is not None and row.cells[column] is None
+        if column is None or not is_free or not _is_nearest(cell.box, column, table.columns):
             row.doubt = "the cells are not under the names of the columns"
             return row
-        row.cells[places[0]] = cell
+        row.cells[column] = cell
     has_words = not NUMERIC_FIELDS.issuperset(table.fields)
     may_be_blank = BLANK_FIELDS if has_words else LABEL_FIELDS
     for name, filled in zip(table.fields, row.cells, strict=True):
         if filled is None and name not in may_be_blank:
             row.doubt = "a figure or a label is missing in the row"
     return row
+
+
+def _find_column(box: Box, zones: Sequence[Box]) -> int | None:
+    """Return the only column that a cell is under, None if that is none or several."""
+    columns = [column for column, zone in enumerate(zones) if zone.overlaps(box)]
+    return columns[0] if len(columns) == 1 else None
 
 
 def _is_nearest(box: Box, column: int, columns: Sequence[Cell]) -> bool:

@@ -40,7 +40,9 @@ def find_unread(
         for name, field in header.fields:
             if field in NUMERIC_FIELDS:
                 measures.add(normalise_header(name))
-    for strip in dict.fromkeys((page.lines, *page.columns)):
+    # a page whose text is in one column has the same lines there, which are told once
+    strips = dict.fromkeys((page.lines, *page.columns))
+    for strip in strips:
         lines = select_cells(strip, lambda cell: cell.box not in taken)
         for place, line in enumerate(lines):
             where = str(line.box)
@@ -49,12 +51,12 @@ def find_unread(
                 message = "a line outside of the tables has the shape of a row: not read"
                 yield ReadProblem(resembled[0], None, where, "rows-below", message, line.texts)
                 continue
-            block = chain(*(other.texts for other in lines[place : place + BLOCK_LINES + 1]))
+            block = lines[place : place + BLOCK_LINES + 1]
+            has_figures = any(is_figure(text) for other in block for text in other.texts)
             has_names = not measures.isdisjoint(map(normalise_text, line.texts))
-            if any(map(is_figure, block)) and (has_names or find_names(line.text, headers)):
-                message = (
-                    explain_mismatch(line.texts, headers) or "the header is not known, or not whole"
-                )
+            if has_figures and (has_names or find_names(line.text, headers)):
+                mismatch = explain_mismatch(line.texts, headers)
+                message = mismatch or "the header is not known, or not whole"
                 yield ReadProblem("", None, where, "unknown-header", message, line.texts)
 
 
