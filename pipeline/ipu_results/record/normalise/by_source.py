@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 
@@ -120,11 +120,14 @@ def _one_per_metric(source: TableSource) -> list[ConvertedRows]:
     """
     vocabulary = source.vocabulary
     column = source.list_fields()
-    has_units = "unit" in column
+    find_framework = partial(_find_framework, vocabulary)
+    fields = [name for name in ("task", "metric", "unit") if name in column]
     parts = []
-    fields = ("task", "metric", "unit") if has_units else ("task", "metric")
-    for (task, metric, *units), group in source.group_rows(fields).items():
-        found = _find_metric(metric, units[0] if has_units else None, vocabulary)
+    for texts, group in source.group_rows(fields).items():
+        shared = dict(zip(fields, texts, strict=True))
+        task = shared["task"]
+        metric = shared["metric"]
+        found = _find_metric(metric, shared.get("unit"), vocabulary)
         if found is None:
             _reject_unknown(group, "metric", metric)
             continue
@@ -138,20 +141,20 @@ def _one_per_metric(source: TableSource) -> list[ConvertedRows]:
         columns = {}
         if "path" in column:
             paths = group.table.texts[column["path"]]
-            columns["framework"] = map_texts(
-                paths, partial(_find_framework, vocabulary), "framework"
-            )
+            columns["framework"] = map_texts(paths, find_framework, "framework")
         field, unit = found
-        parts.append(_replace_value(group, field).convert(constants, columns, {field: unit}))
+        of_metric = _replace_value(group, field)
+        parts.append(of_metric.convert(constants, columns, {field: unit}))
     return parts
 
 
 def _reject_unknown(source: TableSource, field: str, text: str) -> None:
     """Reject all rows of a part of a table for an unknown word that they have in common."""
-    error = UnknownWordError(UnknownWord(field, field, text), f"unknown {field} {text!r}")
+    word = UnknownWord(kind=field, column=field, text=text)
+    error = UnknownWordError(word, f"unknown {field} {text!r}")
     for position in range(len(source.table.numbers)):
         row = reject_row(source.table, position, error.reason, str(error))
-        source.rejected.append(replace(row, words=(error.word,)))
+        source.rejected.append(replace(row, words=(word,)))
 
 
 def _find_framework(vocabulary: Vocabulary, path: str) -> str | None:
@@ -165,14 +168,22 @@ def _find_framework(vocabulary: Vocabulary, path: str) -> str | None:
 def _find_metric(metric: str, unit: str | None, vocabulary: Vocabulary) -> tuple[str, str] | None:
     """Return the field of a printed metric and its unit; of a quality, its name in place of the
     unit.
+
+    `unit` is what the rows state, None in a table without a column of units. Then the metric must
+    imply one, and otherwise it must not.
     """
     if unit is not None and metric.startswith(QUALITY):
         name = metric.removeprefix(QUALITY)
-        return "quality_figure", f"{name} ({unit})" if unit else name
-    entry = vocabulary.metrics.get(metric)
-    if entry is None or ("unit" in entry) is (unit is not None):
-        return None
-    return entry["column"], entry["unit"] if unit is None else unit
+        if unit:
+            name += f" ({unit})"
+        return "quality_figure", name
+    entry = vocabulary.metrics.get(metric, {})
+    implied = entry.get("unit")
+    if unit is not None and implied is None and entry:
+        return entry["column"], unit
+    if unit is None and implied is not None:
+        return entry["column"], implied
+    return None
 
 
 def _replace_value(source: TableSource, field: str) -> TableSource:
@@ -186,9 +197,11 @@ def _mlperf_entry(source: TableSource) -> list[ConvertedRows]:
     vocabulary = source.vocabulary
     column = source.list_fields()
     scores = source.table.texts[column["time_to_train_s"]]
-    scored = source.select(
-        [position for position, code in enumerate(scores.codes) if scores.distinct[code]]
-    )
+    positions = []
+    for position, code in enumerate(scores.codes):
+        if scores.distinct[code]:
+            positions.append(position)
+    scored = source.select(positions)
     texts = scored.table.texts
     software = texts[column["software"]]
     name_model = partial(_name_model, vocabulary)
@@ -202,8 +215,10 @@ def _mlperf_entry(source: TableSource) -> list[ConvertedRows]:
     rows = scored.convert(constants, columns, {"time_to_train_s": "min"})
     chips = []
     for row in scored.table.rows:
-        printed = (row.cells[column[name]] for name in ("chip", "chip_memory", "path"))
-        chips.append(vocabulary.refine_chip(*printed) or None)
+        printed = row.cells[column["chip"]]
+        memory = row.cells[column["chip_memory"]]
+        path = row.cells[column["path"]]
+        chips.append(vocabulary.refine_chip(printed, memory, path) or None)
     refined = pa.array(chips, pa.string()).take(pa.array(rows.positions))
     return [replace(rows, values={**rows.values, "chip": refined})]
 
@@ -225,15 +240,15 @@ def _name_frameworks(vocabulary: Vocabulary, text: str) -> str | None:
     The name of an SDK is none, and TensorFlow next to TensorFlow1 says no more than that.
     """
     for part in (BRACKETS.sub(" ", text), text):
-        known = _find_frameworks(vocabulary, part)
-        if known:
-            distinct = [
-                name
-                for name in sorted(known)
-                if not any(other != name and other.startswith(name) for other in known)
-            ]
-            return ", ".join(distinct)
+        names = sorted(_find_frameworks(vocabulary, part))
+        if names:
+            return ", ".join(name for name in names if not _is_part(name, names))
     return text or None
+
+
+def _is_part(name: str, names: Sequence[str]) -> bool:
+    """Check whether another of the names begins with one."""
+    return any(other != name and other.startswith(name) for other in names)
 
 
 def _find_frameworks(vocabulary: Vocabulary, text: str) -> set[str]:
@@ -295,17 +310,17 @@ def _convert_microbenchmarks(source: TableSource, metric: str, unit: str) -> Con
     mark = source.get_mark(source.table.columns[fields.index("value")])
     cells = MicrobenchmarkCells(source.vocabulary, metric, unit, mark)
 
-    def rank(error: CellError) -> tuple[bool, int]:
-        """Rank blank cells before wrong ones, each in the order of CHECKED."""
-        column, reason = error
-        is_blank = reason.reason.startswith(MISSING)
-        return not is_blank, CHECKED.index(fields[column])
+    def choose_first(errors: Sequence[CellError]) -> Sequence[CellError]:
+        """Return the first error in the order of CHECKED, of a blank cell if there is one."""
+        ordered = sorted(errors, key=lambda error: CHECKED.index(fields[error[0]]))
+        blank = [error for error in ordered if error[1].reason.startswith(MISSING)]
+        return (blank or ordered)[:1]
 
     return source.fill(
         TABLE,
         [partial(cells.convert, name) for name in fields],
         {"document_id": document.document_id, "publisher": document.publisher},
-        choose=lambda errors: [min(errors, key=rank)],
+        choose=choose_first,
     )
 
 

@@ -35,7 +35,12 @@ STAGED = pa.schema(
     [
         ("result_id", TEXT),
         ("cell_number", pa.int64()),
-        *((field.name, TEXT if field.type == pa.string() else field.type) for field in ENTRY),
+        ("column_name", TEXT),
+        ("header", TEXT),
+        ("raw_text", TEXT),
+        ("value", pa.float64()),
+        ("unit", TEXT),
+        ("factor", pa.float64()),
         ("document_id", TEXT),
         ("locator", pa.string()),
         ("source_locator", TEXT),
@@ -63,28 +68,35 @@ def build_cells(
     """Build the cells of a document's results, whose ids are `ids`: those of their rows by rank,
     then the `shared` ones.
     """
-    row_count = 1 + max((int(part.ranks.max()) for part in parts if len(part.ranks)), default=0)
-    stride = row_count + 1  # of the ranks, and of the shared cells after them
+    row_count = 0
+    for part in parts:
+        row_count = max(row_count, 1 + int(part.ranks.max(initial=-1)))
+    # a cell is sorted by the number of its result times this, and by the rank of its row; shared
+    # cells are after all rows
+    stride = row_count + 1
     pieces = []
     keys = []
     for part in parts:
         pieces.append(_build_part(document, part))
         # Arrow gives 32 bits: too few for the product from 46,341 rows on
-        rows = part.owners.astype(np.int64) * stride + part.ranks
-        keys.append(np.repeat(rows, len(part.rows.table.columns)))
+        of_rows = part.owners.astype(np.int64) * stride + part.ranks
+        keys.append(np.repeat(of_rows, len(part.rows.table.columns)))
     if shared:
         records = [{**cell, "document_id": document.document_id} for cell in shared]
         once = encode_texts(pa.Table.from_pylist(records, decode_schema(STAGED))).cast(STAGED)
-        pieces += [once] * len(ids)
-        keys.append(np.repeat(np.arange(len(ids)) * stride + row_count, len(shared)))
+        pieces += [once] * len(ids)  # for each result
+        after_rows = np.arange(len(ids)) * stride + row_count
+        keys.append(np.repeat(after_rows, len(shared)))
     cells = pa.concat_tables(pieces)
     key = np.concatenate(keys)
-    if (key[1:] < key[:-1]).any():
+    is_sorted = (key[:-1] <= key[1:]).all()
+    if not is_sorted:
         order = np.argsort(key, kind="stable")
         cells = join_encoded(pieces).take(order)
         key = key[order]
     owners = key // stride
-    numbers = np.arange(len(key)) - np.searchsorted(owners, owners) + 1
+    first_of_result = np.searchsorted(owners, owners)
+    numbers = np.arange(len(key)) - first_of_result + 1
     result_ids = pa.DictionaryArray.from_arrays(pa.array(owners, pa.int32()), ids)
     cells = cells.set_column(0, STAGED.field(0), result_ids)
     return cells.set_column(1, STAGED.field(1), pa.array(numbers, pa.int64()))
@@ -107,8 +119,10 @@ def _build_part(document: Document, part: CellRows) -> pa.Table:
             said = cell if isinstance(cell, CellValues) else NO_VALUE
             header = table.columns[column]
             entries.append((name, header, text, said.figure, said.unit, said.factor))
-    distinct = encode_texts(pa.table(list(zip(*entries, strict=True)), schema=ENTRY))
-    cells = distinct.take(np.column_stack(codes).ravel())
+    by_column = list(zip(*entries, strict=True))
+    distinct = encode_texts(pa.table(by_column, schema=ENTRY))
+    row_by_row = np.column_stack(codes).ravel()
+    cells = distinct.take(row_by_row)
     count = len(cells)
     columns = {
         **dict(zip(cells.column_names, cells.columns, strict=True)),

@@ -19,6 +19,8 @@ from ipu_results.record.read.text import prints_decimal_points
 from ipu_results.schema.vocabulary import NUMERIC_FIELDS, TableHeader
 
 FIGURE = re.compile(r"(?<![\w.,])[0-9]+[.,][0-9.,]*[0-9](?!\w)")
+Column = tuple[str, str]
+"""A column by its table and its printed name."""
 
 
 class DecimalMark(Enum):
@@ -37,44 +39,76 @@ def find_decimal_marks(
     problems: Iterable[ReadProblem] = (),
     language: str = "",
     signed: str | None = None,
-) -> dict[tuple[str, str], DecimalMark]:
-    """Return the columns, by table and printed name, that do not simply have a decimal point.
+) -> dict[Column, DecimalMark]:
+    """Return the columns that do not simply have a decimal point.
 
     A figure that can be read in two ways needs a proof, a document in a language with decimal
     points, or a mark that a person has `signed`, which holds where no figure proves another.
     """
-    figures = {
-        (table.name, name): FIGURE.findall("\n".join(table.texts[column].distinct))
-        for table, header in tables
-        if not header.derived
-        for column, name in enumerate(table.columns)
-        if header.field_of(name) in NUMERIC_FIELDS
-    }
-    proved = {column for column, texts in figures.items() if any(map(_proves_comma, texts))}
-    hinted = {column for column, texts in figures.items() if "," in map(list_marks, texts)}
-    unread = {
-        problem.table_name
-        for problem in problems
-        if any(map(_proves_comma, FIGURE.findall(" ".join(problem.raw))))
-    }
-    pointed = {column for column, texts in figures.items() if "." in map(list_marks, texts)}
+    figures = _collect_figures(tables)
+    # columns with a figure that has a decimal point, that has a comma, and that proves the comma
+    pointed: set[Column] = set()
+    hinted: set[Column] = set()
+    proved: set[Column] = set()
+    for column, printed in figures.items():
+        marks = set(map(list_marks, printed))
+        if "." in marks:
+            pointed.add(column)
+        if "," in marks:
+            hinted.add(column)
+        if any(map(_proves_comma, printed)):
+            proved.add(column)
+    unread = _find_unread_proofs(problems)
+    has_commas = bool(proved or unread)
     if signed is not None:
-        has_commas = bool(proved or unread)
-        mark = DecimalMark.SIGNED_COMMA if signed == "comma" else DecimalMark.POINT
-        is_denied = bool(pointed) if signed == "comma" else has_commas
-        return dict.fromkeys(figures, DecimalMark.UNCLEAR if is_denied else mark)
+        mark = _read_as_signed(signed, has_points=bool(pointed), has_commas=has_commas)
+        return dict.fromkeys(figures, mark)
     if pointed:
-        doubtful = {column for column in figures if column in proved or column[0] in unread}
+        doubtful = set(proved)
+        doubtful.update(column for column in figures if column[0] in unread)
         if not prints_decimal_points(language):
             doubtful |= hinted - pointed
         return dict.fromkeys(doubtful, DecimalMark.UNCLEAR)
-    if proved or unread:
-        return {
-            column: DecimalMark.COMMA if column in proved else DecimalMark.UNCLEAR
-            for column in figures
-        }
+    if has_commas:
+        decided = dict.fromkeys(figures, DecimalMark.UNCLEAR)
+        return decided | dict.fromkeys(proved, DecimalMark.COMMA)
     undecided = hinted if prints_decimal_points(language) else figures
     return dict.fromkeys(undecided, DecimalMark.UNCLEAR)
+
+
+def _collect_figures(
+    tables: Iterable[tuple[SourceTable, TableHeader]],
+) -> dict[Column, list[str]]:
+    """Return the figures with marks in each column of printed numbers."""
+    figures: dict[Column, list[str]] = {}
+    for table, header in tables:
+        if header.derived:
+            continue
+        for name, texts in zip(table.columns, table.texts, strict=True):
+            if header.field_of(name) in NUMERIC_FIELDS:
+                figures[table.name, name] = _list_figures(texts.distinct)
+    return figures
+
+
+def _read_as_signed(signed: str, *, has_points: bool, has_commas: bool) -> DecimalMark:
+    """Return the mark that a person read, unless a figure proves the other one."""
+    if signed == "comma":
+        return DecimalMark.UNCLEAR if has_points else DecimalMark.SIGNED_COMMA
+    return DecimalMark.UNCLEAR if has_commas else DecimalMark.POINT
+
+
+def _find_unread_proofs(problems: Iterable[ReadProblem]) -> set[str]:
+    """Return the tables with a proof of a comma in a row that could not be read."""
+    tables = set()
+    for problem in problems:
+        if any(map(_proves_comma, _list_figures(problem.raw))):
+            tables.add(problem.table_name)
+    return tables
+
+
+def _list_figures(texts: Iterable[str]) -> list[str]:
+    """Return the figures with marks in some texts."""
+    return FIGURE.findall("\n".join(texts))
 
 
 def _proves_comma(text: str) -> bool:

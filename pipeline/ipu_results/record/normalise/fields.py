@@ -294,7 +294,8 @@ def _convert_precision(text: str, context: CellContext) -> CellValues:
     bits = _require(known, "precision", text, context)
     values: dict[str, Any] = {"precision_printed": text}
     if bits is not None:
-        values["activation_bits"], values["weight_bits"] = bits
+        activation_bits, weight_bits = bits
+        values |= {"activation_bits": activation_bits, "weight_bits": weight_bits}
     return CellValues(values)
 
 

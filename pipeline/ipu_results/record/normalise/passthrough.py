@@ -67,8 +67,8 @@ def type_passthrough_rows(document: Document, parsed: ParsedDocument) -> pa.Tabl
     tables = [schema.empty_table()]
     for part in parts:
         count = len(part["locator"])
-        part["document_id"] = pa.repeat(document.document_id, count)
-        filled = [part.get(column.name, pa.nulls(count, column.type)) for column in schema]
+        columns = {**part, "document_id": pa.repeat(document.document_id, count)}
+        filled = [columns.get(column.name, pa.nulls(count, column.type)) for column in schema]
         tables.append(pa.table(filled, schema=schema))
     return pa.concat_tables(tables)
 
@@ -94,10 +94,11 @@ def _type_columns(document: Document, read: SourceTable, published: Table) -> di
         if column is not None:
             found[position] = column
             cells[position] = convert_texts(read.texts[position], partial(parse_text, column.kind))
-    if errors := find_errors(read, cells):
-        row = min(errors)
-        position, error = errors[row][0]
-        place = read.cell_locator(read.row(row), position)
+    errors = find_errors(read, cells)
+    if errors:
+        first_row = min(errors)
+        position, error = errors[first_row][0]
+        place = read.cell_locator(read.row(first_row), position)
         message = str(error)
         raise DamagedDocumentError(message, document=document.document_id, place=place) from error
     schema = arrow_schema(published)

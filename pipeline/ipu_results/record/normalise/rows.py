@@ -312,8 +312,8 @@ class TableSource:
                 continue
             for row, code in enumerate(texts.codes):
                 text = texts.distinct[code]
-                is_name = kind == "model" and not self.vocabulary.renames_model(text)
-                if text and not is_name:
+                is_condition = kind == CONDITION or self.vocabulary.renames_model(text)
+                if text and is_condition:
                     statements[row].append(f"{strip_unit(name)} = {text}")
         return pa.array(["; ".join(stated) or None for stated in statements], pa.string())
 
@@ -323,7 +323,7 @@ class TableSource:
         converters: Sequence[Callable[[str], CellValues]],
         constants: Mapping[str, Any],
         columns: Mapping[str, pa.Array] = MappingProxyType({}),
-        choose: Callable[[list[CellError]], list[CellError]] = list,
+        choose: Callable[[Sequence[CellError]], Sequence[CellError]] = list,
     ) -> ConvertedRows:
         """Fill a published table with the rows, each text of a column converted once.
 
@@ -334,7 +334,8 @@ class TableSource:
         errors = find_errors(table, dict(enumerate(converted)))
         for row in sorted(errors):
             self.rejected.append(reject_unreadable(table, row, choose(errors[row])))
-        kept = np.delete(np.arange(len(table.numbers)), list(errors))
+        every_row = np.arange(len(table.numbers))
+        kept = np.delete(every_row, list(errors))
         schema = arrow_schema(into)
         values = {}
         for name, value in constants.items():
@@ -342,13 +343,19 @@ class TableSource:
             values[name] = pa.repeat(constant, len(kept))
         for name, column in columns.items():
             values[name] = column.take(pa.array(kept))
-        # a column's own cell overrides what another cell implies, wherever it is
-        order = [field for _, field in self.header.fields]
-        fields = list(map(self.header.field_of, table.columns))
-        for at in sorted(range(len(fields)), key=lambda at: order.index(fields[at])):
-            codes = pa.array(get_codes(table.texts[at])[kept])
-            _fill_values(values, into, converted[at], codes)
+        for place in self.list_in_order():
+            codes = pa.array(get_codes(table.texts[place])[kept])
+            _fill_values(values, into, converted[place], codes)
         return ConvertedRows(table, kept, self.header, converted, values)
+
+    def list_in_order(self) -> list[int]:
+        """Return the columns of the table in the order of their fields in the header.
+
+        So a column's own cell overrides what another cell implies, wherever the page has it.
+        """
+        order = [field for _, field in self.header.fields]
+        ranks = [order.index(self.header.field_of(name)) for name in self.table.columns]
+        return sorted(range(len(ranks)), key=ranks.__getitem__)
 
 
 def _fill_values(
@@ -376,6 +383,7 @@ def _fill_values(
 def find_printed_unit(table: SourceTable, header: str) -> str | None:
     """Return the unit that a header prints in brackets, else the one in the table's caption."""
     unit = parse_unit(header)
-    if unit is None and (match := BRACKETED.search(table.caption)):
-        return match.group(1)
+    in_caption = BRACKETED.search(table.caption)
+    if unit is None and in_caption is not None:
+        return in_caption[1]
     return unit

@@ -35,16 +35,35 @@ BARE_VERSION = re.compile(r"[0-9]+(?:\.[0-9]+)+")
 MLPERF_ID = re.compile(r"([0-9]+\.[0-9]+)-[0-9]+")
 QUALITY = re.compile(r"([0-9][0-9.,]*)\s+(\S.*)")
 TARGET = re.compile(rf"{FIGURES['.'].pattern}\s*%?\s+(\S.*)")
-# After a figure: signs, powers of ten and words that make it another figure instead of naming its
-# metric.
+# After a figure: what makes it another figure instead of naming its metric.
 NOT_A_METRIC = re.compile(
-    r"(?!%|[(\[]?[^\W\d_])|[xe]\s*[-+−–^]?\s*\d|(?:thousand|million|billion|[kmg])\s|(?:to|or|and)\s+\d",
-    re.I,
+    r"""
+    (?! % | [(\[]? [^\W\d_] )                  # neither a percent sign nor a letter
+    | [xe] \s* [-+−–^]? \s* \d                 # a power of ten
+    | (?: thousand | million | billion | [kmg] ) \s
+    | (?: to | or | and ) \s+ \d               # a second figure
+    """,
+    re.IGNORECASE | re.VERBOSE,
 )
 SECOND_FIGURE = re.compile(r"[±×÷~≈<>=]|\+/|(?:^|\s)[-+−–.(]*[0-9]+(?:[.,][0-9]+)*[.,;:]*(?!\S)")
 # Brackets with words explain a metric, as in `MAE (lower is better)`; those with figures alone are
 # an interval.
 BRACKETED_WORDS = re.compile(r"\((?=[^()]*[^\W\d_])[^()±]*\)")
+FILES = {
+    "platform": "platforms",
+    "model": "models",
+    "framework": "frameworks",
+    "precision": "precisions",
+    "unit": "units",
+    "metric": "units",
+    "benchmark": "mlperf",
+    "task": "table_headers",
+    "header": "table_headers",
+}
+"""The file of `schema/vocabulary` that a word of each kind is added to."""
+MIN_SIMILARITY = 0.5  # by difflib; a word that is less similar is another one
+MAX_LISTED = 12  # known words that a message lists where none is near: more are not read
+MAX_COMPARED = 300  # words that are compared with the vocabulary: each takes about a millisecond
 
 
 class UnreadableCellError(ValueError):
@@ -68,8 +87,8 @@ def parse_number(text: str, mark: DecimalMark = DecimalMark.POINT) -> Decimal:
     Raises UnreadableCellError for misplaced thousands marks, letters and signs, for more digits
     than a double gives back, and if the column does not say which mark divides the decimals.
     """
-    doubtful = DOUBTFUL.get(mark, "")
-    if list_marks(text) == ".," and not set(doubtful).isdisjoint(text):
+    has_two_readings = list_marks(text) == ".,"
+    if has_two_readings and any(sign in text for sign in DOUBTFUL.get(mark, "")):
         problem = "can be read in two ways: state `decimal_mark` in the sidecar, or transcribe"
         raise _refuse_figure(text, problem)
     has_commas = mark in (DecimalMark.COMMA, DecimalMark.SIGNED_COMMA)
@@ -95,7 +114,8 @@ def parse_double(text: str) -> float:
     """Parse a figure that we computed, with a sign or not: no blanks, digits of other scripts, NaN
     or infinity.
     """
-    if not DOUBLE.fullmatch(text) or not math.isfinite(value := float(text)):
+    value = float(text) if DOUBLE.fullmatch(text) else math.nan
+    if not math.isfinite(value):
         raise _refuse_figure(text[:MAX_SHOWN])
     return value
 
@@ -159,23 +179,6 @@ def parse_target_metric(text: str) -> str | None:
     if NOT_A_METRIC.match(match.group(1)):
         raise _refuse_figure(text, "is not one figure with the name of a metric")
     return match.group(1)
-
-
-FILES = {
-    "platform": "platforms",
-    "model": "models",
-    "framework": "frameworks",
-    "precision": "precisions",
-    "unit": "units",
-    "metric": "units",
-    "benchmark": "mlperf",
-    "task": "table_headers",
-    "header": "table_headers",
-}
-"""The file of `schema/vocabulary` that a word of each kind is added to."""
-MIN_SIMILARITY = 0.5  # by difflib; a word that is less similar is another one
-MAX_LISTED = 12  # known words that a message lists where none is near: more are not read
-MAX_COMPARED = 300  # words that are compared with the vocabulary: each takes about a millisecond
 
 
 class UnknownWord(NamedTuple):
