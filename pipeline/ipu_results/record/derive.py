@@ -76,10 +76,10 @@ def derive_results(
         execute_text(declared, STATEMENT, f"CREATE TABLE {DERIVED} AS {ordered}")
     _check_columns(connection, definition)
     _check_rows(connection)
-    derived = {column.name for column in definition.derived}
+    derived_names = {column.name for column in definition.derived}
     columns = []
     for name in definition.names:
-        half = DERIVED if name in derived else ROWS
+        half = DERIVED if name in derived_names else ROWS
         columns.append(f"{half}.{name}")
     connection.execute(
         f"CREATE VIEW {STAGED}.complete AS"

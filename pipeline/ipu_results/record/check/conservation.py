@@ -162,8 +162,9 @@ def _check_cells(document: NormalisedDocument) -> None:
     widths = {read.name: len(read.columns) for read in document.parsed.tables}
     accepted = document.source_rows.filter(pc.field("status") == ACCEPTED)
     expected = {(name, number): widths[name] for name, number in list_keys(accepted)}
-    keys = document.cells.select(["table_name", "row_number"])
-    of_rows = keys.cast(decode_schema(keys.schema)).filter(pc.field("row_number").is_valid())
+    encoded = document.cells.select(["table_name", "row_number"])
+    keys = encoded.cast(decode_schema(encoded.schema))
+    of_rows = keys.filter(pc.field("row_number").is_valid())  # not those of the whole document
     counted = of_rows.group_by(keys.column_names).aggregate([([], "count_all")])
     cited = dict(zip(list_keys(counted), counted["count_all"].to_pylist(), strict=True))
     if expected != cited:
@@ -205,6 +206,7 @@ def list_source_tables(
     rows = []
     for read in document.parsed.tables:
         expected = source.tables.get(read.name)
+        section_platform = None if expected is None else expected.platform
         header = vocabulary.header_of(source.reader, read.name)
         unread = []
         unread_cells = 0
@@ -216,7 +218,7 @@ def list_source_tables(
             "document_id": source.document_id,
             "table_name": read.name,
             "header_printed": header.strict,
-            "section_platform": expected and expected.platform,
+            "section_platform": section_platform,
             "not_read": "; ".join(unread) or None,
             "cells_not_read": unread_cells,
         }

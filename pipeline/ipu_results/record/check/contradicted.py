@@ -48,8 +48,9 @@ def find_contradicted(
             raise DamagedDocumentError(message, **_locate(condition))
     figures: list[dict[str, object]] = []
     for name, key in KEYS.items():
-        ids = connection.execute(f"SELECT DISTINCT document_id FROM {name}").fetchall()
-        of_table = [condition for condition in conditions if (condition["rows_of"],) in ids]
+        found = connection.execute(f"SELECT DISTINCT document_id FROM {name}").fetchall()
+        ids = {document_id for (document_id,) in found}
+        of_table = [condition for condition in conditions if condition["rows_of"] in ids]
         if of_table:
             connection.execute(f"CREATE OR REPLACE TEMP VIEW rows AS FROM {name}")
             figures += _select(connection, key, of_table)
@@ -71,8 +72,9 @@ def _select(
     try:  # one statement, since planning each takes longer than its rows
         found = connection.execute(" UNION ALL ".join(statements), documents).fetchall()
     except duckdb.Error as error:
-        for condition in conditions if len(conditions) > 1 else ():
-            _select(connection, key, [condition])  # raises for the one at fault
+        if len(conditions) > 1:
+            for condition in conditions:
+                _select(connection, key, [condition])  # raises for the one at fault
         raise DamagedDocumentError(get_first_line(error), **_locate(conditions[0])) from error
     return [{**conditions[number], "result_id": row_id} for number, row_id in sorted(found)]
 

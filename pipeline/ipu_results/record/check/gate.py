@@ -224,9 +224,10 @@ def check_gate(
             " switched off?"
         )
         raise GateError(message)
-    keyless = pd.Series([None] * len(frame), dtype=frame_dtypes(table)[table.key[0]])
+    key = table.key[0]
+    nulls = pd.Series([None] * len(frame), dtype=frame_dtypes(table)[key])
     try:
-        to_arrow(table, frame.assign(**{table.key[0]: keyless}))
+        to_arrow(table, frame.assign(**{key: nulls}))
     except GateError:
         return
     raise GateError(f"the Arrow gate of {table.name} accepted a null key")

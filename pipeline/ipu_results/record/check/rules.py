@@ -72,7 +72,7 @@ def find_flags(connection: duckdb.DuckDBPyConnection, rules: Sequence[Rule] = RU
     for view in SHARED:
         execute_text(connection, view.path, f"CREATE TABLE {view.sql_name} AS {view.sql}")
     found = replace(FLAGS, schema=RULES_SCHEMA)  # in any order, before they are sorted
-    connection.execute(sql_table(found)[0])
+    connection.execute(sql_table(found)[0])  # without its comments
 
     def insert_flags(cursor: duckdb.DuckDBPyConnection, rule: Rule) -> None:
         flags = f"SELECT '{rule.id}' AS rule, * FROM ({rule.statement})"

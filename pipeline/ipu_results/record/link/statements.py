@@ -64,21 +64,28 @@ def stage(
     define_macros(connection)
     define_functions(connection, vocabulary)
     connection.execute(f"CREATE SCHEMA {READ_SCHEMA}")
-    cells: list[dict[str, Any]] = []
     for name in AS_READ:
         parts = [passthrough_schema(name).empty_table()]
         for document in documents:
             if KINDS[document.document.reader].table == name:
                 parts.append(document.passthrough)
-                if name == "configurations":
-                    cells += _list_cells(document)
         rows = pa.concat_tables(parts).select(_list_read(name, vocabulary))
         create_table(connection, f"{READ_SCHEMA}.{name}", rows)
+    cells: list[dict[str, Any]] = []
+    for document in documents:
+        if KINDS[document.document.reader].table == "configurations":
+            cells += _list_cells(document)
     create_table(connection, f"{READ_SCHEMA}.cells", pa.Table.from_pylist(cells, CELLS))
-    platform = arrow_schema(table("platforms"))
-    platform = platform.append(pa.field("part_of", pa.string()))
-    platform = platform.append(pa.field("described_as", pa.list_(pa.string())))
-    schemas = {"platform": platform, "model": arrow_schema(table("models"))}
+    schemas = {
+        "platform": pa.schema(
+            [
+                *arrow_schema(table("platforms")),
+                ("part_of", pa.string()),
+                ("described_as", pa.list_(pa.string())),
+            ]
+        ),
+        "model": arrow_schema(table("models")),
+    }
     for name, schema in schemas.items():
         entries = vocabulary.list_entries(name)
         create_table(connection, f"known_{name}", pa.Table.from_pylist(entries, schema))

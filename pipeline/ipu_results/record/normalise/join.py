@@ -42,9 +42,8 @@ SOURCE_ROWS = pa.schema([*PLACE, ("status", pa.string()), ("result_id", pa.strin
 @cache
 def filled_schema(name: str) -> pa.Schema:
     """Return the columns of a published table that sources fill; before the gate any may be null."""
-    return pa.schema(
-        [(field.name, field.type) for field in arrow_schema(published_table(name).as_filled())]
-    )
+    filled = arrow_schema(published_table(name).as_filled())
+    return pa.schema([(field.name, field.type) for field in filled])
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,10 +76,8 @@ def parse_setup(
             converted = convert_cell(field, item.text, CellContext(vocabulary, None, False))
         except UnreadableCellError as error:
             message = f"{item.label}: {error}"
-            place = item.locator
-            raise DamagedDocumentError(
-                message, document=document.document_id, place=place
-            ) from error
+            name = document.document_id
+            raise DamagedDocumentError(message, document=name, place=item.locator) from error
         values |= converted.values
         cell = {
             "column_name": get_column(field),
@@ -160,25 +157,29 @@ def join_rows(
     name = KINDS[document.reader].into
     key = published_table(name).key[0]
     values = [_list_values(document, part, name) for part in parts]
+    located = [_list_places(number, part) for number, part in enumerate(parts)]
+    # one row of each for each source row, in the order of the document
     rows = pa.concat_tables(values).take(order)
-    sources = pa.concat_tables([_list_places(*part) for part in enumerate(parts)]).take(order)
+    sources = pa.concat_tables(located).take(order)
     fates = _find_fates(rows, key, sources, parts, rejected)
     is_accepted = fates == ACCEPTED
     results = _merge(rows.filter(pa.array(is_accepted)), key)
     result_ids = results[key].combine_chunks()
-    owner_of = pc.index_in(rows[key], result_ids).to_numpy()
-    part_of = sources["part"].to_numpy()
-    position_of = sources["position"].to_numpy()
+    owners = pc.index_in(rows[key], result_ids).to_numpy()  # the position of the result of each
+    part_numbers = sources["part"].to_numpy()
+    positions = sources["position"].to_numpy()
     cell_rows = []
     for number, part in enumerate(parts):
-        ranks = np.flatnonzero((part_of == number) & is_accepted)
-        cell_rows.append(CellRows(part, position_of[ranks], owner_of[ranks], ranks))
-    columns = [*sources.select(PLACE.names).columns, pa.array(fates), rows[key]]
-    source_rows = pa.table(columns, schema=SOURCE_ROWS).filter(pa.array(fates != QUARANTINED))
+        ranks = np.flatnonzero((part_numbers == number) & is_accepted)
+        cell_rows.append(CellRows(part, positions[ranks], owners[ranks], ranks))
+    source_rows = sources.select(PLACE.names)
+    source_rows = source_rows.append_column("status", pa.array(fates))
+    source_rows = source_rows.append_column("result_id", rows[key])
+    is_kept = pa.array(fates != QUARANTINED)
     return NormalisedDocument(
         document,
         results=_add_setup(results, setup),
-        source_rows=source_rows,
+        source_rows=source_rows.filter(is_kept).cast(SOURCE_ROWS),
         cells=build_cells(document, cell_rows, setup.cells, result_ids),
         rejected=rejected,
     )
@@ -253,17 +254,23 @@ def _drop_contradicting(
         kinds = pc.replace_substring_regex(counted, "^.*-", "")
         differs = pc.fill_null(pc.not_equal(kinds, items), False)
         for index in pc.indices_nonzero(differs).to_pylist():
-            if kept[index]:
-                model = setup.values.get("model_printed")
-                if "model_printed" in rows.values:
-                    model = rows.values["model_printed"][index].as_py() or model
-                message = (
-                    f"the unit of {name} counts {counted[index]}, but an item of {model} is"
-                    f" {items[index]}"
-                )
-                rejected.append(rows.reject(index, "item-contradicts-model", message))
-                kept[index] = False
+            if not kept[index]:
+                continue
+            kept[index] = False
+            message = (
+                f"the unit of {name} counts {counted[index]}, but an item of"
+                f" {_name_model(rows, setup, index)} is {items[index]}"
+            )
+            rejected.append(rows.reject(index, "item-contradicts-model", message))
     return rows.filter(kept)
+
+
+def _name_model(rows: ConvertedRows, setup: DocumentSetup, index: int) -> str | None:
+    """Return the printed model of a row, else that of the document."""
+    of_document: str | None = setup.values.get("model_printed")
+    if "model_printed" not in rows.values:
+        return of_document
+    return rows.values["model_printed"][index].as_py() or of_document
 
 
 def _get_items(rows: ConvertedRows, name: str) -> pa.Array:
@@ -295,6 +302,9 @@ class Member(NamedTuple):
         texts = self.part.table.texts
         return all(column.codes[self.position] == column.codes[other.position] for column in texts)
 
+    def reject(self, reason: str, message: str) -> RejectedRow:
+        return reject_row(self.part.table, self.position, reason, message)
+
 
 def _find_fates(
     rows: pa.Table,
@@ -304,38 +314,45 @@ def _find_fates(
     rejected: list[RejectedRow],
 ) -> npt.NDArray[np.str_]:
     """Return the fate of each row; those of a contradiction are rejected."""
-    fates = np.full(len(rows), ACCEPTED, dtype=f"U{len(QUARANTINED)}")
+    longest = len(QUARANTINED)
+    fates = np.full(len(rows), ACCEPTED, dtype=f"U{longest}")
     groups: dict[str, list[int]] = defaultdict(list)
     for row, row_id in enumerate(rows[key].to_pylist()):
         groups[row_id].append(row)
     if len(groups) == len(rows):  # the usual case: each row is one result
         return fates
-    places = zip(sources["part"].to_pylist(), sources["position"].to_pylist(), strict=True)
-    members = [Member(parts[part], position) for part, position in places]
-    figures = [
+    members = []
+    for source in sources.select(["part", "position"]).to_pylist():
+        members.append(Member(parts[source["part"]], source["position"]))
+    # of each column of figures, which rows have one
+    have_figure = [
         rows[name].is_valid().to_numpy() for name in rows.column_names if name in FIGURE_FIELDS
     ]
 
     def contradict(one: int, other: int) -> bool:
-        # rows of the tables of a paper make one result, each with figures of its own
-        joins = members[other].part.header.joins
-        return not joins or any(figure[one] and figure[other] for figure in figures)
+        """Check whether two rows of one identity cannot make one result.
+
+        Rows of the tables of a paper can, each with figures of its own.
+        """
+        if not members[other].part.header.joins:
+            return True
+        return any(has_figure[one] and has_figure[other] for has_figure in have_figure)
 
     for group in groups.values():
         accepted = group[:1]
         for row in group[1:]:
-            if any(members[other].copies(members[row]) for other in accepted):
+            if any(members[known].copies(members[row]) for known in accepted):
                 fates[row] = DUPLICATE
                 continue
-            other = next((other for other in accepted if contradict(other, row)), None)
-            if other is None:
+            rivals = [known for known in accepted if contradict(known, row)]
+            if not rivals:
                 accepted.append(row)
                 continue
-            pair = f"{members[other].name} and {members[row].name}"
-            message = f"{pair} have one configuration and different figures"
             fates[group] = QUARANTINED
-            for part, position in (members[each] for each in group):
-                rejected.append(reject_row(part.table, position, "conflicting-rows", message))
+            pair = f"{members[rivals[0]].name} and {members[row].name}"
+            message = f"{pair} have one configuration and different figures"
+            for each in group:
+                rejected.append(members[each].reject("conflicting-rows", message))
             break
     return fates
 
@@ -344,6 +361,7 @@ def _find_fates(
 # that do
 ID_DIGITS = 16
 ID_START = "r"  # a spreadsheet reads digits alone, and digits with an e between, as a number
+LEFT_OUT = ""  # in place of a field and its text
 
 
 def digest_identities(document_id: str, rows: ConvertedRows) -> list[str]:
@@ -359,13 +377,13 @@ def digest_identities(document_id: str, rows: ConvertedRows) -> list[str]:
         name = encode_basestring(rows.name_identity(column))
         texts = rows.table.texts[column].distinct
         pairs = [f"[{name},{encode_basestring(text)}]" for text in texts]
-        if rows.is_condition(column):
+        if rows.is_condition(column) and "" in texts:
             # so that a condition which a page adds later leaves the ids of its older rows
-            pairs = [pair if text else "" for pair, text in zip(pairs, texts, strict=True)]
+            pairs[texts.index("")] = LEFT_OUT
         columns.append([pairs[code] for code in rows.list_codes(column).tolist()])
     ids = []
     for row in range(len(rows.positions)):
-        pairs = [column[row] for column in columns if column[row]]
+        pairs = [column[row] for column in columns if column[row] != LEFT_OUT]
         identity = f"[{place},[{','.join(pairs)}]]"
         ids.append(ID_START + hashlib.sha256(identity.encode()).hexdigest()[:ID_DIGITS])
     return ids
