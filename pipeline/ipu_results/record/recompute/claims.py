@@ -83,8 +83,8 @@ def format_gap(claim: ClaimsRow) -> str:
 
 def format_percent(percent: float) -> str:
     """Format a percentage with a sign and two significant digits, or more from 100 on."""
-    digits = f"{percent:+.0f}" if abs(percent) >= 10 else f"{percent:+.2g}"
-    return "0 %" if float(digits) == 0 else f"{float(digits):+g} %"
+    shown = float(f"{percent:.0f}" if abs(percent) >= 10 else f"{percent:.2g}")
+    return f"{shown:+g} %" if shown else "0 %"
 
 
 def format_range(claim: Claim) -> str:
@@ -106,10 +106,12 @@ def format_value(value: float, claim: ClaimsRow) -> str:
     """Format a recomputed value: four digits, or two decimals more than the claim has; from 1,000
     without decimals.
     """
-    tolerance = claim["digits_tolerance"]
-    decimals = -round(math.log10(2 * tolerance)) if tolerance else 0
     if abs(value) >= 1000:
         return f"{value:,.0f}"
+    decimals = 0  # of the claim
+    if claim["digits_tolerance"]:
+        unit_of_last_digit = 2 * claim["digits_tolerance"]
+        decimals = -round(math.log10(unit_of_last_digit))
     return f"{value:.{decimals + 2}f}" if decimals > 0 else f"{value:.4g}"
 
 

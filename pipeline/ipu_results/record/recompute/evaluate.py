@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Collection, Container, Mapping, Sequence
+from collections.abc import Collection, Container, Iterable, Mapping, Sequence
 from operator import itemgetter
 from typing import Any, NamedTuple, cast
 
@@ -102,8 +102,8 @@ def evaluate_claims(
     attached = _read_attached_sql(documents)
     claims: list[ClaimsRow] = []
     for document in documents:
-        for row in list_passthrough([document], "claims"):
-            claims.append(_complete_claim(document.document, row))
+        rows_of_document = list_passthrough([document], "claims")
+        claims += [_complete_claim(document.document, row) for row in rows_of_document]
     contradictions: list[ContradictionsRow] = list_passthrough(documents, "contradictions")
     conditions = list_passthrough(documents, "claim_conditions")
     if not claims and not contradictions:
@@ -205,7 +205,8 @@ def _find_fault(claim: ClaimsRow) -> str | None:
         return "a basis needs a recomputation" if basis else None
     if basis not in BASES:
         return f"unknown basis of a recomputation {basis!r}"
-    if claim["relation"] not in (BOUNDED if basis == LATER_SDK else RELATIONS):
+    relations = BOUNDED if basis == LATER_SDK else RELATIONS
+    if claim["relation"] not in relations:
         return f"unknown relation of a claim to {basis} figures {claim['relation']!r}"
     return None
 
@@ -231,7 +232,8 @@ def _apply_conditions(
         for name in CONDITIONS:
             if source.get(name) is not None:
                 current.at[claim_id, name] = source[name]
-        if baseline := row["meant_baseline"] or source.get("baseline"):
+        baseline = row["meant_baseline"] or source.get("baseline")
+        if baseline:
             current.at[claim_id, "meant_baseline"] = baseline
     return current.reset_index(drop=True)
 
@@ -255,20 +257,25 @@ def _add_sql(
         "no row names this recomputation": attached.keys() - named,
     }
     for message, keys in faults.items():
-        for document_id, name in sorted(keys):
+        if keys:
+            document_id, name = min(keys)
             raise DamagedDocumentError(message, document=document_id, place=f"{name}.sql")
 
 
 def _recompute(recomputer: Recomputer, rows: Sequence[Row]) -> list[list[Recomputed]]:
     """Return the values of the recomputation of each claim or contradiction, none if it has none."""
     tasks = []
-    for row in rows:
+    positions = []
+    for position, row in enumerate(rows):
         if row["recomputation"] is not None:
             sql = row["recomputation_sql"]
             claim_id = row.get("claim_id")
             tasks.append(Recomputation(sql, claim_id, _get_file_id(row), row["recomputation"]))
-    values = iter(recomputer.run(tasks))
-    return [[] if row["recomputation"] is None else next(values) for row in rows]
+            positions.append(position)
+    values: list[list[Recomputed]] = [[] for _ in rows]
+    for position, of_row in zip(positions, recomputer.run(tasks), strict=True):
+        values[position] = of_row
+    return values
 
 
 def _format_values(values: Sequence[Recomputed]) -> str:
@@ -306,8 +313,13 @@ def _judge_value(
     else:
         outcome = judge_value(claimed, value.value)
     gap = measure_gap(claimed, value.value, value.spread, is_tied=is_tied)
-    reasons = dict.fromkeys(filter(None, (departs, value.shown_only)))
-    return JudgedValue(value, outcome, gap, departs, "; ".join(reasons) or None)
+    not_counted = _join_once([departs, value.shown_only])
+    return JudgedValue(value, outcome, gap, departs, not_counted)
+
+
+def _join_once(texts: Iterable[str | None]) -> str | None:
+    """Join texts, each once; None where there is none."""
+    return "; ".join(dict.fromkeys(text for text in texts if text)) or None
 
 
 def _judge(recomputer: Recomputer, claim: ClaimsRow, values: Sequence[JudgedValue]) -> Row:
@@ -326,8 +338,7 @@ def _judge(recomputer: Recomputer, claim: ClaimsRow, values: Sequence[JudgedValu
         Finding(item.recomputed.value, item.outcome, item.recomputed.axes) for item in counted
     ]
     tables = [item.recomputed.tables for item in counted]
-    stand_ins = dict.fromkeys(filter(None, (item.recomputed.stand_in for item in counted)))
-    stand_in = "; ".join(stand_ins) or None
+    stand_in = _join_once(item.recomputed.stand_in for item in counted)
     verdict = judge_claim(findings, _get_evidence(recomputer, claim, tables))
     rests_on = None
     none_counts = None
@@ -356,10 +367,10 @@ def _judge(recomputer: Recomputer, claim: ClaimsRow, values: Sequence[JudgedValu
 
 def _join_reasons(values: Sequence[JudgedValue]) -> str:
     """Return why none of the values counts, each reason once."""
-    reasons: dict[str, None] = {}
+    reasons: list[str] = []
     for item in values:
-        reasons |= dict.fromkeys((item.not_counted or "").split("; "))
-    return "; ".join(reasons)
+        reasons += (item.not_counted or "").split("; ")
+    return "; ".join(dict.fromkeys(reasons))
 
 
 def prefer_own_baseline(values: list[JudgedValue]) -> list[JudgedValue]:
@@ -377,8 +388,9 @@ def _get_evidence(recomputer: Recomputer, claim: ClaimsRow, tables: Sequence[set
     """Return what the values rest on: `circular` if one of them follows from what documents state,
     claims among it.
     """
-    if any("claims" in names <= STATED for names in tables):
-        return "circular"
+    for names in tables:
+        if "claims" in names and names <= STATED:
+            return "circular"
     if claim["basis"] != LATER_SDK and recomputer.reads_claims(str(claim["recomputation_sql"])):
         return INTERNAL
     return str(claim["basis"])

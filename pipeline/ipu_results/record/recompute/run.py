@@ -64,8 +64,8 @@ ALL_COLUMNS = {
 RECOMPUTING = "recomputing"  # the database of what recomputations see
 MACROS = "claims/macros.sql"
 DEPARTURES = "claims/departures.sql"
-# a row that a user handed in changes no verdict
-RECORD = "FROM {} WHERE relationship IS DISTINCT FROM 'submitted'"
+# of results: a row that a user handed in changes no verdict
+NOT_SUBMITTED = "WHERE relationship IS DISTINCT FROM 'submitted'"
 CLAIMS = "claims"
 PRINTED = "printed"
 CURRENT = "current_claim"
@@ -261,10 +261,8 @@ def open_recomputer(
     sql_names = {name: table(name).sql_name for name in names}
     with open_database(engine, RECOMPUTING, DETAIL) as connection:
         for name, sql_name in sql_names.items():
-            rows = RECORD if name == "results" else "FROM {}"
-            connection.execute(
-                f"CREATE VIEW {sql_name} AS " + rows.format(f"{ATTACHED}.{sql_name}")
-            )
+            where = NOT_SUBMITTED if name == "results" else ""
+            connection.execute(f"CREATE VIEW {sql_name} AS FROM {ATTACHED}.{sql_name} {where}")
         create_table(connection, PRINTED, pa.Table.from_pandas(printed, preserve_index=False))
         # A table of its own: see reads_claims
         create_table(connection, CURRENT, pa.Table.from_pandas(current, preserve_index=False))
@@ -276,9 +274,11 @@ def open_recomputer(
 
 
 def _find_fault(columns: Mapping[str, str], rows: Sequence[Mapping[str, Any]]) -> str | None:
-    if not COLUMNS.items() <= columns.items() <= ALL_COLUMNS.items():
+    has_needed = columns.items() >= COLUMNS.items()
+    has_known = columns.items() <= ALL_COLUMNS.items()
+    if not has_needed or not has_known:
         return f"returns {_list_types(columns)}, not {_list_types(COLUMNS)}"
-    if any(None in (row["baseline"], row["arithmetic"]) for row in rows):
+    if any(row["baseline"] is None or row["arithmetic"] is None for row in rows):
         return "returns a value without its baseline or arithmetic"
     if not all(math.isfinite(row["value"]) for row in rows):
         return "returns a value that is not finite"

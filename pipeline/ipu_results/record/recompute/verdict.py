@@ -176,7 +176,10 @@ def find_decisive_axes(findings: Sequence[Finding]) -> list[str]:
         if one.standing != other.standing:
             differences.append({axis for axis in AXES if one.axes[axis] != other.axes[axis]})
     fewest = min(map(len, differences), default=0)
-    decisive: set[str] = set().union(*(axes for axes in differences if len(axes) == fewest))
+    decisive: set[str] = set()
+    for axes in differences:
+        if len(axes) == fewest:
+            decisive |= axes
     return [axis for axis in AXES if axis in decisive]
 
 

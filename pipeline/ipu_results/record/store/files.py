@@ -31,8 +31,10 @@ def digest_rows(table: pa.Table) -> str:
         for piece in join_fields(table, _prefix, "", NULL, cuts):
             rows = pc.cast(piece, pa.large_binary())
             ordered = pc.take(rows, pc.array_sort_indices(rows))
+            # all texts one after another, in a buffer that may be longer
+            _, _, texts = ordered.buffers()
             length = pc.sum(pc.binary_length(ordered)).as_py()
-            digest.update(memoryview(ordered.buffers()[2])[:length])
+            digest.update(memoryview(texts)[:length])
     return digest.hexdigest()
 
 
@@ -45,12 +47,16 @@ def _sort_by_first(table: pa.Table) -> tuple[pa.Table, list[int]]:
     """
     texts = pa.concat_arrays(join_fields(table.select([0]), _prefix, "", NULL))
     order = pc.array_sort_indices(texts)
-    if not pc.all(pc.less_equal(order[:-1], order[1:])).as_py():
+    is_sorted = pc.all(pc.less_equal(order[:-1], order[1:])).as_py()
+    if not is_sorted:
         table = table.take(order)
         texts = texts.take(order)
+    # a piece ends where a value does, at the first such place from each MAX_ROWS rows on
     ends = np.flatnonzero(pc.not_equal(texts[:-1], texts[1:])) + 1
-    chosen = np.searchsorted(ends, np.arange(MAX_ROWS, len(texts), MAX_ROWS))
-    return table, sorted({0, *ends[chosen[chosen < len(ends)]].tolist(), len(texts)})
+    wanted = np.arange(MAX_ROWS, len(texts), MAX_ROWS)
+    places = np.searchsorted(ends, wanted)
+    cuts = ends[places[places < len(ends)]]
+    return table, sorted({0, *cuts.tolist(), len(texts)})
 
 
 def _prefix(values: pa.Array) -> pa.Array:
@@ -72,8 +78,12 @@ def join_fields(
 
     A value that is in many rows is formatted once.
     """
-    columns = [_format_column(column, function) for column in table.columns if table.num_rows]
-    for start, stop in pairwise(cuts or [*range(0, table.num_rows, MAX_ROWS), table.num_rows]):
+    if not table.num_rows:
+        return
+    columns = [_format_column(column, function) for column in table.columns]
+    if not cuts:
+        cuts = [*range(0, table.num_rows, MAX_ROWS), table.num_rows]
+    for start, stop in pairwise(cuts):
         cells = [get_cells(start, stop) for get_cells in columns]
         between = pa.scalar(separator, cells[0].type)
         yield pc.binary_join_element_wise(
@@ -87,10 +97,12 @@ def _format_column(
     """Return a function from the first position and the one after the last to what `function` makes
     of the values.
     """
-    is_encoded = pa.types.is_dictionary(column.type)
-    if not is_encoded and 2 * len(column[:MAX_ROWS].unique()) > min(len(column), MAX_ROWS):
-        return lambda start, stop: function(pa.concat_arrays(column[start:stop].chunks))
-    encoded = (column if is_encoded else column.dictionary_encode()).unify_dictionaries()
+    if not pa.types.is_dictionary(column.type):
+        sample = column[:MAX_ROWS]
+        if 2 * len(sample.unique()) > len(sample):
+            return lambda start, stop: function(pa.concat_arrays(column[start:stop].chunks))
+        column = column.dictionary_encode()
+    encoded = column.unify_dictionaries()
     codes = pa.concat_arrays([chunk.indices for chunk in encoded.chunks])
     texts = function(encoded.chunk(0).dictionary)
     return lambda start, stop: texts.take(codes[start:stop])

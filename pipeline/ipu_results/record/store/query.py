@@ -49,6 +49,10 @@ from ipu_results.schema import (
     sql_view,
 )
 
+STORAGE_VERSION = "v1.2.0"
+# bytes, the minimum: the tables are small, and each column takes at least one block
+BLOCK_SIZE = 16_384
+
 
 def read_view(connection: Connection, view: View) -> pa.Table:
     """Return the rows of a view as the files of a release hold them, in their order."""
@@ -56,11 +60,6 @@ def read_view(connection: Connection, view: View) -> pa.Table:
     from ipu_results.schema.frames import file_schema  # noqa: PLC0415
 
     return connection.sql(view.rows_sql).to_arrow_table().cast(file_schema(view.file_table))
-
-
-STORAGE_VERSION = "v1.2.0"
-# bytes, the minimum: the tables are small, and each column takes at least one block
-BLOCK_SIZE = 16_384
 
 
 def write_duckdb(path: Path, tables: Mapping[str, pa.Table]) -> None:
@@ -112,12 +111,15 @@ def define_database(engine: Connection, with_comments: bool = False) -> None:
         define_macros(connection)  # for quality rules, which a reader may paste
         for view in relations:
             execute_text(connection, view.path, sql_view(view)[0])
-    if with_comments:
-        for statements in (*map(sql_table, TABLES), *map(sql_view, relations)):
-            # each comment copies its table until the transaction ends
-            with _begin_writing(engine) as connection:
-                for comment in statements[1:]:
-                    connection.execute(comment)
+    if not with_comments:
+        return
+    definitions = [sql_table(table) for table in TABLES]
+    definitions += [sql_view(view) for view in relations]
+    for statements in definitions:
+        # each comment copies its table until the transaction ends
+        with _begin_writing(engine) as connection:
+            for comment in statements[1:]:
+                connection.execute(comment)
 
 
 def insert_tables(engine: Connection, tables: Mapping[str, pa.Table]) -> None:
@@ -271,7 +273,9 @@ def read_build_id(warehouse: Path) -> str:
     paths = [warehouse / get_parquet_name(table.sql_name) for table in TABLES]
     missing = [path.name for path in paths if not path.exists()]
     if missing:
-        lack = f"{missing[0]} is missing" if len(missing) < len(paths) else "contains no dataset"
+        lack = f"{missing[0]} is missing"
+        if missing == [path.name for path in paths]:
+            lack = "contains no dataset"
         raise WarehouseError(f"{lack}; build it with: {INGEST}", place=str(warehouse))
     build_id = _read_build_id_of(paths[0])
     for path in paths[1:]:
@@ -343,13 +347,17 @@ def _list_relations(connection: Connection, statement: str) -> set[str]:
             sql = USING.sub("ON true", statements.pop())
             # raises for a macro, and for NATURAL JOIN, whose columns are not there yet
             listed = connection.get_table_names(sql, qualified=True)
-            names = {name.partition(" AS ")[0] for name in listed} - read
+            without_aliases = {name.partition(" AS ")[0] for name in listed}
+            names = without_aliases - read
             read |= names
             statements += [views[name] for name in names & views.keys()]
     except (duckdb.Error, TypeError):  # the latter for a text in another encoding
         return known
-    reads_published = {BUILD} < read <= known
-    return read if reads_published and not LISTING.search(statement) else known
+    reads_others = not read <= known
+    reads_none = read == {BUILD}
+    if reads_others or reads_none or LISTING.search(statement):
+        return known
+    return read
 
 
 def read_parquet(

@@ -75,7 +75,8 @@ def put_telling_rows_first(table: pa.Table) -> pa.Table:
                 moved.append(pc.index(is_number, value=False).as_py())
     if not moved:
         return table
-    return table.take(list(dict.fromkeys([*moved, *range(table.num_rows)])))
+    order = dict.fromkeys([*moved, *range(table.num_rows)])  # each row once
+    return table.take(list(order))
 
 
 def _list_text_columns(table: pa.Table) -> list[pa.ChunkedArray]:
@@ -104,8 +105,10 @@ def write_csv(table: pa.Table, file: Path | BinaryIO) -> None:
     header = _quote(pa.array(rows.column_names, pa.string()))
     file.write(",".join(header.to_pylist()).encode() + b"\n")
     for lines in join_fields(rows, _format_cells, ",", ""):
-        all_lines = pa.ListArray.from_arrays([0, len(lines)], lines)
-        file.write(pc.binary_join(all_lines, "\n")[0].as_buffer())
+        # Arrow joins the texts of a list: here of one that has all lines
+        one_list = pa.ListArray.from_arrays([0, len(lines)], lines)
+        [text] = pc.binary_join(one_list, "\n")
+        file.write(text.as_buffer())
         file.write(b"\n")
 
 
