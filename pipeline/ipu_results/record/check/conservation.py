@@ -124,7 +124,7 @@ def check_signature(document: Document, parsed: ParsedDocument) -> None:
         return
     first = "none"
     if parsed.context:
-        text, place = parsed.context[0]
+        place, text = parsed.context[0]
         first = f"{text[:MAX_SHOWN]!r} ({place})"
     problem = "no longer those that the sidecar signs" if document.context else "not signed"
     message = (
