@@ -79,7 +79,8 @@ def list_fates(document: NormalisedDocument) -> pa.Table:
     told = set(list_keys(rows))
     # a row with a table of its own may make no result: it is accepted as it is
     passed = document.passthrough.select(PLACE.names)
-    passed = passed.filter(pa.array([key not in told for key in list_keys(passed)], pa.bool_()))
+    is_untold = [key not in told for key in list_keys(passed)]
+    passed = passed.filter(pa.array(is_untold, pa.bool_()))
     count = len(passed)
     accepted = [*passed.columns, pa.repeat(ACCEPTED, count), pa.nulls(count, pa.string())]
     rows = pa.concat_tables([rows, pa.table(accepted, schema=SOURCE_ROWS)])

@@ -129,7 +129,8 @@ def _quarantine(
 
 def _leave_out(rows: pa.Table, key: str, refused: Iterable[str]) -> pa.Table:
     ids = rows[key].cast(pa.string())
-    return rows.filter(pc.invert(pc.is_in(ids, pa.array(refused, pa.string()))))
+    is_refused = pc.is_in(ids, pa.array(refused, pa.string()))
+    return rows.filter(pc.invert(is_refused))
 
 
 def check_tables(frames: Mapping[str, pd.DataFrame | pa.Table]) -> None:

@@ -219,7 +219,7 @@ def _mlperf_entry(source: TableSource) -> list[ConvertedRows]:
         memory = row.cells[column["chip_memory"]]
         path = row.cells[column["path"]]
         chips.append(vocabulary.refine_chip(printed, memory, path) or None)
-    refined = pa.array(chips, pa.string()).take(pa.array(rows.positions))
+    refined = pa.array(chips, pa.string()).take(rows.positions)
     return [replace(rows, values={**rows.values, "chip": refined})]
 
 

@@ -107,7 +107,7 @@ def _build_part(document: Document, part: CellRows) -> pa.Table:
     rows = part.rows
     table = rows.table
     positions = part.positions
-    width = len(table.columns)
+    numbers = np.asarray(table.numbers, int)[positions]
     entries: list[tuple[Any, ...]] = []
     codes = []
     for column, field in enumerate(rows.fields):
@@ -132,7 +132,7 @@ def _build_part(document: Document, part: CellRows) -> pa.Table:
         "locator": _locate(table, positions),
         "source_locator": _locate_in_source(document, rows, positions).dictionary_encode(),
         "table_name": _repeat(table.name, count),
-        "row_number": pa.array(np.repeat(np.asarray(table.numbers, int)[positions], width)),
+        "row_number": pa.array(np.repeat(numbers, len(table.columns))),
     }
     return pa.table([columns[name] for name in STAGED.names], schema=STAGED)
 
@@ -180,6 +180,7 @@ def _locate_in_source(document: Document, rows: ConvertedRows, positions: Intege
 
 def _join_places(bases: Sequence[str | None], positions: Integers, ends: Sequence[str]) -> pa.Array:
     """Return each chosen base with each end, base by base."""
-    chosen = pa.array(bases, pa.string()).take(pa.array(np.repeat(positions, len(ends))))
-    after = pa.array(ends).take(pa.array(np.tile(np.arange(len(ends)), len(positions))))
-    return pc.binary_join_element_wise(chosen, after, "")
+    base_of = np.repeat(positions, len(ends))
+    end_of = np.tile(np.arange(len(ends)), len(positions))
+    chosen = pa.array(bases, pa.string()).take(base_of)
+    return pc.binary_join_element_wise(chosen, pa.array(ends).take(end_of), "")

@@ -163,7 +163,7 @@ def join_rows(
     sources = pa.concat_tables(located).take(order)
     fates = _find_fates(rows, key, sources, parts, rejected)
     is_accepted = fates == ACCEPTED
-    results = _merge(rows.filter(pa.array(is_accepted)), key)
+    results = _merge(rows.filter(is_accepted), key)
     result_ids = results[key].combine_chunks()
     owners = pc.index_in(rows[key], result_ids).to_numpy()  # the position of the result of each
     part_numbers = sources["part"].to_numpy()
@@ -175,7 +175,7 @@ def join_rows(
     source_rows = sources.select(PLACE.names)
     source_rows = source_rows.append_column("status", pa.array(fates))
     source_rows = source_rows.append_column("result_id", rows[key])
-    is_kept = pa.array(fates != QUARANTINED)
+    is_kept = fates != QUARANTINED
     return NormalisedDocument(
         document,
         results=_add_setup(results, setup),
@@ -204,7 +204,7 @@ def _list_places(number: int, rows: ConvertedRows) -> pa.Table:
     columns = place_rows(table.name, table.numbers, table.locators)
     columns["part"] = pa.repeat(number, len(table.numbers))
     columns["position"] = pa.array(np.arange(len(table.numbers)))
-    return pa.table(columns).take(pa.array(rows.positions))
+    return pa.table(columns).take(rows.positions)
 
 
 def _merge(rows: pa.Table, key: str) -> pa.Table:
@@ -281,7 +281,7 @@ def _get_items(rows: ConvertedRows, name: str) -> pa.Array:
     items = []
     for cell in rows.converted[column]:
         items.append(cell.values.get("item") if isinstance(cell, CellValues) else None)
-    return pa.array(items, pa.string()).take(pa.array(rows.list_codes(column)))
+    return pa.array(items, pa.string()).take(rows.list_codes(column))
 
 
 class Member(NamedTuple):

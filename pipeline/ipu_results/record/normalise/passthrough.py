@@ -105,7 +105,7 @@ def _type_columns(document: Document, read: SourceTable, published: Table) -> di
     values = {}
     for position, column in found.items():
         typed = build_array(published, schema.field(column.name), cells[position])
-        values[column.name] = typed.take(pa.array(get_codes(read.texts[position])))
+        values[column.name] = typed.take(get_codes(read.texts[position]))
     return values
 
 

@@ -158,7 +158,7 @@ class ConvertedRows:
         """Return the rows of a mask."""
         if kept.all():
             return self
-        values = {name: column.filter(pa.array(kept)) for name, column in self.values.items()}
+        values = {name: column.filter(kept) for name, column in self.values.items()}
         return replace(self, positions=self.positions[kept], values=values)
 
     def reject(self, index: int, reason: str, message: str) -> RejectedRow:
@@ -173,8 +173,9 @@ def map_texts(texts: TextColumn, convert: Callable[[str], str | None], name: str
     """Return the column `name` of `results` as the texts fill it, each converted once, perhaps to
     None.
     """
-    values = pa.array(map(convert, texts.distinct), arrow_schema(RESULTS).field(name).type)
-    return values.take(pa.array(get_codes(texts)))
+    kind = arrow_schema(RESULTS).field(name).type
+    values = pa.array(map(convert, texts.distinct), kind)
+    return values.take(get_codes(texts))
 
 
 def convert_texts(texts: TextColumn, convert: Callable[[str], Any]) -> list[Any]:
@@ -342,9 +343,9 @@ class TableSource:
             constant = pa.scalar(value, schema.field(name).type)
             values[name] = pa.repeat(constant, len(kept))
         for name, column in columns.items():
-            values[name] = column.take(pa.array(kept))
+            values[name] = column.take(kept)
         for place in self.list_in_order():
-            codes = pa.array(get_codes(table.texts[place])[kept])
+            codes = get_codes(table.texts[place])[kept]
             _fill_values(values, into, converted[place], codes)
         return ConvertedRows(table, kept, self.header, converted, values)
 
@@ -362,7 +363,7 @@ def _fill_values(
     values: dict[str, pa.Array],
     into: Table,
     cells: Sequence[CellValues | UnreadableCellError],
-    codes: pa.Array,
+    codes: Integers,
 ) -> None:
     """Fill the columns of a table that the texts of a column fill, by the code of each text."""
     filled: dict[str, dict[int, Any]] = defaultdict(dict)
