@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import re
 import textwrap
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
-from itertools import chain
+from itertools import chain, cycle, islice
 from typing import Any
 
 from ipu_results.kit.extras import import_extra
@@ -48,16 +49,19 @@ class Palette:
         colour of `series` that no machine of this chart has, repeated where there are more series
         than colours.
         """
-        known = [self._find_machine(machine) for machine in machines]
+        drawn: Counter[str] = Counter()  # series by the colour of their machine
         colors: list[str | None] = []
-        for position, color in enumerate(known):
-            number = known[:position].count(color) % len(SHADES)
-            colors.append(None if color is None else mix_color(color, SHADES[number]))
-        free = [color for color in self.series if color not in colors] or list(self.series)
-        others = [position for position, color in enumerate(colors) if color is None]
-        for number, position in enumerate(others):
-            colors[position] = free[number % len(free)]
-        return [color for color in colors if color]
+        for machine in machines:
+            color = self._find_machine(machine)
+            if color is None:
+                colors.append(None)
+                continue
+            shade = SHADES[drawn[color] % len(SHADES)]
+            colors.append(mix_color(color, shade))
+            drawn[color] += 1
+        free = [color for color in self.series if color not in colors]
+        others = cycle(free or self.series)
+        return [color or next(others) for color in colors]
 
     def _find_machine(self, name: str) -> str | None:
         for word, color in self.machines.items():
@@ -144,7 +148,8 @@ def build_chart(
     panels: list[dict[str, Any]] = []
     for part in chart["panels"]:
         panels += _draw_panels(_merge({**chart, "title": ""}, part), values, select)
-    scales = dict.fromkeys(RANGES, "independent") | dict.fromkeys(chart.get("share", ()), "shared")
+    scales = dict.fromkeys(RANGES, "independent")
+    scales.update(dict.fromkeys(chart.get("share", ()), "shared"))
     subtitle = [chart["title"], *chart.get("subtitle", ())]
     return {
         "$schema": VEGA_LITE,
@@ -196,9 +201,11 @@ def _draw_panels(
             every = select(mark["rows"]) if "rows" in mark else rows
             drawn.append([row for row in every if row.get("panel") == panel])
         channels: dict[str, Any] = {}
+        of_panel = list(chain(*drawn))
         for name in CHANNELS:
             if name in part:
-                named = rows if name in part.get("share", ()) else list(chain(*drawn))
+                is_shared = name in part.get("share", ())
+                named = rows if is_shared else of_panel
                 channels[name] = _make_channel(name, part[name], {}, named, values)
         yield {
             "title": panel or part["title"],
@@ -206,8 +213,8 @@ def _draw_panels(
             "height": part.get("height", 330),
             "data": {"values": [row for row in rows if row.get("panel") == panel]},
             "layer": [
-                _draw_mark(mark, channels, own, values)
-                for mark, own in zip(part["marks"], drawn, strict=True)
+                _draw_mark(mark, channels, rows_of_mark, values)
+                for mark, rows_of_mark in zip(part["marks"], drawn, strict=True)
             ],
         }
 
@@ -238,15 +245,16 @@ def _make_channel(
     name: str, channel: str | Record, base: Record, rows: Sequence[Record], values: Record
 ) -> dict[str, Any]:
     """Complete a channel: what it does not say is that of `base`, or follows from the rows."""
-    own = {"field": channel} if isinstance(channel, str) else dict(channel)
+    stated = {"field": channel} if isinstance(channel, str) else dict(channel)
     if name in ("x2", "y2"):  # of the kind of the other end
-        return own
-    made = {"type": "quantitative" if name in ("x", "y") else "nominal", **base, **own}
+        return stated
+    kind = "quantitative" if name in ("x", "y") else "nominal"
+    made = {"type": kind, **base, **stated}
     if name in ("detail", "text"):
         return made
-    if "datum" in own:
+    if "datum" in stated:
         made.pop("field")
-        made["datum"] = values.get(own["datum"], own["datum"])
+        made["datum"] = values.get(stated["datum"], stated["datum"])
         made["axis"] = {"grid": True, **made.get("axis", {})}  # that of a datum has none
         return made
     made.setdefault("title", made["field"])
@@ -270,7 +278,7 @@ def _make_channel(
 
 
 def _repeat(signs: Sequence[Any], names: Sequence[str]) -> list[Any]:
-    return [signs[at % len(signs)] for at in range(len(names))]
+    return list(islice(cycle(signs), len(names)))
 
 
 def render_specification(

@@ -41,10 +41,11 @@ def explain_missing(error: ModuleNotFoundError, extra: str | None = None) -> Mis
     brings the module.
     """
     module = (error.name or "").partition(".")[0]
-    extras = EXTRAS.get(module, extra or "user").split()
+    default = extra or "user"
+    extras = EXTRAS.get(module, default).split()
+    chosen = default if default in extras else extras[0]
     return MissingExtraError(
-        f"{module} is not installed; install it with:"
-        f" {format_install(extra if extra in extras else extras[0])}"
+        f"{module} is not installed; install it with: {format_install(chosen)}"
     )
 
 

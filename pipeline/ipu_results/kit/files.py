@@ -173,4 +173,8 @@ def read_version() -> str:
 
 
 def join_path(root: str, path: str) -> str:
-    return f"{root.rstrip('/')}/{path}" if root and path else root or path
+    if not root:
+        return path
+    if not path:
+        return root
+    return f"{root.rstrip('/')}/{path}"

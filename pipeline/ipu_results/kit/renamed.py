@@ -28,13 +28,16 @@ def find_new_name(relation: str, name: str) -> str | None:
 def describe_column(name: str, relation: str, known: Collection[str]) -> str:
     """Say what an unknown column was renamed to, empty where none of `known` is it."""
     new = find_new_name(relation, name)
-    if new is None or (new.isidentifier() and new not in known):
+    if new is None:
+        return ""
+    is_column = new.isidentifier()
+    if is_column and new not in known:
         return ""
     if new.startswith(GONE):
         return f"`{name}` is {new}, since 2.0"
     if new == FIGURE:
         return f"`{name}` is `{FIGURE}` where metric = '{name}' since 2.0"
-    where = f" in {relation}" if new.isidentifier() else ""
+    where = f" in {relation}" if is_column else ""
     return f"`{name}` is `{new}`{where} since 2.0"
 
 

@@ -307,25 +307,23 @@ def _explain(connection: Connection, error: duckdb.Error, sql: str) -> str:
     message = get_first_line(error)
     if isinstance(error, duckdb.InternalException):
         return f"{DEFECT}: write it in another way ({message})"
+    hints = [" ".join(hint.split()) for hint in HINT.findall(str(error))]
     missing = re.search(r"Table with name (\w+) does not exist", message)
     if missing is None:
-        renamed = _describe_column(connection, message, sql)
+        new_name = _describe_column(connection, message, sql)
     else:
         name = missing[1]
         # a view with parameters is a table macro
         if connection.execute(IS_MACRO, [name]).fetchone():
             return f"{name} has parameters: write FROM {name}()"
-        if schema := connection.execute(OTHER_SCHEMAS, [name]).fetchone():
+        schema = connection.execute(OTHER_SCHEMAS, [name]).fetchone()
+        if schema:
             return f"{name} is in the schema {schema[0]}: write FROM {schema[0]}.{name}"
-        renamed = describe_relation(name)
-    if renamed:
-        return f"{message.rstrip('!')}: {renamed}"
-    parts = [message]
-    for hint in HINT.findall(str(error)):
-        parts.append(" ".join(hint.split()))
-    if missing:
-        parts.append("(SHOW ALL TABLES lists all)")
-    return " ".join(parts)
+        new_name = describe_relation(name)
+        hints.append("(SHOW ALL TABLES lists all)")
+    if new_name:
+        return f"{message.rstrip('!')}: {new_name}"
+    return " ".join([message, *hints])
 
 
 def _describe_column(connection: Connection, message: str, sql: str) -> str:

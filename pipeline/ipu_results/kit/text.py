@@ -197,7 +197,8 @@ def _find_prototype(char: str) -> str:
         for other in tuple(alike):
             alike.update(entry["c"] for entry in confusables_data.get(other, ()))
     plain = [text for text in alike if text.isascii() and text.isalnum()]
-    return min(plain, key=lambda text: (-len(text), text), default=char)
+    longest = max(map(len, plain), default=0)
+    return min((text for text in plain if len(text) == longest), default=char)
 
 
 SAME_SHAPE = str.maketrans("oil", "011")
@@ -273,22 +274,37 @@ def find_nearest_words(
     Of a mapping the values are the words, and its keys are other spellings. So `h200` finds `NVIDIA
     H200-SXM5-141GB` and not `GH200`. Among words that are equally near the shortest come first.
     """
-    parts = split_parts(word[:MAX_NAME])
-    spellings = dict(known) if isinstance(known, Mapping) else {}
-    words = list(dict.fromkeys(spellings.values() or known))
-    near = []
-    for other in words:
-        others = split_parts(other)
-        rank = _rank_parts(parts, others) if parts else None
-        if rank is not None:
-            near.append((rank, len(others), other))
+    spellings: dict[str, str] = {}
+    if isinstance(known, Mapping):
+        spellings.update(known)
+        known = known.values()
+    words = list(dict.fromkeys(known))
+    near = _list_with_parts(word[:MAX_NAME], words)
     if near:
-        return [other for *_, other in sorted(near)[:limit]]
+        return near[:limit]
     for other in words:
-        spellings.setdefault("".join(split_parts(other)) or other.casefold(), other)
-    text = "".join(parts) or word[:MAX_NAME].casefold()
-    matches = get_close_matches(text, spellings, n=limit, cutoff=cutoff)
+        spellings.setdefault(_spell(other), other)
+    matches = get_close_matches(_spell(word[:MAX_NAME]), spellings, n=limit, cutoff=cutoff)
     return list(dict.fromkeys(spellings[match] for match in matches))
+
+
+def _list_with_parts(word: str, others: Iterable[str]) -> list[str]:
+    """Return the words that have the parts of one, the nearest first, and then the shortest."""
+    parts = split_parts(word)
+    if not parts:
+        return []
+    ranked = []
+    for other in others:
+        parts_of_other = split_parts(other)
+        rank = _rank_parts(parts, parts_of_other)
+        if rank is not None:
+            ranked.append((rank, len(parts_of_other), other))
+    return [other for _, _, other in sorted(ranked)]
+
+
+def _spell(word: str) -> str:
+    """Return the parts of a word as one; a word of signs alone has none."""
+    return "".join(split_parts(word)) or word.casefold()
 
 
 def has_in_a_row(word: str, other: str) -> bool:
@@ -305,10 +321,11 @@ def _rank_parts(parts: tuple[str, ...], other: tuple[str, ...]) -> int | None:
     whole = "".join(other)
     if text == whole:
         return SAME
-    ends = {0, *accumulate(map(len, other))}
+    borders = {0, *accumulate(map(len, other))}  # of the parts in the whole
     start = whole.find(text)
     while start >= 0:
-        if start in ends and start + len(text) in ends:
+        stop = start + len(text)
+        if start in borders and stop in borders:
             return CONTAINS if start else BEGINS
         start = whole.find(text, start + 1)
     if len(parts) > 1 and set(parts).issubset(other):
@@ -321,8 +338,9 @@ def describe_unknown_columns(names: Iterable[str], known: Sequence[str]) -> str:
     texts = []
     for name in dict.fromkeys(name[:MAX_NAME] for name in names):
         hint = describe_column(name, "results", known)
-        if not hint and (matches := find_nearest_words(name, known, 1)):
-            hint = f"nearest: {matches[0]}"
+        nearest = find_nearest_words(name, known, 1)
+        if nearest and not hint:
+            hint = f"nearest: {nearest[0]}"
         texts.append(f"{name!r} ({hint})" if hint else repr(name))
     return f"unknown columns: {', '.join(texts)}"
 

@@ -92,10 +92,13 @@ def answer_question(
         raise TooFewRowsError(
             _describe_lack(connection, analysis), place=f"analysis {analysis.name}"
         )
+    sentences: list[str] = []
+    for paragraph in caveats:
+        sentences += SENTENCE_END.split(paragraph)
     return Answer(
         finding=finding[0],
         figures=tuple(figures),
-        caveats=tuple(sentence for text in caveats for sentence in SENTENCE_END.split(text)),
+        caveats=tuple(sentences),
         summary="\n\n".join([*finding, *figures, *caveats]),
         values=values,
         settings=settings,

@@ -48,8 +48,9 @@ class RecordFinding(Question):
 def load_finding(name: str) -> RecordFinding:
     """Load `schema/findings/NAME.toml`."""
     content = load_schema_file(f"findings/{name}.toml")
-    card = content.pop("card", None)
-    return RecordFinding(name=name, card=card and Card(**card), **content)
+    if "card" in content:
+        content["card"] = Card(**content["card"])
+    return RecordFinding(name=name, **content)
 
 
 FINDINGS = tuple(load_finding(name) for name in list_in_order("findings", "findings", ".toml"))

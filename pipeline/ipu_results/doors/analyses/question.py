@@ -53,8 +53,11 @@ def select_rows(
     settings: Settings = LISTED,
 ) -> list[Values]:
     """Return the rows of one statement, with integers where a number is one."""
-    names = list(question.sql)
-    before = [f"{each} AS ({question.sql[each]})" for each in names[: names.index(name)]]
+    before = []
+    for other, statement in question.sql.items():
+        if other == name:
+            break
+        before.append(f"{other} AS ({statement})")
     sql = question.sql[name]
     if before:
         sql = f"WITH {', '.join(before)} {sql}"

@@ -78,7 +78,7 @@ def read_dataset_version(warehouse: Path, build_id: str) -> DatasetVersion:
     if not path.exists():
         documents = read_parquet(warehouse / "documents.parquet", ["retrieved_on"])
         newest = pc.max(documents["retrieved_on"]).as_py()
-        return DatasetVersion(build_id, newest_source=newest and str(newest))
+        return DatasetVersion(build_id, newest_source=None if newest is None else str(newest))
     try:
         release = json.loads(path.read_text(encoding="utf-8"))
         checksum = hashlib.sha256((warehouse / CHECKSUMS).read_bytes()).hexdigest()
@@ -205,20 +205,17 @@ def describe_dataset(version: DatasetVersion) -> str:
 def _describe_source(results: Sequence[CitedResult]) -> str:
     """Describe the document of results: publisher, title, day, address, day of retrieval."""
     source = results[0]
-    parts = [
-        source.author,
-        f"“{source.title}”",
-        source.issued_on,
-        _find_address(results),
-        source.retrieved_on and f"retrieved {source.retrieved_on}",
-    ]
+    parts = [source.author, f"“{source.title}”", source.issued_on, _find_address(results)]
+    if source.retrieved_on:
+        parts.append(f"retrieved {source.retrieved_on}")
     return mark_name(", ".join(part for part in parts if part))
 
 
 def _find_address(results: Sequence[CitedResult]) -> str:
     """Return the address that leads nearest to all results of a source."""
     urls = {result.url for result in results}
-    return escape_url((urls.pop() if len(urls) == 1 else results[0].document_url) or "")
+    url = urls.pop() if len(urls) == 1 else results[0].document_url
+    return escape_url(url or "")
 
 
 def _describe_disclosures(results: Sequence[CitedResult]) -> list[str]:

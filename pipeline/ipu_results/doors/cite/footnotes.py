@@ -122,7 +122,7 @@ def _check_sides(sql: str, names: Sequence[str], ids: Sequence[str]) -> None:
         columns = [column.name for column in view.columns]
         sides = [name for name in columns if is_id(name)]
         missing = [name for name in sides if name not in ids]
-        has_figures = not of_results.issuperset(set(columns) & set(names))
+        has_figures = not of_results.issuperset(name for name in columns if name in names)
         if len(sides) > 1 and missing and (is_renamed or has_figures):
             under = "that name" if len(missing) == 1 else "those names"
             raise QueryError(

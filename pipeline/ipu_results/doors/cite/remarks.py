@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
+from operator import itemgetter
 from typing import Any, NamedTuple
 
 import duckdb
@@ -60,7 +61,8 @@ def remark_on_answer(
     by_id = {row["result_id"]: row for row in found.to_pylist()}
     named = []
     for row in rows:
-        named.append([by_id[row[at]] for at in positions if row[at] in by_id])
+        keys = [row[position] for position in positions]
+        named.append([by_id[key] for key in keys if key in by_id])
     return remarks + remark_on_rows(named)
 
 
@@ -140,8 +142,12 @@ def _is_ranking(sql: str, names: Sequence[str]) -> bool:
 
 def remark_on_rows(named: Sequence[Sequence[Mapping[str, Any]]]) -> list[str]:
     """Say how many rows are not usable; `named` are the results that each row names."""
-    first = [min(row, key=lambda result: result[USABLE]) for row in named if row]
-    words = describe_unusable([row["unusable"] for row in first])
+    reasons = []
+    for results in filter(None, named):
+        # one that is not usable, if there is one: False is before True
+        first = min(results, key=itemgetter(USABLE))
+        reasons.append(first["unusable"])
+    words = describe_unusable(reasons)
     return [words] if words else []
 
 

@@ -234,7 +234,9 @@ def _find_warehouse(_: click.Context, __: click.Parameter, value: Path | None) -
     with the package.
     """
     local = Path("warehouse")
-    return value or (local if local.is_dir() else DATASET)
+    if value is not None:
+        return value
+    return local if local.is_dir() else DATASET
 
 
 def warehouse_option(function: Callable[..., Any]) -> Callable[..., Any]:

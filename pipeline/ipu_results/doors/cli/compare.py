@@ -109,7 +109,9 @@ def compare(
         if name in stated:
             raise click.UsageError(f"{name} is stated twice: by an option and by --set")
         stated[name] = value
-    if (source is None) == (not stated):
+    has_file = source is not None
+    has_figures = bool(stated)
+    if has_file == has_figures:
         raise click.UsageError(
             "state either a FILE or the figures of a run, by options such as --throughput and --set"
         )

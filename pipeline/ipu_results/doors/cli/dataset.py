@@ -62,7 +62,8 @@ def query(sql: str, warehouse: Path, output: str, is_cited: bool) -> None:
         with open_warehouse(warehouse, sql) as connection:
             result = run_query(connection, sql)
             names = result.column_names
-            rows = list(zip(*(column.to_pylist() for column in result.columns), strict=True))
+            columns = [column.to_pylist() for column in result.columns]
+            rows = list(zip(*columns, strict=True))
             remarks = remark_on_answer(connection, sql, names, rows)
     text = format_records(output, names, rows)
     if output == "table" and common.is_wider_than_terminal(text):

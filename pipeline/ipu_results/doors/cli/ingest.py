@@ -113,17 +113,18 @@ def ingest(raw: Path, warehouse: Path, wait: float, memory_limit: str, strict: b
 def _format_summary(summary: IngestSummary) -> str:
     from ipu_results.kit.text import format_table
 
-    rows = []
-    total = [0] * (len(COLUMNS) - 2)  # of all but the name and the seconds
-    total_s = 0.0
+    rows: list[list[Any]] = []
     for document in summary.documents:
         fates = document.rows
         counts = [fates.extracted, fates.accepted, fates.quarantined, fates.duplicates]
         counts += [document.results, *document.flags.values()]
-        rows.append((document.document_id, *counts, round(document.seconds, 3)))
-        total = [sum(pair) for pair in zip(total, counts, strict=True)]
-        total_s += document.seconds
-    rows.append(("total", *total, round(total_s, 3)))
+        rows.append([document.document_id, *counts, document.seconds])
+    total: list[Any] = ["total"]
+    for position in range(1, len(COLUMNS)):
+        total.append(sum(row[position] for row in rows))
+    rows.append(total)
+    for row in rows:
+        row[-1] = round(row[-1], 3)
     return format_table(COLUMNS, rows)
 
 
@@ -167,13 +168,27 @@ def _print_tables(file: Path, output: str, read: Callable[[], ParsedDocument]) -
 HEADERS = "schema/vocabulary/table_headers.toml"
 MAX_ROWS = 50  # of each table of a preview
 PREVIEW_COLUMNS = {
-    "results": """
-        table_name row_number task model variant platform chip_count framework sdk_version precision
-        batch_size throughput item latency_ms efficiency time_to_train_s
-    """.split(),
-    "quarantine": "locator reason message".split(),
-    "flags": "rule severity table_name row_number column_name message".split(),
-    "figures": "table_name row_number metric value unit scope".split(),
+    "results": (
+        "table_name",
+        "row_number",
+        "task",
+        "model",
+        "variant",
+        "platform",
+        "chip_count",
+        "framework",
+        "sdk_version",
+        "precision",
+        "batch_size",
+        "throughput",
+        "item",
+        "latency_ms",
+        "efficiency",
+        "time_to_train_s",
+    ),
+    "quarantine": ("locator", "reason", "message"),
+    "flags": ("rule", "severity", "table_name", "row_number", "column_name", "message"),
+    "figures": ("table_name", "row_number", "metric", "value", "unit", "scope"),
 }
 
 
@@ -265,10 +280,9 @@ def _draft(config: AddConfig) -> list[str]:
 
     draft = add_source(config)
     lines = [f"{config.file}: {draft.entry['reader']}, sha256 {draft.entry['sha256'][:12]}…"]
-    lines += [
-        f"table {name}: {rows} {'row' if rows == 1 else 'rows'}"
-        for name, rows in draft.tables.items()
-    ]
+    for name, count in draft.tables.items():
+        noun = "row" if count == 1 else "rows"
+        lines.append(f"table {name}: {count} {noun}")
     lines += [f"not readable: {problem}" for problem in draft.problems]
     lines += _format_words(draft.words)
     if draft.evidence:
@@ -447,5 +461,6 @@ def mlperf(
 
 def _count_entries(path: str) -> int:
     """Count the folders of entries of a round, or of a folder of rounds."""
-    patterns = ("*/results/*/*", "*/*/results/*/*")
-    return sum(1 for pattern in patterns for _ in Path(path).glob(pattern))
+    of_round = list(Path(path).glob("*/results/*/*"))
+    of_rounds = list(Path(path).glob("*/*/results/*/*"))
+    return len(of_round) + len(of_rounds)

@@ -78,7 +78,8 @@ def publish(
     from ipu_results.kit.files import read_version
 
     published_on = (day or datetime.now(UTC)).date()
-    record = record or (Path(RECORDS) if Path(RECORDS).is_dir() else None)
+    if record is None and Path(RECORDS).is_dir():
+        record = Path(RECORDS)
     request = release.ReleaseRequest(
         warehouse,
         out,

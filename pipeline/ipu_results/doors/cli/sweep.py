@@ -296,11 +296,9 @@ def _run(
         return runs
     except KeyboardInterrupt as error:
         left = [run_id for run_id in list_unfinished(out) if run_id not in before]
-        how = (
-            f"finished blocks are kept; go on with: --resume {left[-1]}"
-            if left
-            else "nothing had been measured"
-        )
+        how = "nothing had been measured"
+        if left:
+            how = f"finished blocks are kept; go on with: --resume {left[-1]}"
         raise common.Failure(f"interrupted; {how}") from error
 
 
@@ -389,7 +387,9 @@ def _shorten_word(word: str) -> str:
     assert match is not None
     head = match[1] or ""
     rest = match[2]
-    return head + (_shorten_word(rest) if head and "=" in rest else _last_component(rest))
+    if head and "=" in rest:
+        return head + _shorten_word(rest)
+    return head + _last_component(rest)
 
 
 def _last_component(path: str) -> str:

@@ -31,6 +31,7 @@ PRIOR_PAIRS = 1
 MAX_WIDTH = 3  # of the narrowest interval, high end over low: a wider one tells nothing
 FLOOR = 0.005  # added to each deviation: a pair that agrees to the last digit has a logarithm then
 LEFT_OUT = ("party", "round", "chip", "maker")
+TOLD = ("party", "round")  # of these, with an answer
 MAX_NEAREST = 5
 SHOWN = (
     "party",
@@ -194,7 +195,8 @@ class DeviationModel:
         self.middle = self._usual.middle
         scores = []
         for value in {pair[new] for pair in pairs}:
-            if others := [pair for pair in pairs if pair[new] != value]:
+            others = [pair for pair in pairs if pair[new] != value]
+            if others:
                 usual = UsualDeviations(others)
                 scores += [usual.measure(pair) for pair in pairs if pair[new] == value]
         self._scores = sorted(scores)
@@ -234,7 +236,8 @@ def measure_coverage(pairs: Sequence[Row], left_out: str) -> Iterator[HeldOut]:
             # ratios are judged by their logarithm: half and double are equally far off
             off = abs(math.log(pair["ratio"]) - model.middle)
             for nominal in COVERAGES:
-                if (arm := model.get_arm(pair, nominal)) is not None:
+                arm = model.get_arm(pair, nominal)
+                if arm is not None:
                     yield HeldOut(nominal, pair, off <= arm, math.exp(2 * arm))
 
 
@@ -249,7 +252,7 @@ class KnownPairs:
     def coverages(self) -> list[Coverage]:
         """How often intervals made without a party, or without a round, contained its pairs."""
         judged: dict[tuple[str, float], list[bool]] = {}
-        for left_out in LEFT_OUT[:2]:
+        for left_out in TOLD:
             for held_out in measure_coverage(self.pairs, left_out):
                 key = (left_out, held_out.nominal)
                 judged.setdefault(key, []).append(held_out.is_covered)
@@ -298,7 +301,8 @@ def _expect_row(row: Row, known: Mapping[Kind, KnownPairs]) -> Expectation | str
         return "it prints neither a throughput nor a time to train"
     # as `replications` tells a maker's entries: by words of the submitter's name
     submitter = (row["submitter"] or "").lower()
-    is_of_maker = maker in submitter or (row["brand"] or maker) in submitter
+    brand = row["brand"] or maker
+    is_of_maker = maker in submitter or brand in submitter
     if row["relationship"] == "official" and not is_of_maker:
         return (
             f"{row['company']} is not the maker of {row['chip']}; the record's pairs start from a"

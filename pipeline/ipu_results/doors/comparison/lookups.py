@@ -54,11 +54,14 @@ def build_lookups(chips: Iterable[str]) -> dict[str, list[dict[str, Any]]]:
 def get_rating(chip: str) -> float | None:
     """Return the rated power of one chip in W, None where no source gives it."""
     accelerator = find_accelerator(chip)
-    rated = load_vocabulary().chip_ratings.get(chip) or (accelerator and accelerator.power_w)
+    rated = load_vocabulary().chip_ratings.get(chip)
+    if not rated and accelerator:
+        rated = accelerator.power_w
+    if not rated:
+        return None
     # a name may state a card that is set to more than the rating of its kind
-    if rated and (watts := WATTS.search(chip)):
-        return max(rated, float(watts[1]))
-    return rated or None
+    watts = WATTS.search(chip)
+    return max(rated, float(watts[1])) if watts else rated
 
 
 def _name_type(column: str) -> str:

@@ -29,7 +29,6 @@ COMPARISON = load_schema_file("comparison.toml")
 FIGURES = ("throughput", "latency_ms", "minutes", "efficiency", "power_w")
 INPUT_SIZE = re.compile(COMPARISON["variant"]["input_size"])
 SEQUENCE_LENGTH = re.compile(COMPARISON["variant"]["sequence_length"])
-PACKED = re.compile(r"\bpacked\b", re.IGNORECASE)
 COUNTS = ("batch_size", "micro_batch_size", "chip_count", "sequence_length")
 OTHER_NUMBERS = ("latency_ms_low", "latency_ms_high", "latency_max_ms")
 SPARSITY = "sparsity"  # at most 1; a dense network has none
@@ -134,7 +133,7 @@ class Measurement:
             **columns,
             **self.setup,
             "run": run,
-            "input_size": input_size and input_size[0],
+            "input_size": input_size[0] if input_size else None,
             "reported_latency": self.latency_kind or self.latency_basis,
             "reported_power": self.power_scope,
         }
@@ -155,58 +154,63 @@ def build_measurement(
     once.
     """
     problems: list[str] = []
-    fields: dict[str, Any] = {}
+    columns: dict[str, Any] = {}
     for name, value in values.items():
         if value is not None and value != "":
-            fields[name] = _parse(name, value, words, local, problems)
-    if "model" not in fields:
+            columns[name] = _parse(name, value, words, local, problems)
+    if "model" not in columns:
         problems.append("no model; state model, such as resnet50")
-    if not any(name in fields for name in FIGURES):
+    if not any(name in columns for name in FIGURES):
         problems.append(f"no figure; state at least one of {', '.join(FIGURES)}")
-    if "minutes" in fields and fields.get("task") == "inference":
+    if "minutes" in columns and columns.get("task") == "inference":
         problems.append(
             "minutes are a time to train, and the task is inference; state latency_ms instead"
         )
     # a variant and a column may both state it
-    length = parse_sequence_length(fields.get("variant"))
-    if length and fields.setdefault("sequence_length", length) != length:
-        stated = fields["sequence_length"]
-        problems.append(
-            f"variant {fields['variant']} and sequence length {stated} contradict each other;"
-            " state one"
-        )
+    length = parse_sequence_length(columns.get("variant"))
+    if length:
+        stated = columns.setdefault("sequence_length", length)
+        if stated != length:
+            problems.append(
+                f"variant {columns['variant']} and sequence length {stated} contradict each other;"
+                " state one"
+            )
     if problems:
         raise ComparisonError("; ".join(problems), place=label)
-    _check_interval(fields, label)
-    # a printed name, such as ResNeXt101, may stand for several models
-    stated_model = fields["model"]
-    models = words.models.get(stated_model, (stated_model,))
-    if stated_model not in models:
-        if len(models) > 1:
-            message = (
-                f"model {stated_model!r} names several models: {', '.join(models)}; state which"
-            )
-            raise ComparisonError(message, place=label)
-        fields["model"] = models[0]
-    remarks = _fill(fields, words)
-    if "task" not in fields:
-        fields["task"] = "inference"
-        if "minutes" in fields:
-            fields["task"] = "training"
+    _check_interval(columns, label)
+    columns["model"] = _find_model(columns["model"], words, label)
+    remarks = _fill(columns, words)
+    if "task" not in columns:
+        columns["task"] = "inference"
+        if "minutes" in columns:
+            columns["task"] = "training"
             remarks.append("task training: minutes are a time to train")
-    return Measurement(label=label, setup=dict(setup), remarks=tuple(remarks), **fields)
+    return Measurement(label=label, setup=dict(setup), remarks=tuple(remarks), **columns)
 
 
-def _check_interval(fields: Mapping[str, Any], label: str) -> None:
+def _find_model(name: str, words: KnownWords, label: str) -> str:
+    """Return the model that a name stands for; a printed one, such as ResNeXt101, may stand for
+    several. Raises ComparisonError then.
+    """
+    models = words.models.get(name, ())
+    if not models or name in models:
+        return name
+    if len(models) > 1:
+        message = f"model {name!r} names several models: {', '.join(models)}; state which"
+        raise ComparisonError(message, place=label)
+    return models[0]
+
+
+def _check_interval(columns: Mapping[str, Any], label: str) -> None:
     """Raise ComparisonError for an interval with one end, or that its latency is outside of."""
-    low = fields.get("latency_ms_low")
-    high = fields.get("latency_ms_high")
+    low = columns.get("latency_ms_low")
+    high = columns.get("latency_ms_high")
     if low is None and high is None:
         return
     if low is None or high is None:
         message = "latency_ms_low and latency_ms_high are two ends of one interval: state both"
         raise ComparisonError(message, place=label)
-    middle = fields.get("latency_ms") or low
+    middle = columns.get("latency_ms") or low
     if not low <= middle <= high:
         message = "latency_ms is outside latency_ms_low to latency_ms_high"
         raise ComparisonError(message, place=label)
@@ -275,32 +279,24 @@ def _parse_number(name: str, value: Any, problems: list[str]) -> float | int | N
     return None
 
 
-def _fill(fields: dict[str, Any], words: KnownWords) -> list[str]:
-    """Fill in what follows from the machine, the model and the variant, and return a remark for
-    each.
-    """
+def _fill(columns: dict[str, Any], words: KnownWords) -> list[str]:
+    """Fill in what follows from the machine and the model, and return a remark for each."""
     remarks = []
-    variant = fields.get("variant")
-    if fields.get("sequence_length") is None and (length := parse_sequence_length(variant)):
-        fields["sequence_length"] = length
-        fields.setdefault("packed", PACKED.search(variant or "") is not None)
-        packed = "packed" if fields["packed"] else "not packed"
-        remarks.append(f"sequence_length {length}, {packed}: variant {variant}")
-    machine = words.machines.get(fields.get("platform") or "", {})
+    machine = words.machines.get(columns.get("platform") or "", {})
     for name in ("chip", "chip_count"):
-        if fields.get(name) is None and machine.get(name) is not None:
-            fields[name] = machine[name]
-            remarks.append(f"{name} {machine[name]}: all of {fields['platform']}")
-    chip = fields.get("chip")
+        if columns.get(name) is None and machine.get(name) is not None:
+            columns[name] = machine[name]
+            remarks.append(f"{name} {machine[name]}: all of {columns['platform']}")
+    chip = columns.get("chip")
     chips = {facts["chip"] for facts in words.machines.values()}
     if chip and chip not in chips and not find_accelerator(chip):
         remarks.append(
             f"chip {chip}: unknown here, so no figure is compared with its peak or its rated power"
         )
-    item = words.items.get(fields["model"])
-    if fields.get("item") is None and item:
-        fields["item"] = item
-        remarks.append(f"item {item}: that of {fields['model']}")
+    item = words.items.get(columns["model"])
+    if columns.get("item") is None and item:
+        columns["item"] = item
+        remarks.append(f"item {item}: that of {columns['model']}")
     return remarks
 
 
@@ -308,7 +304,8 @@ POINTS = "points.csv"
 SIDECAR = f"{POINTS}.toml"
 RECORD = "record.json"
 # of a run folder, in schema/vocabulary/table_headers.toml
-READER, TABLE = "sweep-points", "sweep_points"
+READER = "sweep-points"
+TABLE = "sweep_points"
 MAX_BYTES = 10_000_000  # a thousand rows have far less: what is larger is another file
 MAX_ROWS = 1000  # which are compared in one session, in memory
 # of a point, under the names of `results`
@@ -383,7 +380,8 @@ def _read_run(folder: Path, words: KnownWords) -> list[Measurement]:
         stated["run_id"] = run_id
         if stated.get("origin") == "simulated":  # counts as emulated in every comparison
             stated["origin"] = "emulated"
-        if length := parse_sequence_length(stated.get("variant")):
+        length = parse_sequence_length(stated.get("variant"))
+        if length:
             stated |= {"sequence_length": str(length), "packed": "false"}  # `sweep` packs nothing
         measurement = build_measurement(stated, words, label=label, local=True, setup=setup)
         measurements.append(measurement)

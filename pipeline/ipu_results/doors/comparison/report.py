@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Sequence
 
 from ipu_results.doors.comparison.expect import Expectation
@@ -40,7 +41,8 @@ def _list_lines(comparison: Comparison) -> Iterator[str]:
     for title, lines in _list_sections(comparison):
         yield ""
         yield escape_unprintable(title)
-        yield from (f"  {escape_unprintable(line)}" for line in lines)
+        for line in lines:
+            yield f"  {escape_unprintable(line)}"
 
 
 def _format_ratios(comparison: Comparison) -> str:
@@ -52,6 +54,8 @@ def _format_ratios(comparison: Comparison) -> str:
 
 def _build_cells(match: Match, ratio: Ratio) -> dict[str, str]:
     row = match.row
+    # only throughputs add up over chips
+    per_chip = match.ratio_per_chip if ratio.figure == "throughput" else None
     return {
         "nearest row": match.group_name,
         "ours / theirs": format_plain(ratio.ratio),
@@ -60,8 +64,7 @@ def _build_cells(match: Match, ratio: Ratio) -> dict[str, str]:
         "figure": ratio.figure,
         "theirs": f"{ratio.theirs:.8g}",
         "unit": ratio.unit,
-        # of figures that add up over chips
-        "per chip": _format_bound(match.ratio_per_chip if ratio.figure == "throughput" else None),
+        "per chip": _format_bound(per_chip),
         "machine": _format_condition(row["platform"]),
         "batch": _format_condition(row["batch_size"]),
         "precision": _format_condition(row["precision"]),
@@ -83,18 +86,22 @@ def _format_condition(value: str | int | None) -> str:
 def _list_sections(comparison: Comparison) -> Iterator[tuple[str, list[str]]]:
     """Yield the title and the lines of each part below the table."""
     matches = comparison.matches
+    rows_of_party = Counter(match.group for match in matches)
     for match in matches:
         lines = _list_differences(match)
         if expected := comparison.expected.get(match.row["result_id"]):
             lines += _describe_expectation(expected)
         if match.row["attribution"]:
             lines.append(f"cite as: {match.row['attribution']}")
-        title = f"what differs, ours / {match.group_name} ({match.row['publisher']}"
+        source = match.row["publisher"]
         # one party has several rows where latencies are timed in several ways
-        if [other.group for other in matches].count(match.group) > 1:
+        if rows_of_party[match.group] > 1:
             basis = match.row["latency_basis"] or match.row["latency_kind"] or "not stated"
-            title += f", {basis}"
-        yield (f"{title})" if lines else f"{title}): nothing known"), lines
+            source += f", {basis}"
+        title = f"what differs, ours / {match.group_name} ({source})"
+        if not lines:
+            title += ": nothing known"
+        yield title, lines
     if any(ratio.low is not None for match in matches for ratio in match.ratios):
         yield INTERVAL_NOTE, []
     # one-line sections have a title alone

@@ -229,7 +229,9 @@ def compare(
     Raises ComparisonError for unknown words, all at once with the nearest known, and for figures
     that are not numbers; WarehouseError if `warehouse` holds no dataset.
     """
-    if (source is None) == (not figures):
+    has_file = source is not None
+    has_figures = bool(figures)
+    if has_file == has_figures:
         raise ComparisonError("compare either a file or figures: state one of the two")
     folder = DATASET if warehouse is None else Path(warehouse)
     with open_warehouse(folder, READS) as connection:

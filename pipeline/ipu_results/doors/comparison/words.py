@@ -79,11 +79,11 @@ def load_known_words(connection: duckdb.DuckDBPyConnection) -> KnownWords:
     columns = "model_printed, model, precision, item, framework, platform"
     rows = run_query(connection, f"SELECT DISTINCT {columns} FROM results ORDER BY ALL").to_pylist()
     models: dict[str, set[str]] = {}
-    items = {}  # of printed names, and then of the models that they stand for
+    items = {}  # of printed names
     for entry in vocabulary.list_entries("model"):
         if entry.get("item"):
             items[entry["model"]] = entry["item"]
-    items_of_models = {}
+    items_of_models = {}  # that they stand for
     for row in rows:
         models.setdefault(row["model_printed"], set()).add(row["model"])
         models.setdefault(row["model"], set()).add(row["model"])

@@ -147,7 +147,8 @@ def build_site(
     """
     # The tables of the page come from the DuckDB file and its SQL from Parquet, so the two must
     # agree. A warehouse that was never published has no checksums.
-    if (release / RELEASE).exists() and (problems := verify_release(release)):
+    problems = verify_release(release) if (release / RELEASE).exists() else []
+    if problems:
         more = f", and {len(problems) - 1} more" if len(problems) > 1 else ""
         message = f"is not a release as published: {problems[0].line}{more}"
         raise WarehouseError(message, place=str(release))
@@ -173,7 +174,8 @@ def build_site(
         if file.path:
             files[out / file.path.removeprefix("data/")] = file.content
     for name, text in texts.items():
-        files[(pages or out) / name] = text if isinstance(text, bytes) else text.encode()
+        content = text if isinstance(text, bytes) else text.encode()
+        files[(pages or out) / name] = content
     for path, content in files.items():
         path.parent.mkdir(parents=True, exist_ok=True)
         write_atomically(path, content)

@@ -80,14 +80,14 @@ COLUMNS = """
 
 def build_sql(connection: duckdb.DuckDBPyConnection) -> dict[str, object]:
     """Collect file names, view statements, tables and views with their columns, and examples."""
+    # the statements after the first of a view are its comments
+    views = [read_statement(MACROS)]
+    views += [sql_view(view)[0] for view in VIEWS]
+    views.append(f"CREATE SCHEMA {RULES_SCHEMA}")
+    views += [sql_view(view)[0] for view in SHARED]
     return {
         "files": {table.sql_name: get_parquet_name(table.sql_name) for table in TABLES},
-        "views": [
-            read_statement(MACROS),
-            *(sql_view(view)[0] for view in VIEWS),
-            f"CREATE SCHEMA {RULES_SCHEMA}",
-            *(sql_view(view)[0] for view in SHARED),
-        ],
+        "views": views,
         "relations": run_query(connection, RELATIONS).to_pylist(),
         "columns": encode_query(connection, COLUMNS),
         "examples": [{"title": title, "sql": text} for title, text in EXAMPLES.items()],

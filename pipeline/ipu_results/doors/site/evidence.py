@@ -97,7 +97,8 @@ class Evidence:
 
     def find_flags(self, key: str) -> list[Row]:
         """Return one flag of each rule, the last of its messages."""
-        return list({row["rule"]: row for row in self.list_flags(key)}.values())
+        last_of_rule = {row["rule"]: row for row in self.list_flags(key)}
+        return list(last_of_rule.values())
 
     def find_place(self, key: str, column: str) -> Row | None:
         """Return where a figure was printed."""
@@ -266,7 +267,7 @@ def _group_sorted(rows: Iterable[Row], *names: str) -> list[tuple[Any, list[Row]
 
 def _describe_scope(count: int, ipu: str, gpu: str) -> str:
     rows = f"In {count} row{'' if count == 1 else 's'}"
-    if ipu == gpu != NOT_STATED:
+    if ipu == gpu and ipu != NOT_STATED:
         return f"{rows}, both energies are of the {ipu}: the ratio compares like with like."
     if ipu not in SCOPES or gpu not in SCOPES:
         return (
@@ -381,9 +382,10 @@ def build_peak_pages(
             ceilings=[row for row in ceilings if row["chip"] == chip],
             left_out=left_out.get(chip, 0),
         )
-        clean = (row for row in rows if not row["precision_doubtful"] and row["datasheet_share"])
-        # rows are ordered by share, so the first is the highest
-        chips.append((chip, path, rows, next(clean, None)))
+        clean = [row for row in rows if not row["precision_doubtful"] and row["datasheet_share"]]
+        # rows are ordered by share
+        highest = clean[0] if clean else None
+        chips.append((chip, path, rows, highest))
     shown = [chart for chart in charts if chart["name"] == "roofline"]
     yield build_page(
         "peak.html",

@@ -43,7 +43,8 @@ class JoinedLines(Extension):
         """Return the source of a template as Jinja reads it."""
         if name is None or not name.endswith((".html", ".svg")):
             return source
-        return re.sub(r"\s*\n\s*", " ", re.sub(r"(?<=[>}])\n\s*|\n\s*(?=[<{])", "", source))
+        joined = re.sub(r"(?<=[>}])\n\s*|\n\s*(?=[<{])", "", source)
+        return re.sub(r"\s*\n\s*", " ", joined)
 
 
 @pass_eval_context

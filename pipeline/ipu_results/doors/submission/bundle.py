@@ -114,7 +114,8 @@ class Bundle:
 def make_slug(name: str) -> str:
     """Return the folder of a name: ASCII letters and digits, or a digest where it has none."""
     ascii_name = unicodedata.normalize("NFKD", name).encode("ascii", "ignore").decode().lower()
-    slug = re.sub(r"[^a-z0-9]+", "-", ascii_name).strip("-")[:MAX_SLUG].strip("-")
+    words = re.findall("[a-z0-9]+", ascii_name)
+    slug = "-".join(words)[:MAX_SLUG].rstrip("-")
     return slug or hashlib.sha256(name.encode()).hexdigest()[:ID_DIGITS]
 
 

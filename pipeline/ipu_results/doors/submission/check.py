@@ -103,8 +103,11 @@ def _check_folder(path: Path, request: CheckRequest) -> Iterator[CheckedBundle]:
             yield CheckedBundle(place, [Fault(reason, "is not a folder with a bundle", place)])
             continue
         files, faults = read_contents(entry)
-        if faults or place not in present or read_contents(present[place])[0] != files:
-            yield check_files(files, request, place, entry, faults, place)
+        if place in present and not faults:
+            files_here, _ = read_contents(present[place])
+            if files_here == files:
+                continue
+        yield check_files(files, request, place, entry, faults, place)
     for place in sorted(present.keys() - found.keys()):
         fault = Fault("owner", "is here and was removed; remove nothing", place)
         yield CheckedBundle(place, [fault])
@@ -146,10 +149,11 @@ def check_files(
             flags = [doubt["text"] for doubt in fetch_rows(session, "doubts")]
             rows = fetch_rows(session, "answers")
     # what would be published: the columns that a source fills, and those that are derived
-    filled = {row["result_id"]: row for row in read.results.to_pylist()}
+    filled_by_id = {filled["result_id"]: filled for filled in read.results.to_pylist()}
     for row in rows:
-        published = filled[row["row"]["result_id"]]
-        published |= {column: row["row"][column] for column in table("results").names}
+        answer = row["row"]
+        published = filled_by_id[answer["result_id"]]
+        published |= {column: answer[column] for column in table("results").names}
         stated = {column: value for column, value in published.items() if value is not None}
         row["row"] = to_json_value(stated)
     for (column, text), count in sorted(list_unknown_words(bundle.rows, words).items()):

@@ -72,12 +72,7 @@ def read_contents(path: Path) -> tuple[Files, list[Fault]]:
     faults: list[Fault] = []
     try:
         for place, read in _list_entries(path):
-            try:
-                data = read()
-                if data is not None:
-                    _add_file(files, place, data)
-            except RefusedError as refused:
-                faults.append(refused.fault)
+            faults += _take_entry(files, place, read)
     except RefusedError as refused:
         faults.append(refused.fault)
     except DAMAGED as error:
@@ -91,6 +86,17 @@ def read_contents(path: Path) -> tuple[Files, list[Fault]]:
         message = f"has no {' and no '.join(missing)}; make one with `ipu-results submit`"
         faults.append(Fault("not-a-bundle", message))
     return files, faults
+
+
+def _take_entry(files: Files, place: str, read: Read) -> list[Fault]:
+    """Add a file to those of a bundle, or return why it is refused."""
+    try:
+        data = read()
+        if data is not None:
+            _add_file(files, place, data)
+    except RefusedError as refused:
+        return [refused.fault]
+    return []
 
 
 def _list_entries(path: Path) -> Iterator[tuple[str, Read]]:
@@ -145,7 +151,8 @@ def _list_members(path: Path) -> Iterator[tuple[str, Read]]:
     if len(data) > MAX_BUNDLE_BYTES:
         raise RefusedError("too-large", f"is larger than {MAX_BUNDLE_BYTES:,} bytes", path.name)
     end = data.rfind(END) + END_BYTES
-    if end + int.from_bytes(data[end - 2 : end], "little") != len(data):
+    comment_bytes = int.from_bytes(data[end - 2 : end], "little")
+    if end + comment_bytes != len(data):
         message = "is a damaged ZIP file: something follows its directory"
         raise RefusedError("not-a-bundle", message, path.name)
     with zipfile.ZipFile(io.BytesIO(data)) as archive:
@@ -166,7 +173,8 @@ def _read_member(archive: zipfile.ZipFile, member: zipfile.ZipInfo) -> bytes | N
     mode = stat.S_IFMT(member.external_attr >> 16)  # an archive made on Unix has it there
     if mode not in (0, stat.S_IFREG, stat.S_IFDIR):
         raise RefusedError("link", "is a link, a pipe or a device, not a regular file", name)
-    if name.startswith("/") or ".." in name.split("/") or any(char in name for char in "\0\\:"):
+    has_odd_sign = any(char in name for char in "\0\\:")
+    if name.startswith("/") or ".." in name.split("/") or has_odd_sign:
         raise RefusedError("out-of-place", "leads out of the bundle", name)
     if member.flag_bits & ENCRYPTED or member.compress_type not in METHODS:
         message = "is encrypted or compressed in another way than deflate"
@@ -292,6 +300,7 @@ def _parse_environment(text: str, faults: list[Fault]) -> dict[str, Any]:
 
 
 def _parse_float(text: str) -> float:
-    if not math.isfinite(value := float(text)):
+    value = float(text)
+    if not math.isfinite(value):
         raise ValueError(f"{text[:40]} is too large")
     return value

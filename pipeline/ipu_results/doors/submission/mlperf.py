@@ -32,7 +32,8 @@ SAMPLES = "effective_samples_per_query"
 VALIDITY = "result_validity"
 KEYS = {SCENARIO, MODE, SAMPLES, VALIDITY, *FORM["environment"].values()}
 KEYS.update(key for _, key in FORM["rates"].values())
-KEYS.update(*FORM["statistics"].values())
+for keys_of_statistic in FORM["statistics"].values():
+    KEYS.update(keys_of_statistic)
 MODES = ("performance", "submission")
 SINGLE = "singlestream"
 MULTI = "multistream"

@@ -8,7 +8,7 @@ from __future__ import annotations
 import hashlib
 import json
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import date
 from pathlib import Path
@@ -162,13 +162,13 @@ def _fill_in(row: Mapping[str, str], columns: Mapping[str, str]) -> dict[str, st
     return filled
 
 
-def _list_missing(rows: Iterable[Mapping[str, str]]) -> list[str]:
+def _list_missing(rows: Sequence[Mapping[str, str]]) -> list[str]:
     """Return a remark on the columns that some row leaves blank, if there are any."""
-    blank = {name for row in rows for name in EXPECTED if not row[name]}
-    missing = ", ".join(name for name in EXPECTED if name in blank)
+    missing = [name for name in EXPECTED if not all(row[name] for row in rows)]
     if not missing:
         return []
-    return [f"the file does not state {missing}: fill in what you know (--set NAME=TEXT)"]
+    what = ", ".join(missing)
+    return [f"the file does not state {what}: fill in what you know (--set NAME=TEXT)"]
 
 
 def _describe_source(name: str, data: bytes, form: str) -> dict[str, str]:

@@ -132,17 +132,20 @@ def check_text(
             "too-large", f"has {len(text):,} characters, at most {limit:,} are accepted", place
         )
         return
-    kept = text.replace("\n", " ").replace("`", " ") if lines else text
-    if unshown := find_hidden(kept):
+    kept = text
+    if lines:
+        kept = text.replace("\n", " ").replace("`", " ")
+    unshown = find_hidden(kept)
+    if unshown:
         message = f"has the character U+{ord(unshown):04X}, which shows nothing"
         yield Fault("control-characters", message, place)
-    is_mark = "".join(str(int(unicodedata.combining(char) > 0)) for char in kept)
-    if "1" * (MAX_MARKS + 1) in is_mark:
+    if _count_marks(kept) > MAX_MARKS:
         message = f"has more than {MAX_MARKS} combining marks on one letter"
         yield Fault("control-characters", message, place)
-    if char := find_lookalike(kept):
+    lookalike = find_lookalike(kept)
+    if lookalike:
         message = (
-            f"has U+{ord(char):04X} among Latin letters, which looks like one of them; write one"
+            f"has U+{ord(lookalike):04X} among Latin letters, which looks like one of them; write one"
             " script"
         )
         yield Fault("control-characters", message, place)
@@ -156,6 +159,16 @@ def check_text(
         yield Fault("markup", "holds HTML or a link of Markdown; write plain text", place)
     if CODE.search(kept) or SQL.search(kept):
         yield Fault("code", "holds a script, a shell expression or SQL; write plain text", place)
+
+
+def _count_marks(text: str) -> int:
+    """Return the most combining marks that follow one another."""
+    most = 0
+    marks = 0
+    for char in text:
+        marks = marks + 1 if unicodedata.combining(char) else 0
+        most = max(most, marks)
+    return most
 
 
 REASON_OF_COLUMN: Mapping[str, Reason] = {
@@ -238,7 +251,9 @@ def check_owner(
         yield Fault("out-of-place", f"belongs in {SUBMISSIONS}/{right_place}", place)
     looks = get_skeleton(who.name)
     publishers = [publisher for (publisher,) in record.execute(PUBLISHERS).fetchall()]
-    if looks in map(get_skeleton, publishers) or submission.folder in map(make_slug, publishers):
+    has_name = looks in map(get_skeleton, publishers)
+    has_folder = submission.folder in map(make_slug, publishers)
+    if has_name or has_folder:
         message = (
             f"{who.name} publishes figures that the record has from elsewhere; use your own name"
             " and affiliation"
@@ -254,26 +269,30 @@ def check_owner(
         )
         yield Fault("owner", message, f"{DESCRIPTION}, who.account")
     for folder, other in _list_others(raw):
-        differing = [name for name in PERSON if other.get(name) != getattr(who, name)]
-        if folder == submission.folder:
-            if not differing:
-                continue
-            named = DESCRIPTION
-            message = (
-                f"{SUBMISSIONS}/{folder} belongs to somebody with another"
-                f" {' and '.join(differing)}; add --set orcid=ID or account=LOGIN as before, or use"
-                " another name"
-            )
-        elif who.orcid and "orcid" not in differing:
-            named = f"{DESCRIPTION}, who.orcid"
-            message = f"is that of {SUBMISSIONS}/{folder}"
-        elif get_skeleton(str(other.get("name"))) == looks:
-            named = f"{DESCRIPTION}, who.name"
-            message = f"looks like that of {SUBMISSIONS}/{folder}"
-        else:
-            continue
-        yield Fault("owner", message, named)
-        break
+        fault = _find_clash(submission, folder, other)
+        if fault:
+            yield fault
+            break
+
+
+def _find_clash(submission: Submission, folder: str, other: Mapping[str, Any]) -> Fault | None:
+    """Return why a submitter cannot be told apart from the `other` one of a folder, if so."""
+    who = submission.who
+    differing = [name for name in PERSON if other.get(name) != getattr(who, name)]
+    place = f"{SUBMISSIONS}/{folder}"
+    if folder == submission.folder:
+        if not differing:
+            return None
+        message = (
+            f"{place} belongs to somebody with another {' and '.join(differing)}; add --set"
+            " orcid=ID or account=LOGIN as before, or use another name"
+        )
+        return Fault("owner", message, DESCRIPTION)
+    if who.orcid and "orcid" not in differing:
+        return Fault("owner", f"is that of {place}", f"{DESCRIPTION}, who.orcid")
+    if get_skeleton(str(other.get("name"))) == get_skeleton(who.name):
+        return Fault("owner", f"looks like that of {place}", f"{DESCRIPTION}, who.name")
+    return None
 
 
 def _find_maker(name: str) -> str | None:
@@ -283,6 +302,7 @@ def _find_maker(name: str) -> str | None:
         for maker in load_schema_file("vocabulary/makers.toml")["maker"]
     }
     words = re.findall(r"\w+", name)
+    # of all words that follow one another
     for first, end in combinations(range(len(words) + 1), 2):
         maker = makers.get(get_skeleton("".join(words[first:end])))
         if maker is not None:
@@ -312,7 +332,9 @@ def _list_others(raw: Path) -> Iterator[tuple[str, dict[str, Any]]]:
             who = tomllib.loads(path.read_text(encoding="utf-8")).get("who")
         except (OSError, ValueError, RecursionError):
             who = None
-        yield path.parent.parent.name, who if isinstance(who, dict) else {}
+        if not isinstance(who, dict):
+            who = {}
+        yield path.parent.parent.name, who
 
 
 NAMED = ("model", "platform", "chip", "framework", "precision")
@@ -355,13 +377,14 @@ def check_words(bundle: Bundle, words: KnownWords) -> Iterator[Fault]:
     for (name, text), rows in sorted(list_unknown_words(bundle.rows, words).items()):
         looks = get_skeleton(text)
         alike = [known for key, known in words.fields[name].items() if get_skeleton(key) == looks]
+        is_known_chip = name == "chip" and find_accelerator(text) is not None
         if alike:
             message = (
                 f"{name} {text!r} is {alike[0]} in another spelling, or looks like it; write"
                 f" {alike[0]}"
             )
             yield Fault("unknown-word", message, RESULTS)
-        elif text not in declared and not (name == "chip" and find_accelerator(text)):
+        elif text not in declared and not is_known_chip:
             message = f"{words.describe_unknown(name, text)}, in {format_count(rows, 'row')}"
             yield Fault(
                 "unknown-word",
