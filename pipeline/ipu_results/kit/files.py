@@ -52,6 +52,15 @@ def open_regular_file(path: Path, *, follow_links: bool = True) -> BufferedReade
         raise
 
 
+def read_up_to(path: Path, count: int, *, follow_links: bool = True) -> bytes:
+    """Return the first bytes of a regular file: one more than a limit, and a file is too large.
+
+    Raises OSError as `open_regular_file` does.
+    """
+    with open_regular_file(path, follow_links=follow_links) as file:
+        return file.read(count)
+
+
 def _assert_regular(status: os.stat_result) -> None:
     if stat.S_ISDIR(status.st_mode):
         raise IsADirectoryError(EISDIR, os.strerror(EISDIR))

@@ -158,6 +158,16 @@ class Vocabulary:
         """
         return not text or text in self.not_given["any"] or text in self.not_given.get(field, ())
 
+    @property
+    def platform_names(self) -> Names:
+        """The platform by each normalised printed name."""
+        return {name: str(entry["platform"]) for name, entry in self.platforms.items()}
+
+    @property
+    def model_names(self) -> Names:
+        """The model, as it is printed, by each normalised spelling."""
+        return {name: str(entry["model"]) for name, entry in self.models.items()}
+
     def renames_model(self, text: str) -> bool:
         """Check whether a network has another name here than a source prints."""
         entry = self.models.get(normalise_name(text))

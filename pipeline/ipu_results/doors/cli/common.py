@@ -225,8 +225,8 @@ def wait_option(what: str) -> Decorator:
     return click.option("--wait", type=at_least_none, default=60.0, show_default=True, help=text)
 
 
-def raw_option(text: str) -> Decorator:
-    return click.option("--raw", type=FOLDER, default="raw", show_default=True, help=text)
+def folder_option(name: str, default: str | Path, text: str | None = None) -> Decorator:
+    return click.option(name, type=FOLDER, default=default, show_default=True, help=text)
 
 
 def _find_warehouse(_: click.Context, __: click.Parameter, value: Path | None) -> Path:

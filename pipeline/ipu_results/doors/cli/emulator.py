@@ -9,8 +9,10 @@ from typing import TYPE_CHECKING
 import click
 
 from ipu_results.doors.cli.common import (
+    FILE,
     Command,
     batch_sizes_option,
+    format_option,
     report_findings,
     show_progress,
 )
@@ -99,18 +101,8 @@ class TargetName(click.ParamType[str]):
 )
 @click.option("--training", is_flag=True, help="Predict a training step, described by --set.")
 @click.option("--strict", is_flag=True, help="Exit 1 if the network does not fit.")
-@click.option(
-    "--format",
-    "output",
-    type=click.Choice(("table", "csv", "json")),
-    default="table",
-    show_default=True,
-)
-@click.option(
-    "--out",
-    type=click.Path(dir_okay=False, path_type=Path),
-    help="Write to FILE instead of stdout.",
-)
+@format_option("table", "csv", "json")
+@click.option("--out", type=FILE, help="Write to FILE instead of stdout.")
 def predict(
     target: str | None,
     batch_sizes: tuple[int, ...] | None,

@@ -59,14 +59,8 @@ def _check_size(_: click.Context, param: click.Parameter, value: str) -> str:
 
 
 @click.command(cls=common.Command, extra="ingest")
-@common.raw_option("Documents and their sidecars.")
-@click.option(
-    "--warehouse",
-    type=common.FOLDER,
-    default="warehouse",
-    show_default=True,
-    help="Where the dataset is written.",
-)
+@common.folder_option("--raw", "raw", "Documents and their sidecars.")
+@common.folder_option("--warehouse", "warehouse", "Where the dataset is written.")
 @common.wait_option("builds it")
 @click.option(
     "--memory-limit",
@@ -194,7 +188,7 @@ PREVIEW_COLUMNS = {
 
 @click.command(cls=common.Command, extra="ingest")
 @click.argument("source", metavar="FILE|URL")
-@common.raw_option("Documents and their sidecars.")
+@common.folder_option("--raw", "raw", "Documents and their sidecars.")
 @kind_option
 @click.option("--dry-run", is_flag=True, help="Show rows, quarantine and flags; write nothing.")
 @click.option("--print", "tables", is_flag=True, help="Print the tables as printed; write nothing.")

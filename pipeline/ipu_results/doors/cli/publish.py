@@ -20,15 +20,9 @@ RECORDS = "docs/releases"
 
 @click.command(cls=common.Command)
 @click.option("--version", help="MAJOR.MINOR.PATCH. Default: that of the repository.")
-@click.option(
-    "--out",
-    type=common.FOLDER,
-    default="release",
-    show_default=True,
-    help="Folder that becomes the release.",
-)
+@common.folder_option("--out", "release", "Folder that becomes the release.")
 @click.option("--previous", type=common.FOLDER, help="Previous release. Default: the one in OUT.")
-@click.option("--warehouse", type=common.FOLDER, default="warehouse", show_default=True)
+@common.folder_option("--warehouse", "warehouse")
 @click.option(
     "--corrections",
     type=common.FILE,
@@ -220,13 +214,7 @@ def _parse_stated(
     metavar="WORD",
     help="A name that the record does not know yet.",
 )
-@click.option(
-    "--out",
-    type=common.FOLDER,
-    default="submissions",
-    show_default=True,
-    help="Folder for <who>/<id>/.",
-)
+@common.folder_option("--out", "submissions", "Folder for <who>/<id>/.")
 @common.warehouse_option
 def submit(paths: tuple[Path, ...], out: Path, warehouse: Path, **options: Any) -> None:
     """Make a bundle of your figures: a run folder of `sweep`, the CSV template, or a log of MLPerf.
@@ -268,13 +256,7 @@ def submit(paths: tuple[Path, ...], out: Path, warehouse: Path, **options: Any) 
     "--lay", is_flag=True, help="Lay accepted bundles in RAW/submissions, for the next ingest."
 )
 @click.option("--account", metavar="LOGIN", help="Account on GitHub that hands the bundle in.")
-@click.option(
-    "--raw",
-    type=common.FOLDER,
-    default="raw",
-    show_default=True,
-    help="Submissions that are here already.",
-)
+@common.folder_option("--raw", "raw", "Submissions that are here already.")
 @common.warehouse_option
 def check_submission(
     path: Path, output: str, lay: bool, account: str | None, raw: Path, warehouse: Path

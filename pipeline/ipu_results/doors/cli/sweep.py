@@ -142,13 +142,7 @@ WITH_RESUME = frozenset({"resume", "out", "warehouse", "ingest", "output", "stri
     metavar="KEY=VALUE",
     help="A setting that is needed less often, of those above; repeatable.",
 )
-@click.option(
-    "--out",
-    type=common.FOLDER,
-    default=RUNS,
-    show_default=True,
-    help="Folder to append the run to.",
-)
+@common.folder_option("--out", RUNS, "Folder to append the run to.")
 @click.option(
     "--resume",
     is_flag=False,
@@ -162,14 +156,10 @@ WITH_RESUME = frozenset({"resume", "out", "warehouse", "ingest", "output", "stri
     help="List every device of every backend, and why it cannot be used.",
 )
 @click.option("--dry-run", is_flag=True, help="Print what would run where, and run nothing.")
-@click.option(
+@common.folder_option(
     "--warehouse",
-    type=common.FOLDER,
-    default="warehouse",
-    show_default=True,
-    help=(
-        "Published rows to compare with; those of the installed dataset if this folder is missing."
-    ),
+    "warehouse",
+    "Published rows to compare with; those of the installed dataset if this folder is missing.",
 )
 @click.option("--ingest", is_flag=True, help="Ingest the folder around OUT afterwards.")
 @common.format_option("table", "json")

@@ -19,7 +19,7 @@ from typing import Any
 
 from ipu_results.doors.comparison.words import KnownWords
 from ipu_results.errors import ComparisonError, DamagedRunError
-from ipu_results.kit.files import load_schema_file, open_regular_file
+from ipu_results.kit.files import load_schema_file, read_up_to
 from ipu_results.kit.text import describe_unknown_columns, parse_toml
 from ipu_results.record.link.machines import parse_machine
 from ipu_results.schema.accelerators import find_accelerator
@@ -401,8 +401,7 @@ def _read_environment(path: Path) -> dict[str, Any]:
 
 def _read(path: Path) -> bytes:
     try:
-        with open_regular_file(path) as file:
-            data = file.read(MAX_BYTES + 1)
+        data = read_up_to(path, MAX_BYTES + 1)
     except OSError as error:
         raise ComparisonError(
             f"cannot be read: {error.strerror or error}", place=str(path)

@@ -102,11 +102,9 @@ def load_known_words(connection: duckdb.DuckDBPyConnection) -> KnownWords:
         fields["mlperf_round"] |= {mlperf_round: mlperf_round, f"v{mlperf_round}": mlperf_round}
     platforms = [machine["platform"] for machine in machines]
     precisions = [*vocabulary.precision_bits, *printed["precision"]]
-    models_spelled = {key: str(entry["model"]) for key, entry in vocabulary.models.items()}
-    platforms_spelled = {key: str(entry["platform"]) for key, entry in vocabulary.platforms.items()}
     fields |= {
-        "model": _spell(models, models_spelled, models),
-        "platform": _spell(platforms, platforms_spelled, printed["platform"]),
+        "model": _spell(models, vocabulary.model_names, models),
+        "platform": _spell(platforms, vocabulary.platform_names, printed["platform"]),
         "framework": _spell(printed["framework"], vocabulary.frameworks, printed["framework"]),
         "precision": _spell(precisions, vocabulary.precision_names, printed["precision"]),
         "item": _spell([*items.values(), *printed["item"]]),

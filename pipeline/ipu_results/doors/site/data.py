@@ -276,8 +276,8 @@ def build_aliases() -> dict[str, dict[str, str]]:
     """
     vocabulary = load_vocabulary()
     printed = {
-        "platform": {name: entry["platform"] for name, entry in vocabulary.platforms.items()},
-        "model": {name: entry["model"] for name, entry in vocabulary.models.items()},
+        "platform": vocabulary.platform_names,
+        "model": vocabulary.model_names,
         "framework": vocabulary.frameworks,
         "precision": vocabulary.precision_names,
     }

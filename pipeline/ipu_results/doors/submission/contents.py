@@ -38,7 +38,7 @@ from ipu_results.doors.submission.refusals import (
     list_texts,
 )
 from ipu_results.errors import SubmissionError
-from ipu_results.kit.files import open_regular_file
+from ipu_results.kit.files import read_up_to
 from ipu_results.kit.limits import (
     MAX_BUNDLE_BYTES,
     MAX_BUNDLE_FILE,
@@ -138,14 +138,12 @@ def _read_entry(entry: os.DirEntry[str]) -> bytes:
     if not entry.is_file():
         message = "is a pipe, a socket or a device, not a regular file"
         raise RefusedError("link", message, entry.name)
-    with open_regular_file(Path(entry.path), follow_links=False) as file:
-        return file.read(MAX_BUNDLE_FILE + 1)  # one more shows that it is too large
+    return read_up_to(Path(entry.path), MAX_BUNDLE_FILE + 1, follow_links=False)
 
 
 def _list_members(path: Path) -> Iterator[tuple[str, Read]]:
     """Yield the name of each member of an archive and how it is read."""
-    with open_regular_file(path, follow_links=False) as file:
-        data = file.read(MAX_BUNDLE_BYTES + 1)
+    data = read_up_to(path, MAX_BUNDLE_BYTES + 1, follow_links=False)
     if not data.startswith(ZIP):
         raise RefusedError("not-a-bundle", "is neither a folder nor a ZIP file", path.name)
     if len(data) > MAX_BUNDLE_BYTES:

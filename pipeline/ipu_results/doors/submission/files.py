@@ -14,7 +14,7 @@ from typing import Any, NoReturn
 
 from ipu_results.doors.submission.bundle import COLUMNS
 from ipu_results.errors import SubmissionError
-from ipu_results.kit.files import open_regular_file
+from ipu_results.kit.files import read_up_to
 from ipu_results.kit.limits import MAX_SUBMITTED_BYTES
 from ipu_results.kit.text import collect_unique
 
@@ -97,8 +97,7 @@ def read_file(path: Path) -> SubmittedFile:
     """
     place = str(path)
     try:
-        with open_regular_file(path) as file:
-            data = file.read(MAX_SUBMITTED_BYTES + 1)
+        data = read_up_to(path, MAX_SUBMITTED_BYTES + 1)
     except OSError as error:
         raise SubmissionError(
             f"cannot be read: {error.strerror or error}", document=place

@@ -44,7 +44,11 @@ EXPONENT = re.compile(r"[0-9]{1,25}(?:\.[0-9]{1,25})?[eE][+-]?(?:[01]?[0-9]|2[0-
 
 def is_loadgen_log(file: SubmittedFile) -> bool:
     """Return whether LoadGen wrote the file as its mlperf_log_detail.txt."""
-    return MARK in file.text and any(f'"{key}"' in file.text for key in (SCENARIO, VALIDITY))
+    return _has_key(file, SCENARIO) or _has_key(file, VALIDITY)
+
+
+def _has_key(file: SubmittedFile, key: str) -> bool:
+    return MARK in file.text and f'"{key}"' in file.text
 
 
 @dataclass(frozen=True)
@@ -156,7 +160,7 @@ MAX_TIME_MS = 10.0**15  # since 1970; below, a float holds each whole number
 
 def is_training_log(file: SubmittedFile) -> bool:
     """Return whether the file is the log of a run of MLPerf Training."""
-    return MARK in file.text and any(f'"{key}"' in file.text for key in (START, STOP))
+    return _has_key(file, START) or _has_key(file, STOP)
 
 
 def read_training_log(file: SubmittedFile) -> FileFigures:

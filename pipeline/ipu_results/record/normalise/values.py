@@ -238,9 +238,9 @@ def _suggest(word: UnknownWord, vocabulary: Vocabulary) -> str:
 def _list_known_words(word: UnknownWord, vocabulary: Vocabulary) -> Mapping[str, str]:
     """Return the known words of the kind of another as they are printed, by normalised name."""
     if word.kind == "platform":
-        return {name: entry["platform"] for name, entry in vocabulary.platforms.items()}
+        return vocabulary.platform_names
     if word.kind == "model":
-        return {name: entry["model"] for name, entry in vocabulary.models.items()}
+        return vocabulary.model_names
     words: Mapping[str, Iterable[str]] = {
         "framework": vocabulary.frameworks.values(),
         "precision": vocabulary.precision_bits,

@@ -23,7 +23,7 @@ from ipu_results.errors import (
     DamagedRunError,
     DocumentTooLargeError,
 )
-from ipu_results.kit.files import UNFINISHED, hash_file, open_regular_file
+from ipu_results.kit.files import UNFINISHED, hash_file, read_up_to
 from ipu_results.kit.limits import MAX_BYTES, MAX_EVIDENCE_BYTES, MAX_TOML_CHARACTERS
 from ipu_results.kit.text import (
     escape_unprintable,
@@ -133,8 +133,7 @@ def read_entry(path: Path, place: str) -> dict[str, Any]:
     if UNDECODED.search(place):
         raise CatalogueError(NOT_UTF8, place=escape_unprintable(place))
     try:
-        with open_regular_file(path) as file:
-            return parse_toml(file.read(4 * MAX_TOML_CHARACTERS + 1).decode())
+        return parse_toml(read_up_to(path, 4 * MAX_TOML_CHARACTERS + 1).decode())
     except (OSError, ValueError) as error:
         reason = error.strerror if isinstance(error, OSError) else error
         raise CatalogueError(f"is not a readable sidecar: {reason}", place=place) from error
@@ -330,8 +329,7 @@ def read_limited(path: Path, document: str, max_bytes: int) -> bytes:
     Without a sidecar `document` is the name of the file, which errors do not say twice.
     """
     try:
-        with open_regular_file(path) as file:
-            data = file.read(max_bytes + 1)
+        data = read_up_to(path, max_bytes + 1)
     except OSError as error:
         message = f"cannot be read: {error.strerror}"
         place = None if document == path.name else path.name
