@@ -39,8 +39,9 @@ MAX_MEMBERS = 1_000_000  # files in an archive
 MAX_KEPT = 250_000  # files of an archive that are read
 MAX_LINKS = 8  # links that lead to one file of an archive
 MAX_UNPACKED_BYTES = 10**9  # bytes that any archive may unpack to
-# unpacked bytes per byte of an archive; the logs of v2.0 compress by a factor of 20
-MAX_RATIO = 500
+MAX_RATIO = (
+    500  # unpacked bytes per byte of an archive; the logs of v2.0 compress by a factor of 20
+)
 MAX_HEADER = 2**20  # bytes of a header in an archive
 MAX_XZ_MEMORY = 2**28  # bytes of memory to unpack an xz file
 
@@ -54,8 +55,9 @@ MAX_SUBMITTED_ROWS = 1_000  # figures of a bundle
 MAX_SUBMITTED_TEXT = 2_000  # characters of the text on how it was measured
 MAX_SUBMITTED_BYTES = 20_000_000  # bytes of a file that figures are handed in from
 MAX_TOML_CHARACTERS = 200_000  # characters of a sidecar, or of the description of a bundle
-# points in one line of it: the time that a dotted key takes grows with their square
-MAX_TOML_DOTS = 2_000
+MAX_TOML_DOTS = (
+    2_000  # points in one line of it: the time that a dotted key takes grows with their square
+)
 MAX_SUBMITTED_CELL = 500  # characters of one cell of a submission
 
 
