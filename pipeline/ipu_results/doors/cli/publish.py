@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from ipu_results.doors.cli import common
 from ipu_results.errors import SubmissionError
 from ipu_results.kit.text import escape_unprintable, format_count
+
+if TYPE_CHECKING:
+    from ipu_results.doors.submission.check import CheckedBundle
 
 DAY = click.DateTime(["%Y-%m-%d"])
 MAX_CHANGES = 20  # of a release on the terminal
@@ -288,7 +292,7 @@ def check_submission(
             click.echo(f"laid in {folder}; next: ipu-results ingest", err=output == "json")
 
 
-def _require_accepted(checks: Any, advice: str) -> None:
+def _require_accepted(checks: Sequence[CheckedBundle], advice: str) -> None:
     refused = [checked for checked in checks if not checked.accepted]
     if refused:
         count = sum(len(checked.faults) for checked in refused)

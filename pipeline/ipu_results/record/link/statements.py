@@ -7,7 +7,6 @@ as they were read, each with its place. What they call that is not relational is
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import Any
 
 import duckdb
 import pyarrow as pa
@@ -71,7 +70,7 @@ def stage(
                 parts.append(document.passthrough)
         rows = pa.concat_tables(parts).select(_list_read(name, vocabulary))
         create_table(connection, f"{READ_SCHEMA}.{name}", rows)
-    cells: list[dict[str, Any]] = []
+    cells: list[dict[str, object]] = []
     for document in documents:
         if KINDS[document.document.reader].table == "configurations":
             cells += _list_cells(document)
@@ -105,7 +104,7 @@ def _list_read(name: str, vocabulary: Vocabulary) -> list[str]:
     return [*columns, "document_id", *PLACE.names]
 
 
-def _list_cells(document: NormalisedDocument) -> Iterator[dict[str, Any]]:
+def _list_cells(document: NormalisedDocument) -> Iterator[dict[str, object]]:
     """Yield the cells of configurations that a result may have."""
     for read in document.parsed.tables:
         headers = [normalise_header(header) for header in read.columns]

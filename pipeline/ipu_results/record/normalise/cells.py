@@ -6,7 +6,8 @@ It has ten times as many rows as `results`, so it is built by column, each disti
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from itertools import product
+from typing import Any, NamedTuple, TypedDict
 
 import numpy as np
 import pyarrow as pa
@@ -51,6 +52,18 @@ STAGED = pa.schema(
 """The columns of `cells`, and the source row of each, null for a cell that holds for all rows."""
 
 
+class SharedCell(TypedDict):
+    """A cell that holds for all results of a document, without a row."""
+
+    column_name: str
+    header: str
+    raw_text: str
+    value: float | None
+    unit: str | None
+    factor: float | None
+    locator: str
+
+
 class CellRows(NamedTuple):
     """Source rows whose cells belong to results: `positions` in `rows`, the number of the result
     of each, and its rank among all rows of the document.
@@ -63,7 +76,7 @@ class CellRows(NamedTuple):
 
 
 def build_cells(
-    document: Document, parts: Sequence[CellRows], shared: Sequence[dict[str, Any]], ids: pa.Array
+    document: Document, parts: Sequence[CellRows], shared: Sequence[SharedCell], ids: pa.Array
 ) -> pa.Table:
     """Build the cells of a document's results, whose ids are `ids`: those of their rows by rank,
     then the `shared` ones.
@@ -156,10 +169,10 @@ def _locate(table: SourceTable, positions: Integers) -> pa.Array:
         place = special.get((row, column)) or f"{table.locators[row]}{ends[column]}"
         special[row, column] = f"{place}, footnote {mark}"
     located = places.to_pylist()
-    for index, row in enumerate(positions.tolist()):
-        for column in range(len(ends)):
-            if (row, column) in special:
-                located[index * len(ends) + column] = special[row, column]
+    cells = product(positions.tolist(), range(len(ends)))
+    for index, cell in enumerate(cells):
+        if cell in special:
+            located[index] = special[cell]
     return pa.array(located, pa.string())
 
 

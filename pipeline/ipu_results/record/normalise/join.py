@@ -18,7 +18,7 @@ import pyarrow.compute as pc
 
 from ipu_results.errors import DamagedDocumentError
 from ipu_results.record.normalise.by_source import Outcome
-from ipu_results.record.normalise.cells import STAGED, CellRows, build_cells
+from ipu_results.record.normalise.cells import STAGED, CellRows, SharedCell, build_cells
 from ipu_results.record.normalise.fields import CellContext, CellValues, convert_cell, get_column
 from ipu_results.record.normalise.passthrough import NO_ROWS, PLACE, place_rows
 from ipu_results.record.normalise.rows import FIGURE_FIELDS, ConvertedRows, RejectedRow, reject_row
@@ -51,7 +51,7 @@ class DocumentSetup:
     """Values of `results` that hold for the whole document, and the cells that state them."""
 
     values: dict[str, Any]
-    cells: Sequence[dict[str, Any]]
+    cells: Sequence[SharedCell]
     halved_batch: bool
     """Whether the items of a chip are half of the batch, which must be even."""
 
@@ -65,7 +65,7 @@ def parse_setup(
     result.
     """
     values: dict[str, Any] = {}
-    cells: list[dict[str, Any]] = []
+    cells: list[SharedCell] = []
     halved = False
     fields = vocabulary.metadata.get(document.reader, {})
     for item in items:
@@ -79,7 +79,7 @@ def parse_setup(
             name = document.document_id
             raise DamagedDocumentError(message, document=name, place=item.locator) from error
         values |= converted.values
-        cell = {
+        cell: SharedCell = {
             "column_name": get_column(field),
             "header": item.label,
             "raw_text": item.text,

@@ -146,8 +146,9 @@ def read_mlperf_log(data: bytes) -> ParsedDocument:
     rows: list[SourceRow] = []
     problems: list[ReadProblem] = []
     block = data + b"\n"
-    lines = number_marked(block, 1)  # the number of each line with the mark
-    for number, (line, text) in enumerate(zip(lines, extract_marked(block), strict=True), start=1):
+    # of each line with the mark, its number and what follows the mark
+    marked = zip(number_marked(block, 1), extract_marked(block), strict=True)
+    for number, (line, text) in enumerate(marked, start=1):
         place = f"line {line}"
         try:
             fields = parse_object(text)

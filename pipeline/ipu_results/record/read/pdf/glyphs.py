@@ -147,7 +147,13 @@ class GlyphDevice(PDFTextDevice):
         if key not in self.proofs:
             self.proofs[key] = proves(font, cid, text)
         # pdfminer measures from the bottom of the page
-        box = Box(self.number, item.x0, self.height - item.y1, item.x1, self.height - item.y0)
+        box = Box(
+            page=self.number,
+            x0=item.x0,
+            top=self.height - item.y1,
+            x1=item.x1,
+            bottom=self.height - item.y0,
+        )
         baseline = self.height - matrix[3] * rise - matrix[5]
         doubt = _find_doubt(text, item.size, box, self.proofs[key])
         glyph = Glyph(text, item.size, box, baseline, doubt)
@@ -164,9 +170,12 @@ def _is_upright(matrix: Sequence[float], advance: float) -> bool:
     """Check whether text runs to the right, level and with its top above; a font may be mirrored
     twice.
     """
-    sign = -1 if advance < 0 else 1
     across, slope, _, up, *_ = matrix
-    return sign * across > 0 and sign * up > 0 and abs(slope) <= MAX_SLOPE * abs(across)
+    if advance < 0:
+        across = -across
+        up = -up
+    is_level = abs(slope) <= MAX_SLOPE * abs(across)
+    return across > 0 and up > 0 and is_level
 
 
 def _find_doubt(text: str, size: float, box: Box, is_proven: bool) -> str:

@@ -53,7 +53,8 @@ class Ink:
         is_cropped = page.get_cropbox() != page.get_mediabox()
         self.is_odd = is_cropped or _has_notes(page)
         width, height = page.get_size()
-        self.scale = min(SCALE, (MAX_PIXELS / max(width * height, 1.0)) ** 0.5)
+        area = max(width * height, 1.0)
+        self.scale = min(SCALE, (MAX_PIXELS / area) ** 0.5)
         self.shown = self._draw(page)
         items = list(_walk(page.raw, pdfium.FPDFPage_CountObjects, pdfium.FPDFPage_GetObject))
         texts = [item for item in items if _get_type(item) == pdfium.FPDF_PAGEOBJ_TEXT]
@@ -129,19 +130,21 @@ class Ink:
         contrast = change.max()
         if contrast < MIN_CONTRAST or text.max() < MIN_INK:
             return "it cannot be seen"
-        if (np.abs(change / contrast - text / text.max()) > MAX_DEVIATION).any():
+        deviation = np.abs(change / contrast - text / text.max())
+        if deviation.max() > MAX_DEVIATION:
             return "a part of it is hidden, or something is drawn over it"
         if HAS_DIGIT(cell.text) and self._is_marked(cell):
             return "a mark is drawn above it, or below a part of it"
         max_drop = FOOT * cell.size
         foot = cell.box._replace(top=cell.baseline - max_drop, bottom=cell.baseline + max_drop)
+        rows = self._rows(self.text, cell.box)
+        rows_of_foot = self._rows(self.text, foot)
         for glyph in cell.glyphs:
             middle = self._columns(glyph.box, -INK_MARGIN * glyph.box.width)
-            if self._rows(self.text, cell.box)[:, middle].max(initial=0) < MIN_INK:
+            if rows[:, middle].max(initial=0) < MIN_INK:
                 return "a character of it is not drawn"
-            is_level = abs(glyph.baseline - cell.baseline) < max_drop
-            feet = self._rows(self.text, foot)[:, middle]
-            if glyph.text.isdigit() and is_level and feet.max(initial=0) < MIN_INK:
+            is_level_digit = glyph.text.isdigit() and abs(glyph.baseline - cell.baseline) < max_drop
+            if is_level_digit and rows_of_foot[:, middle].max(initial=0) < MIN_INK:
                 return "its font draws a digit raised: a footnote mark or a part of the figure"
         return ""
 

@@ -111,11 +111,11 @@ class PageReader:
         name = table.header.table
         rows: list[SourceRow] = []
         for number, row in enumerate(table.rows, 1):
-            doubt = row.doubt or page.ink.find_doubt(row.line, (row.line,), table.box)
+            line = row.line
+            doubt = row.doubt or page.ink.find_doubt(line, (line,), table.box)
             if doubt:
-                place = str(row.line.box)
-                raw = row.line.texts
-                self.problems.append(ReadProblem(name, number, place, "row-width", doubt, raw))
+                problem = ReadProblem(name, number, str(line.box), "row-width", doubt, line.texts)
+                self.problems.append(problem)
             else:
                 rows.append(_make_row(number, row))
         text = join_caption(caption)
@@ -171,7 +171,9 @@ def _find_page_tables(
     wide: list[PrintedTable] = []
     if page.gutter is not None:
         for table in find_tables(page.lines, headers, lines_of_captions):
-            if table.columns[0].box.x0 < page.gutter < table.columns[-1].box.x1:
+            left = table.columns[0].box.x0
+            right = table.columns[-1].box.x1
+            if left < page.gutter < right:
                 wide.append(table)
     # what is left of a table over the gutter is no table of a column
     taken = _list_boxes(wide)
