@@ -1,4 +1,5 @@
-"""Run the quality rules: each is a statement of `schema/rules` that returns the figures that are wrong.
+"""Run the quality rules: each is a statement of `schema/rules` that returns the figures that are
+wrong.
 
 A rule reports and never changes a figure. What several rules read is a statement of
 `schema/rules/shared`, computed once.
@@ -29,9 +30,9 @@ SCOPE = "scope: "
 class Rule:
     """One rule.
 
-    `scope` is `document` where it compares a row with rows of its own document alone, else `record`.
-    `statement` returns result_id, column_name, severity, message and, where it has a suggestion,
-    suggested.
+    `scope` is `document` where it compares a row with rows of its own document alone, else
+    `record`. `statement` returns result_id, column_name, severity, message and, where it has a
+    suggestion, suggested.
     """
 
     id: str

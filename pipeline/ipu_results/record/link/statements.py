@@ -1,7 +1,8 @@
 """Stage the tables and rows that the statements of `schema/links` read, and run the statements.
 
 They read the tables of one build in one connection, and in its schema `read` the rows of documents
-as they were read, each with its place. What they call that is not relational is in `link.functions`.
+as they were read, each with its place. What they call that is not relational is in
+`link.functions`.
 """
 
 from __future__ import annotations

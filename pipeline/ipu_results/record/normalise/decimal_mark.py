@@ -1,10 +1,10 @@
 """Decide for each column whether a comma divides thousands or decimals, by all figures of the
 document.
 
-A figure that can be read with one mark alone proves it, as `docs/reference/figures.md` says: a point
-for its document, a comma for its column. A figure such as `1,360` in another column of the document
-can then mean two things, and so can each one in a table in which the proof is part of a row that
-could not be read, or in a document without a proof and without a language.
+A figure that can be read with one mark alone proves it, as `docs/reference/figures.md` says: a
+point for its document, a comma for its column. A figure such as `1,360` in another column of the
+document can then mean two things, and so can each one in a table in which the proof is part of a
+row that could not be read, or in a document without a proof and without a language.
 """
 
 from __future__ import annotations

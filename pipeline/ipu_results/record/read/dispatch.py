@@ -44,7 +44,7 @@ PDF_HEAD_BYTES = 1024  # in which a reader of PDFs looks for the signature
 SIGNATURES = {PDF_SIGNATURE: "inference-paper", MARK: "mlperf-log"}
 # the first bytes, in which a signature is: a saved page may have a long header before it
 SIGNATURE_BYTES = 100_000
-# prose may have `<table>.toml`, the name of a file: a tag of a table is followed by a blank or a tag
+# prose may have `<table>.toml`, the name of a file: after the tag of a table is a blank or a tag
 HTML = re.compile(rb"<(?:!doctype\s+html\b|html\b|body\b|table\b(?!>[^\s<]))", re.I)
 # A package is missing, or memory: any other exception is a refusal of the one document.
 NOT_OF_THE_DOCUMENT = (IpuResultsError, ImportError, MemoryError, pa.lib.ArrowCapacityError)

@@ -5,22 +5,26 @@ A recomputation returns one row per recomputed value, with these columns:
 * `value` DOUBLE, unrounded, in the unit of the claim
 * `baseline` VARCHAR: what was compared, and with what
 * `arithmetic` VARCHAR: the computation with its figures
-* `inputs` VARCHAR[]: the rows that it used, each as 'table:key'. The key is the value of the table's key columns,
-  joined by '/' if there are several: 'results:' || result_id, 'mlperf_entries:' || round || '/' || path. A row of
-  `printed` (what the documents claim) is 'claims:' || claim_id.
+* `inputs` VARCHAR[]: the rows that it used, each as 'table:key'. The key is the value of the
+  table's key columns, joined by '/' if there are several: 'results:' || result_id,
+  'mlperf_entries:' || round || '/' || path. A row of `printed` (what the documents claim) is
+  'claims:' || claim_id.
 
 Further columns are optional:
 
-* `within_spread` BOOLEAN: of a difference between two MLPerf scores, whether their runs fail to separate them
+* `within_spread` BOOLEAN: of a difference between two MLPerf scores, whether their runs fail to
+  separate them
 * `low`, `high` DOUBLE: the 95 % interval of the value
 * `relation` VARCHAR: that of this value, where it reads the claim in another way
 * `shown_only` VARCHAR: why the value is shown and does not count for the verdict; null if it counts
-* `stand_in` VARCHAR: what takes the place of the baseline that the claim names or leaves open; null where it is its own
-* `division`, `system`, `source`, `reading` VARCHAR: what the claim leaves open and the value takes as said here: the
-  MLPerf division, the machine compared, the file or party that prints the figures, how the words are read
+* `stand_in` VARCHAR: what takes the place of the baseline that the claim names or leaves open; null
+  where it is its own
+* `division`, `system`, `source`, `reading` VARCHAR: what the claim leaves open and the value takes
+  as said here: the MLPerf division, the machine compared, the file or party that prints the
+  figures, how the words are read
 
-Where the results that a value used depart from the conditions of the claim, `schema/claims/departures.sql` finds it: no
-recomputation has to say so.
+Where the results that a value used depart from the conditions of the claim,
+`schema/claims/departures.sql` finds it: no recomputation has to say so.
 """
 
 from __future__ import annotations

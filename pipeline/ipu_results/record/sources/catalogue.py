@@ -94,8 +94,8 @@ class Sidecar(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
     the copy of it. `sources` are the files that a transcription was made from; `measured_by`,
     `measured_on` and `verified` say who measured, on what, and how the transcription was verified.
     `context` is the digest of the words that may change what figures mean, and `means` is what they
-    say for the figures as they are read: a person's signature. `decimal_mark` is what a person read.
-    Only a local run and a submission have no `url`.
+    say for the figures as they are read: a person's signature. `decimal_mark` is what a person
+    read. Only a local run and a submission have no `url`.
     """
 
     document_id: str

@@ -88,7 +88,8 @@ def parse_page(text: str) -> Element:
     """Return the tree of a page, as its parser mends it.
 
     Raises DocumentTooLargeError for elements nested so deeply that the parser leaves some out, and
-    DamagedDocumentError for a page of which it leaves nothing, such as one open quotation mark does.
+    DamagedDocumentError for a page of which it leaves nothing, such as one open quotation mark
+    does.
     """
     parser = etree.HTMLParser(encoding="utf-8", huge_tree=True, no_network=True)
     root = etree.fromstring(text.encode(), parser)
