@@ -35,7 +35,7 @@ def define_macros(connection: Connection, path: str = MACROS, *, temporary: bool
 
 
 def run_script(connection: Connection, path: str) -> None:
-    """Run all statements of a file, which define something. Raises GateError that names the file."""
+    """Run all statements of a file, which define something. Raises as `run_statement` does."""
     execute_text(connection, path, read_statement(path))
 
 

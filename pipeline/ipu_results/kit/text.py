@@ -214,7 +214,8 @@ def get_skeleton(name: str) -> str:
 
 # What shows nothing but is printable: joiners, fillers, variation selectors, the blank of Braille.
 HIDDEN = re.compile(
-    "[\u034f\u115f\u1160\u17b4\u17b5\u180b-\u180f\u2800\u3164\ufe00-\ufe0f\uffa0\U000e0100-\U000e01ef]"
+    "[\u034f\u115f\u1160\u17b4\u17b5\u180b-\u180f\u2800\u3164"
+    "\ufe00-\ufe0f\uffa0\U000e0100-\U000e01ef]"
 )
 
 
@@ -435,7 +436,7 @@ SPECIAL = re.compile(r"([\\`*\[\]|~]|(?<!\w)_|_(?!\w))")
 
 
 def escape_markdown(value: Any) -> str:
-    """Return a value as one line that no Markdown or HTML reader takes for markup; null is empty."""
+    """Return a value as one line that no reader of Markdown takes for markup; null is empty."""
     if value is None:
         return ""
     if isinstance(value, int) and not isinstance(value, bool):

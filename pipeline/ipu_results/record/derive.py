@@ -1,5 +1,5 @@
-"""Derive the columns of `results` that follow from other columns, and the rows of `figures`: one SQL
-statement each over the staged tables of the build.
+"""Derive the columns of `results` that follow from other columns, and the rows of `figures`: one
+SQL statement each over the staged tables of the build.
 """
 
 from __future__ import annotations

@@ -60,7 +60,7 @@ KINDS: tuple[Literal["parquet", "csv"], ...] = ("parquet", "csv")
 
 @dataclass(frozen=True, slots=True)
 class OfferedFile:
-    """A file that the page offers: of a table or view, or of all tables where there is no `name`."""
+    """A file that the page offers: of a table or view, or of all tables without a `name`."""
 
     name: str
     of: Literal["table", "view"]

@@ -300,7 +300,8 @@ CLAIMS = """
     SELECT
         claim_id, document_id, claim, figure, value, unit, subject, baseline, model_printed, task,
         metric, kind, sdk_version, precision_printed, batch, framework, dataset_printed, place,
-        interpretation, basis, verdict, reason, gap_percent, gap_kind, not_recomputable, recomputation_sql, locator
+        interpretation, basis, verdict, reason, gap_percent, gap_kind, not_recomputable,
+        recomputation_sql, locator
     FROM claims
     ORDER BY document_id, claim_id
 """
@@ -366,8 +367,8 @@ def build_history(connection: duckdb.DuckDBPyConnection) -> Frame:
 # cell itself.
 MICROBENCHMARKS = """
     SELECT
-        m.microbenchmark_id, m.chip, m.operation, m.metric, m.shape, m.precision_printed, m.statistic,
-        m.chip_count, c.raw_text, m.unit, m.value, m.canonical_value, m.canonical_unit,
+        m.microbenchmark_id, m.chip, m.operation, m.metric, m.shape, m.precision_printed,
+        m.statistic, m.chip_count, c.raw_text, m.unit, m.value, m.canonical_value, m.canonical_unit,
         m.sdk_version, m.conditions, m.interest, m.publisher, m.document_id, m.place, c.locator
     FROM microbenchmarks m
     LEFT JOIN cells c ON c.result_id = m.microbenchmark_id AND c.column_name = 'value'

@@ -255,8 +255,9 @@ def _describe_unquotable(row: Row) -> str:
     rules = re.findall(r"R\d\d", row["reason"])
     obstacles = [OBSTACLES.get(rule, f"has a flag of rule {rule}") for rule in rules]
     return (
-        f"None of the {row['rows']} comparisons of an IPU with a GPU in {row['model']} {row['task']}"
-        f" can be quoted: each has a figure that {' or '.join(obstacles)} ({', '.join(rules)})."
+        f"None of the {row['rows']} comparisons of an IPU with a GPU in {row['model']}"
+        f" {row['task']} can be quoted: each has a figure that {' or '.join(obstacles)}"
+        f" ({', '.join(rules)})."
     )
 
 

@@ -54,8 +54,8 @@ FRONT = f"""
         ) AS points
     FROM detail.latency_front
     WHERE
-        model = '{FRONT_MODEL}' AND on_front AND usable AND origin = 'published' AND chip IS NOT NULL
-        AND chip_count IS NOT NULL
+        model = '{FRONT_MODEL}' AND on_front AND usable AND origin = 'published'
+        AND chip IS NOT NULL AND chip_count IS NOT NULL
     GROUP BY platform, chip_count
     ORDER BY name
 """

@@ -145,8 +145,8 @@ def check_text(
     lookalike = find_lookalike(kept)
     if lookalike:
         message = (
-            f"has U+{ord(lookalike):04X} among Latin letters, which looks like one of them; write one"
-            " script"
+            f"has U+{ord(lookalike):04X} among Latin letters, which looks like one of them; write"
+            " one script"
         )
         yield Fault("control-characters", message, place)
     # a spreadsheet takes a wide sign for the sign

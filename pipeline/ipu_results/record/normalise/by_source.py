@@ -304,7 +304,7 @@ def _microbenchmarks(source: TableSource) -> list[ConvertedRows]:
 
 
 def _convert_microbenchmarks(source: TableSource, metric: str, unit: str) -> ConvertedRows:
-    """Convert lines of one metric in one unit; a row is rejected for the first check that it fails."""
+    """Convert lines of one metric in one unit; a row is rejected for the first check it fails."""
     document = source.document
     fields = list(source.list_fields())
     mark = source.get_mark(source.table.columns[fields.index("value")])

@@ -205,7 +205,7 @@ def convert_cell(field: str, text: str, context: CellContext) -> CellValues:
 
 
 def _refuse_deceptive(text: str) -> None:
-    """Raise UnreadableCellError for a character that a reader does not see, or takes for another."""
+    """Raise UnreadableCellError for a character that nobody sees, or that is taken for another."""
     why = "shows nothing"
     char = find_hidden(text)
     if not char:

@@ -1,4 +1,4 @@
-"""From converted rows to results: which rows make one, and what the document says of all of them."""
+"""From converted rows to results: which rows make one, and what the document says of them all."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ SOURCE_ROWS = pa.schema([*PLACE, ("status", pa.string()), ("result_id", pa.strin
 
 @cache
 def filled_schema(name: str) -> pa.Schema:
-    """Return the columns of a published table that sources fill; before the gate any may be null."""
+    """Return the columns of a table that sources fill; before the gate any may be null."""
     filled = arrow_schema(published_table(name).as_filled())
     return pa.schema([(field.name, field.type) for field in filled])
 

@@ -76,7 +76,7 @@ class RejectedRow:
 def reject_row(
     table: SourceTable, position: int, reason: str, message: str, locator: str | None = None
 ) -> RejectedRow:
-    """Reject the row at a position of a table; it is located as a whole if no `locator` is given."""
+    """Reject the row at a position of a table; it is located as a whole without a `locator`."""
     row = table.row(position)
     raw = dict(zip(table.columns, row.cells, strict=True))
     return RejectedRow(table.name, row.number, locator or row.locator, reason, message, raw)

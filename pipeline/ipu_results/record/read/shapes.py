@@ -48,7 +48,7 @@ def contains_row(cells: Sequence[str], headers: Headers) -> bool:
 
 
 def find_well_shaped(cells: Sequence[str], fields: Sequence[str]) -> Sequence[int]:
-    """Return the cells at which a row starts: each and those after it have the shapes of `fields`."""
+    """Return where a row starts: that cell and those after it have the shapes of `fields`."""
     # where there is room for a row
     starts: Sequence[int] = range(len(cells) - len(fields) + 1)
     for place, field in enumerate(fields):

@@ -74,7 +74,7 @@ def format_record(claim: Claim) -> dict[str, Any]:
 
 
 def format_gap(claim: ClaimsRow) -> str:
-    """Return the gap of a claim, such as '-1.7 %, within-run-to-run-spread'; blank without values."""
+    """Return the gap of a claim, such as '-1.7 %, within-run-to-run-spread'; '' without values."""
     percent = claim["gap_percent"]
     if percent is None:
         return claim["gap_kind"] or ""

@@ -263,7 +263,7 @@ def _add_sql(
 
 
 def _recompute(recomputer: Recomputer, rows: Sequence[Row]) -> list[list[Recomputed]]:
-    """Return the values of the recomputation of each claim or contradiction, none if it has none."""
+    """Return the values of each claim or contradiction, none where it has no recomputation."""
     tasks = []
     positions = []
     for position, row in enumerate(rows):

@@ -1,4 +1,4 @@
-"""Say in one sentence why a claim has its verdict, from the values that count and how they stand."""
+"""Say in a sentence why a claim has its verdict, from the values that count and how they stand."""
 
 from __future__ import annotations
 
@@ -23,7 +23,9 @@ REASONS = {
     "exceeded-by-later-sdk": "{range} exceeds “{figure}” by more than two SDKs have differed",
     "not-supported": "{range} falls short of “{figure}” by more than two SDKs have differed",
     "contradicted": "No value agrees with “{figure}”: {range}",
-    "within-run-to-run-spread": "The runs cannot separate the two scores behind “{figure}”: {range}",
+    "within-run-to-run-spread": (
+        "The runs cannot separate the two scores behind “{figure}”: {range}"
+    ),
     "swapped-baseline": "Compared with {stand_in}: {range} for “{figure}”",
 }
 LATER = ", with a later SDK"

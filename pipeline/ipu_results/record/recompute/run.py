@@ -211,8 +211,8 @@ class Recomputer:
     def find_departures(
         self, values: Mapping[str, Sequence[Recomputed]]
     ) -> dict[tuple[str, int], str]:
-        """Return where the results of values depart from the conditions of their claims, by claim and
-        place of the value. `values` are those of each claim, by its id.
+        """Return where the results of values depart from the conditions of their claims, by claim
+        and place of the value. `values` are those of each claim, by its id.
         """
         used = []
         for claim_id, of_claim in values.items():
@@ -244,7 +244,7 @@ class Recomputer:
         return f"input {table_name}:{key} is not a row of {table_name} (key: {'/'.join(columns)})"
 
     def reads_claims(self, sql: str) -> bool:
-        """Return whether a recomputation rests on other claims; its own claim is in another table."""
+        """Return whether a recomputation rests on other claims: its own is in another table."""
         # most texts lack the word, and need not be parsed for their tables
         return PRINTED in WORD.findall(sql) and PRINTED in self.connection.get_table_names(sql)
 

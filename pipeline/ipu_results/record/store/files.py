@@ -1,4 +1,4 @@
-"""The names of the warehouse's files, and the digest of a table: the same in any order and format."""
+"""The names of the warehouse's files, and the digest of a table in any order and format."""
 
 from __future__ import annotations
 

@@ -100,7 +100,7 @@ class PageReader:
     def _read_table(
         self, page: PrintedPage, table: PrintedTable, caption: Strip
     ) -> SourceTable | None:
-        """Return the rows of a table that are plain, None if no row is; the others become problems."""
+        """Return the plain rows of a table, None if no row is; the others become problems."""
         doubt = table.doubt or _find_doubt_of_header(page, table)
         if doubt:
             self._refuse(table, "unknown-header", doubt)
