@@ -64,7 +64,7 @@ class CheckedBundle:
         return {
             "bundle": self.name,
             "accepted": self.accepted,
-            "document_id": submission and submission.document_id,
+            "document_id": submission.document_id if submission else None,
             "refused": [fault._asdict() for fault in self.faults],
             "flags": list(self.flags),
             "rows": [

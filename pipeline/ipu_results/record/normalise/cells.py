@@ -84,8 +84,8 @@ def build_cells(
     row_count = 0
     for part in parts:
         row_count = max(row_count, 1 + int(part.ranks.max(initial=-1)))
-    # a cell is sorted by the number of its result times this, and by the rank of its row; shared
-    # cells are after all rows
+    # The key of a cell is the number of its result times the stride, plus the rank of its row. So
+    # the cells of a result follow one another by row, and the shared ones come last.
     stride = row_count + 1
     pieces = []
     keys = []

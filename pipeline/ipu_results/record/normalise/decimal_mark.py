@@ -63,16 +63,17 @@ def find_decimal_marks(
     if signed is not None:
         mark = _read_as_signed(signed, has_points=bool(pointed), has_commas=has_commas)
         return dict.fromkeys(figures, mark)
-    if pointed:
+    language_has_points = prints_decimal_points(language)
+    if pointed:  # the document has decimal points: what speaks against them is in doubt
         doubtful = set(proved)
         doubtful.update(column for column in figures if column[0] in unread)
-        if not prints_decimal_points(language):
+        if not language_has_points:
             doubtful |= hinted - pointed
         return dict.fromkeys(doubtful, DecimalMark.UNCLEAR)
-    if has_commas:
+    if has_commas:  # of the columns that prove them alone
         decided = dict.fromkeys(figures, DecimalMark.UNCLEAR)
         return decided | dict.fromkeys(proved, DecimalMark.COMMA)
-    undecided = hinted if prints_decimal_points(language) else figures
+    undecided = hinted if language_has_points else figures
     return dict.fromkeys(undecided, DecimalMark.UNCLEAR)
 
 

@@ -89,7 +89,8 @@ def parse_setup(
             "locator": item.locator,
         }
         cells.append(cell)
-        halved |= field == "batch_per_chip" and item.text == HALF
+        if field == "batch_per_chip" and item.text == HALF:
+            halved = True
     return DocumentSetup(values, cells, halved)
 
 

@@ -51,11 +51,11 @@ def _sort_by_first(table: pa.Table) -> tuple[pa.Table, list[int]]:
     if not is_sorted:
         table = table.take(order)
         texts = texts.take(order)
-    # a piece ends where a value does, at the first such place from each MAX_ROWS rows on
-    ends = np.flatnonzero(pc.not_equal(texts[:-1], texts[1:])) + 1
+    # a piece ends where a value does: at the first such place from each MAX_ROWS rows on
+    is_last_of_value = pc.not_equal(texts[:-1], texts[1:])
+    ends = np.append(np.flatnonzero(is_last_of_value) + 1, len(texts))
     wanted = np.arange(MAX_ROWS, len(texts), MAX_ROWS)
-    places = np.searchsorted(ends, wanted)
-    cuts = ends[places[places < len(ends)]]
+    cuts = ends[np.searchsorted(ends, wanted)]
     return table, sorted({0, *cuts.tolist(), len(texts)})
 
 

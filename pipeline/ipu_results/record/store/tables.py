@@ -161,7 +161,8 @@ def count_formulas(table: pa.Table) -> int:
     count = 0
     for column in _list_text_columns(table):
         for text in column.filter(_may_be_formula(column)).to_pylist():
-            count += text != mark_formula(text)
+            if text != mark_formula(text):
+                count += 1
     return count
 
 

@@ -73,7 +73,8 @@ def _list_lines(root: Element, read: Collection[str]) -> Iterator[Words]:
             parts += [mark, node]
             mark = ""
             continue
-        tables += node.tag == "table"
+        if node.tag == "table":
+            tables += 1
         mark = PRINTED_AS.get(node.tag, mark)
         for name in sorted(TITLES & set(node.keys())):
             yield Words(f"{name} of {node.tag}", clean(node.get(name, "")))
