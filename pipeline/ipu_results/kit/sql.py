@@ -14,13 +14,13 @@ from typing import Any, TypeVar
 
 import duckdb
 import pyarrow as pa
-from duckdb import DuckDBPyConnection as Connection
 
 from ipu_results.errors import QueryError
 from ipu_results.kit.renamed import describe_column, describe_relation
 
 T = TypeVar("T")
 R = TypeVar("R")
+Connection = duckdb.DuckDBPyConnection
 
 HINT = re.compile(r"^\s*((?:Did you mean|Candidate)[^\n]*(?:\n\t[^\n]+)*)", re.MULTILINE)
 READ_ONLY = frozenset({duckdb.StatementType.SELECT, duckdb.StatementType.EXPLAIN})

@@ -8,11 +8,10 @@ from typing import Any
 
 import duckdb
 import pyarrow as pa
-from duckdb import DuckDBPyConnection as Connection
 
 from ipu_results.errors import GateError
 from ipu_results.kit.files import SCHEMA
-from ipu_results.kit.sql import get_first_line
+from ipu_results.kit.sql import Connection, get_first_line
 
 MACROS = "macros.sql"
 

@@ -6,11 +6,10 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-import duckdb
 import pyarrow as pa
 
 from ipu_results.errors import GateError
-from ipu_results.kit.sql import STAGED, create_table, open_database, read_pieces
+from ipu_results.kit.sql import STAGED, Connection, create_table, open_database, read_pieces
 from ipu_results.kit.statements import define_macros, execute_text, read_statement
 from ipu_results.record.check.gate import find_failures
 from ipu_results.schema import DETAIL, TABLES, Column, Table, fill_placeholders, table
@@ -26,7 +25,7 @@ DERIVED = f"{STAGED}.derived"
 ROWS = f"{STAGED}.{RESULTS}"
 
 
-def derive_figures(connection: duckdb.DuckDBPyConnection) -> None:
+def derive_figures(connection: Connection) -> None:
     """Create the table `figures` from what the sources fill of the staged `results`.
 
     Raises GateError for a statement that fails.
@@ -46,7 +45,7 @@ def derive_figures(connection: duckdb.DuckDBPyConnection) -> None:
 
 
 def derive_results(
-    connection: duckdb.DuckDBPyConnection,
+    connection: Connection,
     definition: Table | None = None,
     sql: str | None = None,
 ) -> None:
@@ -125,7 +124,7 @@ def _select_derived(definition: Table) -> Table:
     )
 
 
-def _check_columns(connection: duckdb.DuckDBPyConnection, definition: Table) -> None:
+def _check_columns(connection: Connection, definition: Table) -> None:
     """Refuse other columns or types than the table defines. Raises GateError."""
     none = connection.sql(f"FROM {DERIVED} LIMIT 0").to_arrow_table()
     actual = {field.name: field.type for field in none.schema}
@@ -137,7 +136,7 @@ def _check_columns(connection: duckdb.DuckDBPyConnection, definition: Table) -> 
         raise GateError(message, place=STATEMENT_FILE)
 
 
-def _check_rows(connection: duckdb.DuckDBPyConnection) -> None:
+def _check_rows(connection: Connection) -> None:
     """Refuse a result that was lost, repeated or made up. Raises GateError."""
     repeated = connection.execute(
         f"SELECT result_id FROM {DERIVED} GROUP BY result_id HAVING count(*) > 1 LIMIT 1"
@@ -154,7 +153,7 @@ def _check_rows(connection: duckdb.DuckDBPyConnection) -> None:
         raise GateError(f"{lost} rows are lost, and {added} added", place=STATEMENT_FILE)
 
 
-def _check_inputs_of(connection: duckdb.DuckDBPyConnection, column: Column) -> None:
+def _check_inputs_of(connection: Connection, column: Column) -> None:
     """Refuse a value of a derived column in a row that lacks an input.
 
     Raises GateError that names the row.

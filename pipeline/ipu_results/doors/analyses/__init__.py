@@ -7,7 +7,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
-import duckdb
 import pyarrow as pa
 
 from ipu_results.doors.analyses.question import (
@@ -20,6 +19,7 @@ from ipu_results.doors.analyses.question import (
 from ipu_results.doors.charts import build_chart
 from ipu_results.errors import TooFewRowsError
 from ipu_results.kit.files import load_schema_file
+from ipu_results.kit.sql import Connection
 from ipu_results.kit.statements import run_text
 from ipu_results.schema import VIEWS, View
 
@@ -77,7 +77,7 @@ ANALYSES = tuple(load_analysis(name) for name in load_schema_file("order.toml")[
 
 
 def answer_question(
-    connection: duckdb.DuckDBPyConnection, analysis: Analysis, settings: Settings = LISTED
+    connection: Connection, analysis: Analysis, settings: Settings = LISTED
 ) -> Answer:
     """Run the statement of an analysis, and fill its sentences.
 
@@ -106,7 +106,7 @@ def answer_question(
 
 
 def build_specification(
-    connection: duckdb.DuckDBPyConnection, analysis: Analysis, answer: Answer
+    connection: Connection, analysis: Analysis, answer: Answer
 ) -> dict[str, Any]:
     """Build the chart of an answer as Vega-Lite, with the finding as its title."""
     return build_chart(
@@ -117,9 +117,7 @@ def build_specification(
     )
 
 
-def read_rows(
-    connection: duckdb.DuckDBPyConnection, analysis: Analysis, settings: Settings = LISTED
-) -> pa.Table:
+def read_rows(connection: Connection, analysis: Analysis, settings: Settings = LISTED) -> pa.Table:
     """Return the rows that an analysis is about, in the order of their file."""
     view = analysis.views[0]
     arguments = ", ".join(f"{name} := ${name}" for name, _ in view.parameters)
@@ -128,7 +126,7 @@ def read_rows(
     return run_text(connection, analysis.path, view.select_rows(source), parameters)
 
 
-def _describe_lack(connection: duckdb.DuckDBPyConnection, analysis: Analysis) -> str:
+def _describe_lack(connection: Connection, analysis: Analysis) -> str:
     counts = []
     for view in analysis.views:
         rows = run_text(connection, analysis.path, f"FROM {view.source}")

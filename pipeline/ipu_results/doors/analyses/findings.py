@@ -9,11 +9,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
-import duckdb
-
 from ipu_results.doors.analyses.question import Question, fill_sentences, select_rows
 from ipu_results.errors import TooFewRowsError
 from ipu_results.kit.files import list_in_order, load_schema_file
+from ipu_results.kit.sql import Connection
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,7 +65,7 @@ class FilledFinding:
     values: Mapping[str, Any]
 
 
-def fill_finding(connection: duckdb.DuckDBPyConnection, finding: RecordFinding) -> FilledFinding:
+def fill_finding(connection: Connection, finding: RecordFinding) -> FilledFinding:
     """Fill the sentences of a finding.
 
     Raises TooFewRowsError where the record has no rows for them, or no longer says what they do.

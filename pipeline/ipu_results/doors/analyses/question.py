@@ -11,9 +11,8 @@ from string import Formatter
 from types import MappingProxyType
 from typing import Any, ClassVar
 
-import duckdb
-
 from ipu_results.errors import GateError
+from ipu_results.kit.sql import Connection
 from ipu_results.kit.statements import run_text
 
 Values = dict[str, Any]
@@ -47,7 +46,7 @@ class Question:
 
 
 def select_rows(
-    connection: duckdb.DuckDBPyConnection,
+    connection: Connection,
     question: Question,
     name: str,
     settings: Settings = LISTED,

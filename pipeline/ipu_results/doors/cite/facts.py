@@ -8,9 +8,8 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
-import duckdb
-
 from ipu_results.errors import QueryError
+from ipu_results.kit.sql import Connection
 from ipu_results.kit.statements import define_macros, run_script, run_statement
 from ipu_results.schema import table
 
@@ -90,7 +89,7 @@ class CitedResult:
 
 
 @contextmanager
-def open_citable(connection: duckdb.DuckDBPyConnection) -> Iterator[duckdb.DuckDBPyConnection]:
+def open_citable(connection: Connection) -> Iterator[Connection]:
     """Give a cursor with the view `citable`: everything that has an id of its own.
 
     Raises GateError where one of the tables is not there.
@@ -101,7 +100,7 @@ def open_citable(connection: duckdb.DuckDBPyConnection) -> Iterator[duckdb.DuckD
         yield session
 
 
-def load_results(connection: duckdb.DuckDBPyConnection, ids: Sequence[str]) -> list[CitedResult]:
+def load_results(connection: Connection, ids: Sequence[str]) -> list[CitedResult]:
     """Load results or microbenchmarks with what their citation needs, in the order of `ids`.
 
     Raises QueryError for an unknown id.

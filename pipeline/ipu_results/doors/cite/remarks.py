@@ -7,12 +7,10 @@ from collections.abc import Iterator, Mapping, Sequence
 from operator import itemgetter
 from typing import Any, NamedTuple
 
-import duckdb
-
 from ipu_results.doors.cite.facts import open_citable
 from ipu_results.doors.cite.footnotes import is_id, list_read
 from ipu_results.errors import GateError
-from ipu_results.kit.sql import run_query
+from ipu_results.kit.sql import Connection, run_query
 from ipu_results.kit.statements import run_text
 from ipu_results.kit.text import find_nearest_words, format_count
 from ipu_results.schema import Table, View, quote
@@ -31,7 +29,7 @@ FIGURE = re.compile(
 
 
 def remark_on_answer(
-    connection: duckdb.DuckDBPyConnection,
+    connection: Connection,
     sql: str,
     names: Sequence[str],
     rows: Sequence[Sequence[Any]],
@@ -67,7 +65,7 @@ def remark_on_answer(
 
 
 def remark_on_unnamed(
-    connection: duckdb.DuckDBPyConnection, sql: str, names: Sequence[str], said: Sequence[str]
+    connection: Connection, sql: str, names: Sequence[str], said: Sequence[str]
 ) -> list[str]:
     """Say how many rows are not usable of what a statement reads that shows figures, and no id.
 
@@ -87,7 +85,7 @@ class ComparedColumn(NamedTuple):
     text: str
 
 
-def _remark_on_unknown_values(connection: duckdb.DuckDBPyConnection, sql: str) -> list[str]:
+def _remark_on_unknown_values(connection: Connection, sql: str) -> list[str]:
     """Say of each text that a column of a relation is compared with, and that no row of it fits,
     what the nearest values are.
     """
@@ -106,7 +104,7 @@ def _remark_on_unknown_values(connection: duckdb.DuckDBPyConnection, sql: str) -
     return remarks
 
 
-def _remark_on_longer_names(connection: duckdb.DuckDBPyConnection, sql: str) -> list[str]:
+def _remark_on_longer_names(connection: Connection, sql: str) -> list[str]:
     """Say which chips a name leaves out that states no form or memory, such as A100."""
     remarks = []
     for relation, column, operator, text in _list_compared(sql):
@@ -151,7 +149,7 @@ def remark_on_rows(named: Sequence[Sequence[Mapping[str, Any]]]) -> list[str]:
     return [words] if words else []
 
 
-def _remark_on_relations(connection: duckdb.DuckDBPyConnection, sql: str) -> list[str]:
+def _remark_on_relations(connection: Connection, sql: str) -> list[str]:
     """Say how many rows of what a statement reads are not usable: its answer names none of them."""
     remarks = []
     for relation in list_read(TEXT.sub("''", sql)):  # a text may be the name of a view

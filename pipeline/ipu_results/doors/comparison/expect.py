@@ -16,11 +16,10 @@ from dataclasses import asdict, dataclass
 from functools import cached_property
 from typing import Any, NamedTuple
 
-import duckdb
 import numpy as np
 
 from ipu_results.doors.comparison.statements import Row
-from ipu_results.kit.sql import run_query
+from ipu_results.kit.sql import Connection, run_query
 from ipu_results.schema import fill_placeholders
 
 COVERAGES = (0.8, 0.95)
@@ -273,9 +272,7 @@ class KnownPairs:
         return self._models[new]
 
 
-def expect_rows(
-    connection: duckdb.DuckDBPyConnection, where: str = "true"
-) -> dict[str, Expectation | str]:
+def expect_rows(connection: Connection, where: str = "true") -> dict[str, Expectation | str]:
     """Return what is expected of each figure of a maker by its id, or the reason why nothing can be
     said.
     """

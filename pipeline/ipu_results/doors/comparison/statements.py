@@ -12,10 +12,9 @@ from contextlib import contextmanager
 from types import MappingProxyType
 from typing import Any
 
-import duckdb
-
 from ipu_results.doors.comparison.lookups import LOOKUPS, build_lookups
 from ipu_results.kit.files import load_schema_file
+from ipu_results.kit.sql import Connection
 from ipu_results.kit.statements import define_macros, execute_text, read_statement, run_text
 from ipu_results.schema import fill_placeholders
 
@@ -54,10 +53,10 @@ def read_comparison(name: str) -> str:
 
 @contextmanager
 def open_session(
-    connection: duckdb.DuckDBPyConnection,
+    connection: Connection,
     where: str = "TRUE",
     values: Mapping[str, Any] = MappingProxyType({}),
-) -> Iterator[duckdb.DuckDBPyConnection]:
+) -> Iterator[Connection]:
     """Give a cursor with the rows of the record that are compared with: those of which `where`
     holds, whose `$name` are `values`.
     """
@@ -73,14 +72,12 @@ def open_session(
         yield session
 
 
-def load_runs(session: duckdb.DuckDBPyConnection, runs: Sequence[Mapping[str, Any]]) -> None:
+def load_runs(session: Connection, runs: Sequence[Mapping[str, Any]]) -> None:
     """Fill `mine` with runs by their columns; what a run does not state is null."""
     _insert(session, "mine", runs)
 
 
-def _insert(
-    session: duckdb.DuckDBPyConnection, name: str, records: Sequence[Mapping[str, Any]]
-) -> None:
+def _insert(session: Connection, name: str, records: Sequence[Mapping[str, Any]]) -> None:
     """Insert records into a table by the names of its columns.
 
     pyarrow would import pandas to make arrays of their values: a third of the time of a command.
@@ -90,7 +87,7 @@ def _insert(
         session.execute(f"INSERT INTO {name} BY NAME {listed}", {"records": list(records)})
 
 
-def load_results(session: duckdb.DuckDBPyConnection, ids: Sequence[str]) -> None:
+def load_results(session: Connection, ids: Sequence[str]) -> None:
     """Fill `mine` with rows of `candidates` in the order of their ids."""
     sql = """
         INSERT INTO mine BY NAME
@@ -101,7 +98,7 @@ def load_results(session: duckdb.DuckDBPyConnection, ids: Sequence[str]) -> None
     session.execute(sql, {"ids": list(ids)})
 
 
-def run_statements(session: duckdb.DuckDBPyConnection, last: str = STATEMENTS[-1]) -> None:
+def run_statements(session: Connection, last: str = STATEMENTS[-1]) -> None:
     """Run the statements in their order up to `last`, each to a table of its name."""
     # small: what the vocabulary knows of the chips of this session, and not of all
     chips = session.execute(f"SELECT chip FROM ({CHIPS}) WHERE chip IS NOT NULL").fetchall()
@@ -112,18 +109,18 @@ def run_statements(session: duckdb.DuckDBPyConnection, last: str = STATEMENTS[-1
         run_one(session, name)
 
 
-def run_one(session: duckdb.DuckDBPyConnection, name: str) -> None:
+def run_one(session: Connection, name: str) -> None:
     """Run one of the statements, which reads the tables of those before it."""
     _create_table(session, name, read_comparison(name))
 
 
-def _define_macros(session: duckdb.DuckDBPyConnection) -> None:
+def _define_macros(session: Connection) -> None:
     for path in MACROS:
         define_macros(session, path, temporary=True)
 
 
 def _create_table(
-    session: duckdb.DuckDBPyConnection,
+    session: Connection,
     name: str,
     sql: str,
     values: Mapping[str, Any] = MappingProxyType({}),
@@ -133,7 +130,7 @@ def _create_table(
 
 
 def list_same_latencies(
-    connection: duckdb.DuckDBPyConnection, basis: str, others: Iterable[str | None]
+    connection: Connection, basis: str, others: Iterable[str | None]
 ) -> set[str | None]:
     """Return those of what latencies time that may be compared with one."""
     sql = "SELECT other FROM (SELECT unnest($others) AS other) WHERE is_same_latency($basis, other)"
@@ -144,7 +141,7 @@ def list_same_latencies(
 
 
 def load_rows(
-    connection: duckdb.DuckDBPyConnection,
+    connection: Connection,
     where: str = "TRUE",
     values: Mapping[str, Any] = MappingProxyType({}),
 ) -> list[dict[str, Any]]:

@@ -11,7 +11,6 @@ from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any, Literal
 
-import duckdb
 import msgspec
 
 from ipu_results.doors.comparison.expect import Expectation, expect_rows
@@ -31,6 +30,7 @@ from ipu_results.doors.comparison.statements import (
 from ipu_results.doors.comparison.words import KnownWords, load_known_words
 from ipu_results.errors import ComparisonError
 from ipu_results.kit.files import DATASET
+from ipu_results.kit.sql import Connection
 from ipu_results.kit.statements import run_text
 from ipu_results.kit.text import find_nearest_words, to_json_value
 from ipu_results.record.store.query import open_warehouse
@@ -258,7 +258,7 @@ def build_stated(figures: Mapping[str, Any], words: KnownWords) -> Measurement:
 
 
 def compare_with_rows(
-    connection: duckdb.DuckDBPyConnection,
+    connection: Connection,
     measurements: Sequence[Measurement],
     where: str,
     values: Mapping[str, Any],
@@ -272,9 +272,7 @@ def compare_with_rows(
         return judge(session, measurements)
 
 
-def judge(
-    session: duckdb.DuckDBPyConnection, measurements: Sequence[Measurement]
-) -> list[Comparison]:
+def judge(session: Connection, measurements: Sequence[Measurement]) -> list[Comparison]:
     """Compare measurements with the rows of a session, each measurement of the record once."""
     # a number of its own tells the runs of a session apart
     load_runs(session, [ours.to_columns(run) for run, ours in enumerate(measurements, 1)])
@@ -308,7 +306,7 @@ def _build_comparison(ours: Measurement, answer: Row) -> Comparison:
     )
 
 
-def _remark_on_variant(session: duckdb.DuckDBPyConnection, ours: Measurement) -> Measurement:
+def _remark_on_variant(session: Connection, ours: Measurement) -> Measurement:
     """Remark on a variant that no row of the model has, with the nearest; it may be new, so it is
     not refused.
     """
@@ -328,7 +326,7 @@ def _remark_on_variant(session: duckdb.DuckDBPyConnection, ours: Measurement) ->
 
 
 def _add_expectations(
-    connection: duckdb.DuckDBPyConnection, comparisons: Sequence[Comparison]
+    connection: Connection, comparisons: Sequence[Comparison]
 ) -> list[Comparison]:
     """Add what a third party will measure of each matched figure of a maker, if it is known."""
     # all at once: the pairs of the record are read, and its models made, once

@@ -6,10 +6,8 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from types import MappingProxyType
 
-import duckdb
-
 from ipu_results.doors.comparison.statements import Row
-from ipu_results.kit.sql import run_query
+from ipu_results.kit.sql import Connection, run_query
 from ipu_results.kit.text import find_nearest_words
 from ipu_results.schema import table
 from ipu_results.schema.vocabulary import POWER_SCOPES, load_vocabulary, normalise_name
@@ -72,7 +70,7 @@ class KnownWords:
         return f"{field} {word!r} is unknown and near to no known one; {listed}"
 
 
-def load_known_words(connection: duckdb.DuckDBPyConnection) -> KnownWords:
+def load_known_words(connection: Connection) -> KnownWords:
     """Load the known words of an open warehouse."""
     vocabulary = load_vocabulary()
     machines = run_query(connection, "FROM platforms ORDER BY platform").to_pylist()

@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import Literal
 from zipfile import ZIP_DEFLATED, ZipFile, ZipInfo
 
-import duckdb
 import pyarrow as pa
 from pyarrow.parquet import write_table as write_parquet
 
@@ -28,7 +27,7 @@ from ipu_results.doors.site.data import (
 from ipu_results.doors.site.start import build_start
 from ipu_results.errors import WarehouseError
 from ipu_results.kit.files import write_atomically
-from ipu_results.kit.sql import run_query
+from ipu_results.kit.sql import Connection, run_query
 from ipu_results.record.store.files import get_csv_name, get_parquet_name
 from ipu_results.record.store.query import open_warehouse, read_parquet
 from ipu_results.record.store.tables import write_csv
@@ -39,7 +38,7 @@ from ipu_results.schema import MAIN, TABLES, VIEWS
 __all__ = ["build_site"]
 
 # One script per view of the page, which loads it when the view opens.
-SCRIPTS: Mapping[str, Callable[[duckdb.DuckDBPyConnection], object]] = {
+SCRIPTS: Mapping[str, Callable[[Connection], object]] = {
     "results": build_results,
     "provenance": build_provenance,
     "mlperf": build_mlperf,
@@ -77,7 +76,7 @@ class OfferedFile:
         return f"{count / 1e6:.1f} MB" if count >= 1e6 else f"{max(1, round(count / 1e3))} kB"
 
 
-def build_downloads(connection: duckdb.DuckDBPyConnection, release: Path) -> list[OfferedFile]:
+def build_downloads(connection: Connection, release: Path) -> list[OfferedFile]:
     """Build `results`, the main views and the other tables as Parquet and CSV, then an archive of
     all tables for each of the two.
     """

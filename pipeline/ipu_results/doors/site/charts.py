@@ -9,7 +9,6 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any, TypedDict
 
-import duckdb
 from pyarrow.csv import read_csv
 
 from ipu_results.doors.analyses import (
@@ -24,6 +23,7 @@ from ipu_results.emulator.networks import IMAGES
 from ipu_results.emulator.prediction import predict
 from ipu_results.emulator.target import DEFAULT_BATCH_SIZES, load_target, read_text
 from ipu_results.errors import TooFewRowsError
+from ipu_results.kit.sql import Connection
 
 Part = Mapping[str, Any]  # of a specification, or a record that it draws
 
@@ -50,7 +50,7 @@ class ChartData(TypedDict):
     specification: Mapping[str, Any]
 
 
-def build_charts(connection: duckdb.DuckDBPyConnection) -> list[ChartData]:
+def build_charts(connection: Connection) -> list[ChartData]:
     """Collect the answers, in the order of the page. A new analysis is shown without any more code.
 
     An answer that a record of a few documents has no rows for is left out, with an
@@ -65,7 +65,7 @@ def build_charts(connection: duckdb.DuckDBPyConnection) -> list[ChartData]:
     return charts
 
 
-def build_predicted(connection: duckdb.DuckDBPyConnection) -> ChartData:
+def build_predicted(connection: Connection) -> ChartData:
     """Build the chart of the rows that the emulator is validated on, with the predictions that
     `python -m benchmarks.emulator freeze` made.
     """
@@ -74,7 +74,7 @@ def build_predicted(connection: duckdb.DuckDBPyConnection) -> ChartData:
     return build_chart(connection, load_analysis("predicted"))
 
 
-def build_chart(connection: duckdb.DuckDBPyConnection, analysis: Analysis) -> ChartData:
+def build_chart(connection: Connection, analysis: Analysis) -> ChartData:
     """Answer one question, with its chart and the numbers in it."""
     answer = answer_question(connection, analysis)
     specification = build_specification(connection, analysis, answer)
@@ -160,7 +160,7 @@ def format_csv(chart: ChartData) -> str:
 DIGITS = 6  # of what is calculated
 
 
-def build_predictions(_: duckdb.DuckDBPyConnection) -> list[dict[str, object]]:
+def build_predictions(_: Connection) -> list[dict[str, object]]:
     """Collect predictions made in advance, since no browser runs the emulator.
 
     They are of each built-in image network on each machine, with the machine's own protocol.

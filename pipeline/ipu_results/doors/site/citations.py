@@ -4,12 +4,10 @@ from __future__ import annotations
 
 from pathlib import Path
 
-import duckdb
-
 from ipu_results.doors.cite import facts
 from ipu_results.doors.cite.citation import format_citation, format_footnote, read_dataset_version
 from ipu_results.doors.site.data import Frame, encode_query
-from ipu_results.kit.sql import run_query
+from ipu_results.kit.sql import Connection, run_query
 from ipu_results.record.store.query import read_build_id
 
 # Columns that the panel shows; the Parquet files hold the others. Microbenchmarks have a page of
@@ -53,7 +51,7 @@ LOGS = (
 )
 
 
-def build_provenance(connection: duckdb.DuckDBPyConnection) -> dict[str, Frame]:
+def build_provenance(connection: Connection) -> dict[str, Frame]:
     """Collect cells, documents, flags with their rules, configurations and runs."""
     queries = {
         "cells": CELLS,
@@ -66,12 +64,12 @@ def build_provenance(connection: duckdb.DuckDBPyConnection) -> dict[str, Frame]:
     return {name: encode_query(connection, sql) for name, sql in queries.items()}
 
 
-def build_mlperf(connection: duckdb.DuckDBPyConnection) -> dict[str, Frame]:
+def build_mlperf(connection: Connection) -> dict[str, Frame]:
     """Collect the official MLPerf entries and their log files."""
     return {"entries": encode_query(connection, ENTRIES), "logs": encode_query(connection, LOGS)}
 
 
-def build_citations(connection: duckdb.DuckDBPyConnection, release: Path) -> dict[str, object]:
+def build_citations(connection: Connection, release: Path) -> dict[str, object]:
     """Collect how `ipu-results cite` cites each result, as a footnote and as an entry of BibTeX.
 
     Raises WarehouseError for a damaged release.

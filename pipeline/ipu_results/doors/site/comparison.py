@@ -11,7 +11,6 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-import duckdb
 import pyarrow as pa
 
 from ipu_results.doors.comparison.lookups import build_lookups
@@ -22,7 +21,7 @@ from ipu_results.doors.comparison.statements import (
     read_comparison,
 )
 from ipu_results.doors.comparison.words import load_known_words
-from ipu_results.kit.sql import ATTACHED, run_query
+from ipu_results.kit.sql import ATTACHED, Connection, run_query
 from ipu_results.kit.statements import read_statement, run_statement
 from ipu_results.record.store.query import create_database
 from ipu_results.schema.accelerators import load_accelerators
@@ -40,7 +39,7 @@ PREPARED = ("measures", "texts", "tested")
 ASKED = ("asked", "names", "chosen", "rows", "machines", "pairs", "gaps", "answer")
 
 
-def build_comparison(connection: duckdb.DuckDBPyConnection) -> bytes:
+def build_comparison(connection: Connection) -> bytes:
     """Build the file. Its bytes differ between two builds, its rows do not."""
     with open_session(connection, NOT_SUBMITTED) as session:
         tables = {name: run_query(session, f"FROM {name}") for name in RECORD}
@@ -90,7 +89,7 @@ def list_accelerators() -> list[str]:
     return sorted(str(vocabulary.name_chip(each.chip)) for each in load_accelerators())
 
 
-def build_run_form(connection: duckdb.DuckDBPyConnection) -> dict[str, object]:
+def build_run_form(connection: Connection) -> dict[str, object]:
     """Collect what the form of a run offers, and what follows from a machine and a model."""
     words = load_known_words(connection)
     machines = sorted(words.machines.items())

@@ -12,11 +12,10 @@ from datetime import date
 from itertools import groupby
 from typing import Literal, NotRequired, TypedDict, TypeVar
 
-import duckdb
 import pyarrow as pa
 
 from ipu_results.doors.analyses import ANALYSES, Analysis
-from ipu_results.kit.sql import run_query
+from ipu_results.kit.sql import Connection, run_query
 from ipu_results.kit.statements import MACROS, read_statement
 from ipu_results.record.check.rules import RULES
 from ipu_results.record.store.files import get_parquet_name
@@ -78,7 +77,7 @@ COLUMNS = """
 """
 
 
-def build_sql(connection: duckdb.DuckDBPyConnection) -> dict[str, object]:
+def build_sql(connection: Connection) -> dict[str, object]:
     """Collect file names, view statements, tables and views with their columns, and examples."""
     # the statements after the first of a view are its comments
     views = [read_statement(MACROS)]
@@ -131,7 +130,7 @@ def format_script(name: str, value: object) -> str:
     return f"(window.__data=window.__data||{{}})[{json.dumps(name)}]={escaped};\n"
 
 
-def encode_query(connection: duckdb.DuckDBPyConnection, sql: str) -> Frame:
+def encode_query(connection: Connection, sql: str) -> Frame:
     """Encode the rows of a query by column: numbers unchanged, texts as indexes into their words,
     -1 for none.
 
@@ -238,7 +237,7 @@ RANKINGS = """
 """
 
 
-def build_results(connection: duckdb.DuckDBPyConnection) -> dict[str, object]:
+def build_results(connection: Connection) -> dict[str, object]:
     """Collect what the views of results and of comparisons need."""
     results = encode_query(connection, RESULTS)
     ids = run_query(connection, f"SELECT result_id FROM results {ORDER}")["result_id"].to_pylist()
@@ -259,7 +258,7 @@ def build_results(connection: duckdb.DuckDBPyConnection) -> dict[str, object]:
     }
 
 
-def _list_results(connection: duckdb.DuckDBPyConnection, analysis: Analysis) -> set[str]:
+def _list_results(connection: Connection, analysis: Analysis) -> set[str]:
     """List the results in the rows of an analysis."""
     used: set[str] = set()
     for view in analysis.views:
@@ -291,7 +290,7 @@ def build_aliases() -> dict[str, dict[str, str]]:
     return aliases
 
 
-def build_rankings(connection: duckdb.DuckDBPyConnection) -> Frame:
+def build_rankings(connection: Connection) -> Frame:
     """Collect the closed rankings of systems of all sizes."""
     return encode_query(connection, RANKINGS)
 
@@ -321,7 +320,7 @@ USES = """
 """
 
 
-def build_claims(connection: duckdb.DuckDBPyConnection) -> dict[str, object]:
+def build_claims(connection: Connection) -> dict[str, object]:
     """Collect claims, recomputations, contradictions, and which claim uses which result, itself or
     as an entry.
     """
@@ -343,7 +342,7 @@ REPLICATIONS = """
 """
 
 
-def build_replications(connection: duckdb.DuckDBPyConnection) -> Frame:
+def build_replications(connection: Connection) -> Frame:
     """Collect the pairs of results of the same work by two parties."""
     return encode_query(connection, REPLICATIONS)
 
@@ -358,7 +357,7 @@ HISTORY = """
 """
 
 
-def build_history(connection: duckdb.DuckDBPyConnection) -> Frame:
+def build_history(connection: Connection) -> Frame:
     """Collect the figures that a page changed, those of one row of it together."""
     return encode_query(connection, HISTORY)
 

@@ -12,8 +12,6 @@ from operator import itemgetter
 from typing import Any
 from urllib.parse import quote
 
-import duckdb
-
 from ipu_results import schema
 from ipu_results.doors.site.data import (
     CLAIMS,
@@ -23,7 +21,7 @@ from ipu_results.doors.site.data import (
     USES,
 )
 from ipu_results.doors.site.page import Page, build_page, format_computed, format_slug, format_unit
-from ipu_results.kit.sql import run_query
+from ipu_results.kit.sql import Connection, run_query
 
 Row = dict[str, Any]  # of a query of this module, or a chart, as a template takes it
 
@@ -50,7 +48,7 @@ RULES = """
 OPERATIONS = "SELECT microbenchmark_id, operation FROM microbenchmarks"
 
 
-def list_rows(connection: duckdb.DuckDBPyConnection, sql: str) -> list[Row]:
+def list_rows(connection: Connection, sql: str) -> list[Row]:
     rows: list[Row] = run_query(connection, sql).to_pylist()
     return rows
 
@@ -73,7 +71,7 @@ class Evidence:
 
     def __init__(
         self,
-        connection: duckdb.DuckDBPyConnection,
+        connection: Connection,
         *columns: str,
         severities: tuple[str, ...] = DOUBTS,
     ) -> None:
@@ -134,7 +132,7 @@ LABELS = """
 """
 
 
-def build_claim_pages(connection: duckdb.DuckDBPyConnection) -> Iterator[Page]:
+def build_claim_pages(connection: Connection) -> Iterator[Page]:
     """Yield a page for each claim, headline claims first, then the list of all."""
     claims = list_rows(connection, HEADLINES)
     tensions = list_rows(connection, CONTRADICTIONS)
@@ -214,12 +212,12 @@ OBSTACLES = {
 }
 
 
-def build_rules_page(connection: duckdb.DuckDBPyConnection) -> Page:
+def build_rules_page(connection: Connection) -> Page:
     """Build the page of the quality rules with the statement of each."""
     return build_page("rules.html", "rules.html", rules=list_rows(connection, RULES))
 
 
-def build_energy_page(connection: duckdb.DuckDBPyConnection) -> Page:
+def build_energy_page(connection: Connection) -> Page:
     """Build the page of an IPU next to the GPUs of the same paper, and of every machine's energy
     per item. Power scopes stand apart.
     """
@@ -244,7 +242,7 @@ def build_energy_page(connection: duckdb.DuckDBPyConnection) -> Page:
     )
 
 
-def count_rows(connection: duckdb.DuckDBPyConnection, sql: str) -> int:
+def count_rows(connection: Connection, sql: str) -> int:
     """Return the count that a query gives."""
     ((count,),) = connection.execute(sql).fetchall()
     return int(count)
@@ -311,9 +309,7 @@ SUMMARY = """
 """
 
 
-def build_replication_pages(
-    connection: duckdb.DuckDBPyConnection, charts: Sequence[Row]
-) -> Iterator[Page]:
+def build_replication_pages(connection: Connection, charts: Sequence[Row]) -> Iterator[Page]:
     """Yield the page of IPUs, with the chart where `charts` has it, and that of other chips."""
     evidence = Evidence(connection, *FIGURES.values())
     summary = list_rows(connection, SUMMARY)
@@ -358,9 +354,7 @@ SHARES_LEFT_OUT = """
 """
 
 
-def build_peak_pages(
-    connection: duckdb.DuckDBPyConnection, charts: Sequence[Row]
-) -> Iterator[Page]:
+def build_peak_pages(connection: Connection, charts: Sequence[Row]) -> Iterator[Page]:
     """Yield a page for each chip with counted results, then the overview with the chart where
     `charts` has it.
     """
@@ -400,7 +394,7 @@ def build_peak_pages(
     )
 
 
-def build_microbenchmark_pages(connection: duckdb.DuckDBPyConnection) -> Iterator[Page]:
+def build_microbenchmark_pages(connection: Connection) -> Iterator[Page]:
     """Yield a page for each operation, then the list of all."""
     evidence = Evidence(connection, severities=tuple(SIGNS))
     documents = {row["document_id"]: row for row in list_rows(connection, DOCUMENTS)}

@@ -8,8 +8,6 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-import duckdb
-
 from ipu_results.doors.charts import render_specification
 from ipu_results.doors.site import evidence
 from ipu_results.doors.site.charts import ChartData, format_csv
@@ -17,6 +15,7 @@ from ipu_results.doors.site.page import build_page, format_page, render
 from ipu_results.doors.site.start import StartData
 from ipu_results.errors import WarehouseError
 from ipu_results.kit.files import CHECKOUT
+from ipu_results.kit.sql import Connection
 from ipu_results.record.store.files import get_parquet_name
 from ipu_results.release.files import read_json
 from ipu_results.schema import TABLES
@@ -42,7 +41,7 @@ Record = dict[str, Any]  # of a release, which may be of an earlier version: see
 
 
 def build_pages(
-    connection: duckdb.DuckDBPyConnection,
+    connection: Connection,
     charts: Sequence[ChartData],
     start: StartData,
     base_url: str = "",

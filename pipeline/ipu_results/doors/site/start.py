@@ -8,8 +8,6 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, TypedDict
 
-import duckdb
-
 from ipu_results.doors.analyses.findings import (
     FINDINGS,
     Card,
@@ -22,7 +20,7 @@ from ipu_results.doors.charts import PALETTE
 from ipu_results.doors.cite.citation import REPOSITORY
 from ipu_results.doors.site.charts import skip_without_rows
 from ipu_results.errors import WarehouseError
-from ipu_results.kit.sql import run_query
+from ipu_results.kit.sql import Connection, run_query
 from ipu_results.release.files import RELEASE, read_json
 
 COUNTS = """
@@ -92,7 +90,7 @@ class StartData(TypedDict):
     findings: list[dict[str, object]]
 
 
-def build_start(connection: duckdb.DuckDBPyConnection, release: Path) -> StartData:
+def build_start(connection: Connection, release: Path) -> StartData:
     """Collect what the start page needs: the build, counts, findings and the address of the
     project.
     """
@@ -114,7 +112,7 @@ def build_start(connection: duckdb.DuckDBPyConnection, release: Path) -> StartDa
     }
 
 
-def _build_front(connection: duckdb.DuckDBPyConnection) -> Front:
+def _build_front(connection: Connection) -> Front:
     machines = run_query(connection, FRONT).to_pylist()
     colors = PALETTE.assign([machine["name"] for machine in machines])
     for machine, color in zip(machines, colors, strict=True):
@@ -145,7 +143,7 @@ def read_release(release: Path) -> dict[str, Any]:
     return record
 
 
-def _build_findings(connection: duckdb.DuckDBPyConnection) -> Iterator[dict[str, object]]:
+def _build_findings(connection: Connection) -> Iterator[dict[str, object]]:
     """Build the findings that have a card; one that the record has no rows for is left out, with an
     IncompleteRecordWarning.
     """
@@ -155,9 +153,7 @@ def _build_findings(connection: duckdb.DuckDBPyConnection) -> Iterator[dict[str,
                 yield _build_card(connection, finding, finding.card)
 
 
-def _build_card(
-    connection: duckdb.DuckDBPyConnection, finding: RecordFinding, card: Card
-) -> dict[str, object]:
+def _build_card(connection: Connection, finding: RecordFinding, card: Card) -> dict[str, object]:
     filled = fill_finding(connection, finding)
     rule = None
     if card.rule:

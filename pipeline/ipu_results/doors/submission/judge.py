@@ -10,7 +10,6 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
-import duckdb
 import msgspec
 import pyarrow as pa
 
@@ -19,6 +18,7 @@ from ipu_results.doors.comparison.statements import open_session, run_statements
 from ipu_results.doors.submission.bundle import Bundle, lay_bundle
 from ipu_results.doors.submission.refusals import Fault
 from ipu_results.kit.files import SCHEMA, load_schema_file
+from ipu_results.kit.sql import Connection
 from ipu_results.kit.statements import define_macros, execute_text, read_statement, run_text
 from ipu_results.record.normalise import RejectedRow
 from ipu_results.record.sources.catalogue import load_catalogue
@@ -67,9 +67,7 @@ def read_bundle(bundle: Bundle) -> ReadBundle:
 
 
 @contextmanager
-def open_hand_in(
-    record: duckdb.DuckDBPyConnection, bundle: Bundle, read: ReadBundle
-) -> Iterator[duckdb.DuckDBPyConnection]:
+def open_hand_in(record: Connection, bundle: Bundle, read: ReadBundle) -> Iterator[Connection]:
     """Give a connection on which the statements of `schema/submission` run: the rows of a bundle
     are compared with those of the record.
     """
@@ -90,23 +88,23 @@ def open_hand_in(
         yield session
 
 
-def create_relation(session: duckdb.DuckDBPyConnection, name: str) -> None:
+def create_relation(session: Connection, name: str) -> None:
     """Create a temporary table that statements of `schema/submission` read."""
     sql = f"CREATE OR REPLACE TEMP TABLE {name} AS {_read(name)}"
     execute_text(session, _locate(name), sql)
 
 
-def list_faults(session: duckdb.DuckDBPyConnection) -> list[Fault]:
+def list_faults(session: Connection) -> list[Fault]:
     """Return what the rules on a hand-in refuse it for."""
     return [fault for name in RULES for fault in run_rule(session, name)]
 
 
-def run_rule(session: duckdb.DuckDBPyConnection, name: str) -> list[Fault]:
+def run_rule(session: Connection, name: str) -> list[Fault]:
     """Return what one rule on a hand-in refuses it for."""
     return [Fault(**row) for row in fetch_rows(session, name)]
 
 
-def fetch_rows(session: duckdb.DuckDBPyConnection, name: str) -> list[dict[str, Any]]:
+def fetch_rows(session: Connection, name: str) -> list[dict[str, Any]]:
     """Return the rows of a statement of `schema/submission`."""
     found = run_text(session, _locate(name), _read(name))
     rows: list[dict[str, Any]] = found.to_pylist(maps_as_pydicts="strict")

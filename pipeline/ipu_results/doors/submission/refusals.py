@@ -19,7 +19,6 @@ from itertools import combinations
 from pathlib import Path
 from typing import Any, Literal, NamedTuple, get_args
 
-import duckdb
 import msgspec
 
 from ipu_results.doors.comparison.words import KnownWords, load_known_words
@@ -37,7 +36,7 @@ from ipu_results.doors.submission.bundle import (
 )
 from ipu_results.kit.files import load_schema_file
 from ipu_results.kit.limits import MAX_SUBMITTED_CELL, MAX_SUBMITTED_TEXT
-from ipu_results.kit.sql import run_query
+from ipu_results.kit.sql import Connection, run_query
 from ipu_results.kit.text import (
     find_hidden,
     find_lookalike,
@@ -234,7 +233,7 @@ PUBLISHERS = "SELECT DISTINCT publisher FROM documents WHERE kind <> 'submission
 def check_owner(
     bundle: Bundle,
     raw: Path,
-    record: duckdb.DuckDBPyConnection,
+    record: Connection,
     account: str | None,
     place: str | None,
 ) -> Iterator[Fault]:
@@ -346,7 +345,7 @@ NAMED_BY_RECORD = """
 """
 
 
-def load_submission_words(connection: duckdb.DuckDBPyConnection) -> KnownWords:
+def load_submission_words(connection: Connection) -> KnownWords:
     """Load the known words of a comparison, and every chip and framework that the record names."""
     words = load_known_words(connection)
     chips: dict[str, str] = {}

@@ -9,7 +9,7 @@ import duckdb
 import pandas as pd
 
 from ipu_results.errors import DamagedDocumentError
-from ipu_results.kit.sql import get_first_line
+from ipu_results.kit.sql import Connection, get_first_line
 from ipu_results.record.normalise import NormalisedDocument, list_passthrough
 from ipu_results.schema import table
 from ipu_results.schema.frames import build_frame
@@ -32,7 +32,7 @@ KEYS = {"results": "result_id", "microbenchmarks": "microbenchmark_id"}
 
 
 def find_contradicted(
-    connection: duckdb.DuckDBPyConnection, documents: Sequence[NormalisedDocument]
+    connection: Connection, documents: Sequence[NormalisedDocument]
 ) -> dict[str, pd.DataFrame]:
     """Return the table `contradicted`, and of `contradictions` what each says.
 
@@ -59,7 +59,7 @@ def find_contradicted(
 
 
 def _select(
-    connection: duckdb.DuckDBPyConnection, key: str, conditions: Sequence[Condition]
+    connection: Connection, key: str, conditions: Sequence[Condition]
 ) -> list[dict[str, object]]:
     """Return each condition with the ids of its rows that fit it and have a value in its column."""
     statements = []

@@ -11,12 +11,11 @@ from collections.abc import Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 
-import duckdb
 import pandas as pd
 import pyarrow as pa
 
 from ipu_results.kit.files import SCHEMA
-from ipu_results.kit.sql import STAGED, create_table, map_statements
+from ipu_results.kit.sql import STAGED, Connection, create_table, map_statements
 from ipu_results.kit.statements import define_macros, execute_text
 from ipu_results.schema import RULES_SCHEMA, SHARED, read_head, sql_table, table
 from ipu_results.schema.frames import build_frame, to_arrow
@@ -64,7 +63,7 @@ def build_rule_frame() -> pd.DataFrame:
     return build_frame(table("rules"), rows)
 
 
-def find_flags(connection: duckdb.DuckDBPyConnection, rules: Sequence[Rule] = RULES) -> None:
+def find_flags(connection: Connection, rules: Sequence[Rule] = RULES) -> None:
     """Create the table `flags` of rules over the staged tables, sorted by rule, result and column.
 
     Raises GateError for a statement that fails or returns what no flag has; it names the file.
@@ -75,7 +74,7 @@ def find_flags(connection: duckdb.DuckDBPyConnection, rules: Sequence[Rule] = RU
     found = replace(FLAGS, schema=RULES_SCHEMA)  # in any order, before they are sorted
     connection.execute(sql_table(found)[0])  # without its comments
 
-    def insert_flags(cursor: duckdb.DuckDBPyConnection, rule: Rule) -> None:
+    def insert_flags(cursor: Connection, rule: Rule) -> None:
         flags = f"SELECT '{rule.id}' AS rule, * FROM ({rule.statement})"
         execute_text(cursor, rule.path, f"INSERT INTO {found.sql_name} BY NAME {flags}")
 
@@ -84,9 +83,7 @@ def find_flags(connection: duckdb.DuckDBPyConnection, rules: Sequence[Rule] = RU
     connection.execute(f"CREATE TABLE {FLAGS.sql_name} AS {ordered}")
 
 
-def add_table(
-    connection: duckdb.DuckDBPyConnection, name: str, frame: pd.DataFrame | pa.Table
-) -> None:
+def add_table(connection: Connection, name: str, frame: pd.DataFrame | pa.Table) -> None:
     """Add a table of one build, under the name that statements use."""
     definition = table(name).as_filled()
     rows = frame

@@ -10,11 +10,11 @@ from dataclasses import asdict
 from functools import partial
 from typing import Any, NamedTuple
 
-import duckdb
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
+from ipu_results.kit.sql import Connection
 from ipu_results.mlperf.interval import Runs, estimate_intervals, make_runs
 from ipu_results.mlperf.reference import ReferencePoint, find_reference, prune_points
 from ipu_results.mlperf.rules import (
@@ -42,7 +42,7 @@ ATTRIBUTED = (
 )
 
 
-def define_functions(connection: duckdb.DuckDBPyConnection, vocabulary: Vocabulary) -> None:
+def define_functions(connection: Connection, vocabulary: Vocabulary) -> None:
     """Define what the statements call of the vocabulary and of the rules of scores."""
     functions: dict[str, tuple[Callable[..., Any], Any, str]] = {
         "name_platform": (vocabulary.name_platform, ["VARCHAR"], "VARCHAR"),
@@ -118,7 +118,7 @@ class Entries(NamedTuple):
     """The group of each: the entries of a group are alike."""
 
 
-def _fetch_entries(connection: duckdb.DuckDBPyConnection, name: str) -> Entries:
+def _fetch_entries(connection: Connection, name: str) -> Entries:
     """Return the entries of a relation that have runs."""
     rows = connection.sql(f"FROM {name} WHERE run_minutes IS NOT NULL ORDER BY place")
     entries = rows.to_arrow_table()
@@ -132,7 +132,7 @@ def call_directly(function: Callable[..., Any], *arguments: object) -> Any:
     return function(*arguments)
 
 
-def _estimate_intervals(connection: duckdb.DuckDBPyConnection, call: Caller) -> dict[str, Any]:
+def _estimate_intervals(connection: Connection, call: Caller) -> dict[str, Any]:
     """Return the interval of each entry with runs, relative to its score."""
     entries = _fetch_entries(connection, "scored")
     intervals = call(estimate_intervals, entries.runs, entries.alike)
@@ -145,7 +145,7 @@ def _estimate_intervals(connection: duckdb.DuckDBPyConnection, call: Caller) -> 
 
 
 def _compare_pairs(
-    connection: duckdb.DuckDBPyConnection,
+    connection: Connection,
     call: Caller,
     entries: str,
     condition: str,
@@ -172,7 +172,7 @@ def _compare_pairs(
     }
 
 
-COMPUTED: Mapping[str, Callable[[duckdb.DuckDBPyConnection, Caller], dict[str, Any]]] = {
+COMPUTED: Mapping[str, Callable[[Connection, Caller], dict[str, Any]]] = {
     "intervals": _estimate_intervals,
     "p_values": partial(
         _compare_pairs, entries="scored", condition="is_tested", one_batch="one_batch"

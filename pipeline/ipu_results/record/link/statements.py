@@ -9,11 +9,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-import duckdb
 import pyarrow as pa
 
 from ipu_results.errors import DamagedDocumentError, VocabularyError
-from ipu_results.kit.sql import create_table
+from ipu_results.kit.sql import Connection, create_table
 from ipu_results.kit.statements import define_macros, execute_text, read_statement, run_text
 from ipu_results.record.link.functions import COMPUTED, Caller, call_directly, define_functions
 from ipu_results.record.normalise import NormalisedDocument
@@ -56,7 +55,7 @@ CELLS = pa.schema(
 
 
 def stage(
-    connection: duckdb.DuckDBPyConnection,
+    connection: Connection,
     documents: Sequence[NormalisedDocument],
     vocabulary: Vocabulary,
 ) -> None:
@@ -124,7 +123,7 @@ def _list_cells(document: NormalisedDocument) -> Iterator[dict[str, object]]:
 
 
 def link(
-    connection: duckdb.DuckDBPyConnection,
+    connection: Connection,
     names: Sequence[str] = LINKS,
     call: Caller = call_directly,
 ) -> list[str]:
@@ -163,7 +162,7 @@ def _raise_first(rows: pa.Table) -> None:
         raise error(row["message"], document=row["document_id"], place=row["place"])
 
 
-def _fill_columns(connection: duckdb.DuckDBPyConnection, filling: str) -> None:
+def _fill_columns(connection: Connection, filling: str) -> None:
     """Fill columns of `results` and `microbenchmarks` with what a statement has for them."""
     changed = f"SELECT DISTINCT relation, column_name FROM {filling}"
     for relation, name in connection.execute(changed).fetchall():

@@ -8,9 +8,7 @@ from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-import duckdb
-
-from ipu_results.kit.sql import run_query
+from ipu_results.kit.sql import Connection, run_query
 from ipu_results.kit.text import format_code
 from ipu_results.schema import table
 from ipu_results.schema.records import ClaimsRow, RecomputationsRow
@@ -35,7 +33,7 @@ class Claim(ClaimsRow):
     inputs: Sequence[tuple[str, str]]
 
 
-def load_claims(connection: duckdb.DuckDBPyConnection) -> list[Claim]:
+def load_claims(connection: Connection) -> list[Claim]:
     """Load all claims in the order of the documents.
 
     Raises QueryError for a warehouse without claims.

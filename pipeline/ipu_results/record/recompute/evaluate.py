@@ -7,11 +7,11 @@ from collections.abc import Collection, Container, Iterable, Mapping, Sequence
 from operator import itemgetter
 from typing import Any, NamedTuple, cast
 
-import duckdb
 import pandas as pd
 
 from ipu_results.errors import DamagedDocumentError
 from ipu_results.kit.files import load_schema_file
+from ipu_results.kit.sql import Connection
 from ipu_results.record.check.gate import find_failures
 from ipu_results.record.normalise import NormalisedDocument, list_passthrough
 from ipu_results.record.recompute.reasons import explain
@@ -88,7 +88,7 @@ class JudgedValue(NamedTuple):
 
 
 def evaluate_claims(
-    engine: duckdb.DuckDBPyConnection,
+    engine: Connection,
     documents: Sequence[NormalisedDocument],
     names: Collection[str],
 ) -> dict[str, pd.DataFrame]:

@@ -44,6 +44,7 @@ from ipu_results.errors import DamagedDocumentError, QueryError
 from ipu_results.kit.physics import round_derived
 from ipu_results.kit.sql import (
     ATTACHED,
+    Connection,
     begin_reading,
     create_table,
     fetch_rows,
@@ -88,7 +89,7 @@ SDK_MARGINS = f"""
 WORD = re.compile(r"\w+")
 
 
-def measure_sdk_margins(connection: duckdb.DuckDBPyConnection) -> tuple[float, float]:
+def measure_sdk_margins(connection: Connection) -> tuple[float, float]:
     """Return the largest slow-down and speed-up in the view `sdk_effect`, shares of the earlier
     throughput.
     """
@@ -156,7 +157,7 @@ class Recomputation:
 
 
 def _fetch(
-    connection: duckdb.DuckDBPyConnection, task: Recomputation
+    connection: Connection, task: Recomputation
 ) -> tuple[dict[str, str], list[tuple[Any, ...]]]:
     """Return the columns with their types, and the rows, of a recomputation."""
     claim = "NULL" if task.claim_id is None else quote(task.claim_id)
@@ -173,7 +174,7 @@ class Recomputer:
     They see the tables of the build, all claims as `printed`, and their own as `claim`.
     """
 
-    def __init__(self, connection: duckdb.DuckDBPyConnection, tables: Mapping[str, str]) -> None:
+    def __init__(self, connection: Connection, tables: Mapping[str, str]) -> None:
         self.connection = connection
         self._tables = tables
         self._keys: dict[str, frozenset[str]] = {}
@@ -251,7 +252,7 @@ class Recomputer:
 
 @contextmanager
 def open_recomputer(
-    engine: duckdb.DuckDBPyConnection,
+    engine: Connection,
     names: Collection[str],
     printed: pd.DataFrame,
     current: pd.DataFrame,
@@ -311,7 +312,7 @@ def _split_inputs(inputs: Sequence[str]) -> list[tuple[str, str]]:
     return pairs
 
 
-def _create_view(connection: duckdb.DuckDBPyConnection, sql_name: str) -> None:
+def _create_view(connection: Connection, sql_name: str) -> None:
     """Create a view, and before it those that it reads."""
     for view in VIEWS:
         if view.sql_name == sql_name:

@@ -16,7 +16,6 @@ from typing import TypeVar
 import duckdb
 import pyarrow as pa
 import pyarrow.parquet as pq
-from duckdb import DuckDBPyConnection as Connection
 
 from ipu_results.errors import GateError, WarehouseError
 from ipu_results.kit.files import open_regular_file
@@ -24,6 +23,7 @@ from ipu_results.kit.sql import (
     ATTACHED,
     ENGINE,
     LOCKDOWN,
+    Connection,
     attach_tables,
     create_table,
     get_first_line,

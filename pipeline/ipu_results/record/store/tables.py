@@ -20,11 +20,10 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
-from duckdb import DuckDBPyConnection as Connection
 from pyarrow import csv
 
 from ipu_results.errors import WarehouseError
-from ipu_results.kit.sql import ATTACHED, open_engine
+from ipu_results.kit.sql import ATTACHED, Connection, open_engine
 from ipu_results.kit.text import FORMULA, mark_formula, unmark_formula
 from ipu_results.record.store.files import (
     BUILD_ID,
