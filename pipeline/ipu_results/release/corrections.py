@@ -13,6 +13,7 @@ import msgspec
 
 from ipu_results.errors import CorrectionsError, ReleaseError
 from ipu_results.kit.sql import get_first_line
+from ipu_results.kit.text import to_json_value
 from ipu_results.release.database import quote_identifier
 from ipu_results.release.diff import ReleaseDiff, Row, list_removed_keys
 from ipu_results.release.files import BUILD_TABLE, DICTIONARY_TABLES
@@ -38,17 +39,19 @@ class Correction(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         """Return whether it names these rows; without a key it names a removed table and never
         single rows.
         """
-        if self.table != removed.table or bool(self.key) is removed.is_whole_table:
+        names_whole_table = not self.key
+        if self.table != removed.table or names_whole_table != removed.is_whole_table:
             return False
-        return all(removed.key.get(name) == value for name, value in self.key.items())
+        return self.key.items() <= removed.key.items()
 
     def to_record(self, rows: int) -> dict[str, Any]:
         """Return the entry of release.json; `rows` is how many removed rows it names."""
-        key = {
-            name: value.isoformat() if isinstance(value, date) else value
-            for name, value in self.key.items()
+        return {
+            "table": self.table,
+            "key": to_json_value(self.key),
+            "rows": rows,
+            "reason": self.reason.strip(),
         }
-        return {"table": self.table, "key": key, "rows": rows, "reason": self.reason.strip()}
 
 
 class RemovedRows(NamedTuple):
@@ -150,8 +153,10 @@ def _check_guards(correction: Correction, count: int, diff: ReleaseDiff) -> str 
         return f"{count} rows of {table} vanished, not {correction.rows}"
     if correction.expect is None:
         return None
+    if table not in diff.new.tables and table not in diff.old.tables:
+        return f"table {table} is in neither release"
     if table not in diff.new.tables:
-        return None if table in diff.old.tables else f"table {table} is in neither release"
+        return None
     condition = " AND ".join(f"{quote_identifier(name)} = ?" for name in correction.key) or "true"
     query = f"SELECT count(*) FROM {diff.new.tables[table].sql} WHERE {condition}"
     try:
@@ -159,4 +164,6 @@ def _check_guards(correction: Correction, count: int, diff: ReleaseDiff) -> str 
             ((present,),) = connection.execute(query, list(correction.key.values())).fetchall()
     except duckdb.Error as error:
         return get_first_line(error)
-    return f"expects rows of {table} to be gone, but {present} are present" if present else None
+    if present == 0:
+        return None
+    return f"expects rows of {table} to be gone, but {present} are present"

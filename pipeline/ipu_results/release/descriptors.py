@@ -109,11 +109,12 @@ def _describe_resource(
         "mediatype": PACKAGE_MEDIA[suffix],
     }
     if folder:
-        resource |= {
-            "bytes": (folder / file).stat().st_size,
-            "hash": f"sha256:{hash_file(folder / file)}",
-        }
-    return resource | ({"encoding": "utf-8", "schema": _describe_schema(table)} if table else {})
+        resource["bytes"] = (folder / file).stat().st_size
+        resource["hash"] = f"sha256:{hash_file(folder / file)}"
+    if table:
+        resource["encoding"] = "utf-8"
+        resource["schema"] = _describe_schema(table)
+    return resource
 
 
 def _describe_schema(table: Table) -> Record:
@@ -123,16 +124,14 @@ def _describe_schema(table: Table) -> Record:
     }
     if table.key:
         schema["primaryKey"] = list(table.key)
-    links = [
-        (column.name, *column.references.split("."))
-        for column in table.columns
-        if column.references
-    ]
+    links = []
+    for column in table.columns:
+        if column.references:
+            target, key = column.references.split(".")
+            reference = {"resource": target, "fields": [key]}
+            links.append({"fields": [column.name], "reference": reference})
     if links:
-        schema["foreignKeys"] = [
-            {"fields": [name], "reference": {"resource": target, "fields": [key]}}
-            for name, target, key in links
-        ]
+        schema["foreignKeys"] = links
     return schema
 
 
@@ -146,21 +145,37 @@ def _describe_column(column: Column) -> Record:
     if column.unit:
         field["unit"] = column.unit
     constraints = {
-        "required": True if column.required else None,
+        "required": column.required or None,
         "minimum": column.low,
         "exclusiveMinimum": column.above,
         "maximum": column.high,
-        "enum": list(column.choices) if column.choices else None,
+        "enum": column.choices or None,
         "pattern": column.pattern,
     }
     stated = {name: value for name, value in constraints.items() if value is not None}
-    return field | ({"constraints": stated} if stated else {})
+    if stated:
+        field["constraints"] = stated
+    return field
 
 
 def format_croissant(release: ReleaseRecord, folder: Path) -> str:
     """Return croissant.json for the tables in a folder."""
     names = [get_parquet_name(table.sql_name) for table in FILE_TABLES]
     names += [get_csv_name(table.sql_name) for table in FILE_TABLES]
+    files = []
+    for name in names:
+        path = folder / name
+        files.append(
+            {
+                "@type": "cr:FileObject",
+                "@id": name,
+                "name": name.replace("/", "."),
+                "contentUrl": name,
+                "contentSize": f"{path.stat().st_size} B",
+                "encodingFormat": CROISSANT_MEDIA[name.rpartition(".")[2]],
+                "sha256": hash_file(path),
+            }
+        )
     dataset = {
         **CROISSANT_HEAD,
         "version": release["version"],
@@ -168,18 +183,7 @@ def format_croissant(release: ReleaseRecord, folder: Path) -> str:
         "citeAs": (
             f"{AUTHORS}. ipu-results, version {release['version']}, {release['published_on']}."
         ),
-        "distribution": [
-            {
-                "@type": "cr:FileObject",
-                "@id": name,
-                "name": name.replace("/", "."),
-                "contentUrl": name,
-                "contentSize": f"{(folder / name).stat().st_size} B",
-                "encodingFormat": CROISSANT_MEDIA[name.rpartition(".")[2]],
-                "sha256": hash_file(folder / name),
-            }
-            for name in names
-        ],
+        "distribution": files,
         "recordSet": list(map(_describe_records, FILE_TABLES)),
     }
     return format_json(dataset) + "\n"
@@ -194,7 +198,8 @@ def _describe_records(table: Table) -> Record:
     }
     if table.key:
         head["key"] = [{"@id": f"{table.sql_name}/{column}"} for column in table.key]
-    return {**head, "field": [_describe_field(table.sql_name, column) for column in table.columns]}
+    head["field"] = [_describe_field(table.sql_name, column) for column in table.columns]
+    return head
 
 
 def _describe_field(table: str, column: Column) -> Record:

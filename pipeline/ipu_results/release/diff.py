@@ -212,10 +212,10 @@ class TableDiffQuery:
 
         Raises UnreadableReleaseError if two rows share a key.
         """
-        names = [name for name in self._common if name not in self.key]
+        compared = [name for name in self._common if name not in self.key]
         in_both = f"old.{PRESENT} AND new.{PRESENT}"
         conditions = [f"old.{PRESENT} IS NULL", f"new.{PRESENT} IS NULL", in_both]
-        conditions += [f"{in_both} AND {self._differs(name)}" for name in names]
+        conditions += [f"{in_both} AND {self._differs(name)}" for name in compared]
         left = f"(SELECT *, true AS {PRESENT} FROM {self.old.sql}) old"
         right = f"(SELECT *, true AS {PRESENT} FROM {self.new.sql}) new"
         source = f"{left} FULL OUTER JOIN {right} ON {self._on}"
@@ -224,7 +224,7 @@ class TableDiffQuery:
         if matched + removed != self.old.rows or matched + added != self.new.rows:
             message = f"two rows have the same key ({', '.join(self.key)})"
             raise UnreadableReleaseError(message, place=str(self.new.path))
-        names = [name for name, count in zip(names, differing, strict=True) if count]
+        names = [name for name, count in zip(compared, differing, strict=True) if count]
         if not names:
             return ChangeCounts(added, removed), {}
         # The second query counts the columns alone that differ.
@@ -236,9 +236,8 @@ class TableDiffQuery:
             conditions.append(f"{new} AND NOT {old}")
             conditions.append(f"NOT ({old} OR {new}) AND {self._differs(name)}")
         changed, *cells = self._count(conditions, self._select_changed(names))
-        by_column = {}
-        for at, name in enumerate(names):
-            by_column[name] = ChangeCounts(*cells[3 * at : 3 * at + 3])
+        counts = iter(cells)  # of each column: filled, emptied, changed
+        by_column = {name: ChangeCounts(next(counts), next(counts), next(counts)) for name in names}
         return ChangeCounts(added, removed, changed), by_column
 
     def _count(self, conditions: Sequence[str], source: str) -> tuple[int, ...]:
