@@ -37,6 +37,7 @@ TABLES = (
     "detail.facts",
     "detail.mlperf_rcp",
     "scaling",
+    "documents",
 )
 Line = dict[str, Any]
 
@@ -77,6 +78,7 @@ def shrink(certified: Path, target: Path, lines: list[Line]) -> Path:
         keys = {tuple(line["key"].values()) for line in lines if line.get("stated") == name}
         digests = {each for line in lines for each in line.get("rows", {}).get(name, ())}
         (target / name).write_bytes(_keep_rows(certified / name, keys, digests))
+    shutil.copy(certified / "documents.csv", target)
     write_lines(target, lines)
     return target
 
@@ -111,6 +113,18 @@ def write_lines(folder: Path, lines: list[Line]) -> None:
     texts = [json.dumps(line, ensure_ascii=False) for line in lines]
     (folder / CERTIFICATES).write_text("\n".join(texts) + "\n", encoding="utf-8")
     write_sums(folder)
+
+
+def rewrite_cell(path: Path, key: dict[str, str], column: str, value: object) -> None:
+    """Write another value into the row of a CSV file that has these values."""
+    with path.open(encoding="utf-8", newline="") as file:
+        rows = list(csv.DictReader(file))
+    [row] = [row for row in rows if key.items() <= row.items()]
+    row[column] = str(value)
+    with path.open("w", encoding="utf-8", newline="") as file:
+        writer = csv.DictWriter(file, list(row), lineterminator="\n")
+        writer.writeheader()
+        writer.writerows(rows)
 
 
 def write_sums(folder: Path) -> None:

@@ -14,6 +14,7 @@ import sys
 import zlib
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from statistics import fmean
 from types import ModuleType
 from typing import Any
 
@@ -31,6 +32,7 @@ from tests.release.certificate_support import (
     forge_source,
     hash_path,
     read_lines,
+    rewrite_cell,
     select_by_source,
     shrink,
     write_lines,
@@ -97,6 +99,18 @@ def find_telling(lines: dict[str, list[Line]], certified: Path) -> Iterator[Line
     yield next(line for line in stating if line["key"]["result_id"] in alone)
     yield from [line for line in lines["csv"] if line.get("in") == "chip_count"][:2]
     yield next(line for line in lines["pdf"] if line["raw"] == "10,000")
+    yield next(line for line in lines["csv"] if "stated" not in line)
+    yield from find_twins(lines["csv"])
+
+
+def find_twins(lines: list[Line]) -> tuple[Line, Line]:
+    """Return two figures that two sources print in the same words at the same place."""
+    seen: dict[tuple[str, str], Line] = {}
+    for line in lines:
+        twin = seen.setdefault((line["locator"], line["raw"]), line)
+        if twin["file"] != line["file"]:
+            return twin, line
+    raise LookupError("no two sources print the same at one place")
 
 
 def is_accepted(module: ModuleType, line: Line, release: Path, raw: Path = RAW) -> bool:
@@ -207,15 +221,87 @@ def edit_table(name: str, old: str, new: str) -> Callable[[Path], None]:
 
 def name_other_row(lines: dict[str, list[Line]]) -> None:
     """Name another row that states the same figure."""
-    first, second = [line for line in lines["csv"] if line["in"] == "chip_count"][-2:]
+    first, second = [line for line in lines["csv"] if line.get("in") == "chip_count"][-2:]
     assert first["figure"] == second["figure"]
     first["key"] = second["key"]
 
 
 def name_other_column(lines: dict[str, list[Line]]) -> None:
     """Name another column that states the same figure."""
-    [*_, line] = [line for line in lines["csv"] if line["in"] == "throughput"]
+    [*_, line] = [line for line in lines["csv"] if line.get("in") == "throughput"]
     line["in"] = "throughput_per_chip"
+
+
+def leave_out_factor(lines: dict[str, list[Line]]) -> None:
+    """State that no table has the figure, so that its row can hold any other."""
+    line = next(line for line in lines["csv"] if "stated" in line)
+    for name in ("stated", "key", "in", "figure"):
+        del line[name]
+    line["factor"] = None
+
+
+def name_other_document(lines: dict[str, list[Line]]) -> None:
+    first, second = find_twins(lines["csv"])
+    first["file"], first["sha256"] = second["file"], second["sha256"]
+
+
+def name_other_table(folder: Path) -> None:
+    """Name a table of the forger's own, which states the same figure."""
+    shutil.copy(folder / "results.csv", folder / "more.csv")
+    lines = read_lines(folder)
+    line = next(line for line in lines if line.get("stated") == "results.csv")
+    line["stated"] = "more.csv"
+    write_lines(folder, lines)
+
+
+def forge_cell(column: str) -> Callable[[Path], None]:
+    """Return a change of a value or factor in a certificate and in the cell, too."""
+
+    def change(folder: Path) -> None:
+        lines = read_lines(folder)
+        stating = column == "factor"
+        line = next(line for line in lines if ("stated" in line) == stating and "raw" in line)
+        line[column] *= 1000
+        result_id, number = line["id"].split()
+        key = {"result_id": result_id, "cell_number": number}
+        rewrite_cell(folder / "cells.csv", key, column, line[column])
+        write_lines(folder, lines)
+
+    return change
+
+
+def forge_bytes(folder: Path) -> None:
+    """State other bytes of a source in its certificates and in its document."""
+    lines = read_lines(folder)
+    file = next(line["file"] for line in lines if line["kind"] == "printed")
+    rewrite_cell(folder / "documents.csv", {"file": file}, "sha256", "0" * 64)
+    for line in lines:
+        if line.get("file") == file:
+            line["sha256"] = "0" * 64
+    write_lines(folder, lines)
+
+
+def forge_score(folder: Path) -> None:
+    """Change a score in its certificate and in its entry."""
+    lines = read_lines(folder)
+    line = next(line for line in lines if line["kind"] == "minutes")
+    state_score(folder, lines, line, line["figure"] + 1)
+
+
+def leave_out_no_run(folder: Path) -> None:
+    """Make a score the mean of all of its runs."""
+    lines = read_lines(folder)
+    scores = [line for line in lines if line["kind"] == "minutes"]
+    line = next(line for line in scores if all(log["counted"] for log in line["logs"]))
+    line["drop"] = 0
+    mean = fmean(log["minutes"] for log in line["logs"])
+    state_score(folder, lines, line, mean * line["factor"])
+
+
+def state_score(folder: Path, lines: list[Line], line: Line, figure: float) -> None:
+    line["figure"] = figure
+    rewrite_cell(folder / "mlperf_entries.csv", line["key"], "minutes", figure)
+    write_lines(folder, lines)
 
 
 def add_log(lines: dict[str, list[Line]]) -> None:
@@ -278,6 +364,15 @@ BROKEN: dict[str, Callable[[Path], None]] = {
     "other column of this figure": edit_lines(name_other_column),
     "other column": edit_lines(lambda lines: lines["csv"][0].update(column="x")),
     "other place": edit_lines(lambda lines: exchange(lines, "locator")),
+    "no factor": edit_lines(leave_out_factor),
+    "other document": edit_lines(name_other_document),
+    "other table of this figure": name_other_table,
+    "other digits": edit_lines(lambda lines: lines["csv"][0].update(digits=12)),
+    "other bytes in the document, too": forge_bytes,
+    "other value in the cell, too": forge_cell("value"),
+    "other factor in the cell, too": forge_cell("factor"),
+    "other minutes in the entry, too": forge_score,
+    "mean of all runs in the entry, too": leave_out_no_run,
     "no certificate": edit_lines(lambda lines: lines["html"][0].clear()),
     "no minutes": edit_lines(lambda lines: lines["minutes"][0].clear()),
     "other kind": add_kind("stated"),
@@ -349,7 +444,7 @@ def test_checker_says_yes_or_the_first_broken_link(few: Path, tmp_path: Path) ->
     program = Path(shutil.copy(CHECKER, tmp_path / "checker.py"))
     said = run_checker(program, few)
     assert said.startswith("yes, for root ")
-    assert "'printed': 20" in said
+    assert "'printed': 23" in said
     assert said.endswith("no statement was run")
     folder = Path(shutil.copytree(few, tmp_path / "broken"))
     BROKEN["other text"](folder)
@@ -514,9 +609,9 @@ def list_script_mutants() -> dict[str, str]:
     """Return the script without each of its checks, and with each of the mutations."""
     source = SCRIPT.read_text(encoding="utf-8")
     mutants = {}
-    for number, match in enumerate(re.finditer(r"(?<!function )require\(", source)):
+    for number, match in enumerate(re.finditer(r"(?<!function )require(Equal)?\(", source)):
         call = source[match.start() :].split("\n")[0]
-        text = f"{source[: match.end()]}true || {source[match.end() :]}"
+        text = f"{source[: match.start()]}(() => {{}})({source[match.end() :]}"
         mutants[f"{number} without {call}"] = text
     for old, new in SCRIPT_MUTATIONS:
         assert source.count(old) == 1, old
@@ -559,7 +654,8 @@ MUTATIONS = [
     ("0.783", "0.217"),
     ("height - float(y)", "float(y)"),
     ('if line["factor"] is not None', "if False"),
-    ("is_own &= ", "is_own |= "),
+    ('is_own &= line["in"]', 'is_own |= line["in"]'),
+    ('is_own &= line["stated"]', 'is_own |= line["stated"]'),
     ('self.seen["minutes"].add(key)', "pass"),
     ("set(digests) <=", "set(digests) >="),
     ("len(runs) - len(minutes)", "0"),

@@ -1,244 +1,274 @@
-"""A third checker, written from docs/reference/certificates.md alone and in another way: one pass a
-kind over all lines, and DuckDB for what is a comparison of tables.
-
-It reads neither of the other two, and shows that the page has all that is needed.
+"""A third checker, written from docs/reference/certificates.md alone, by someone who had read
+neither of the others. What that page then lacked it now says, and is checked here, too.
 """
 
 from __future__ import annotations
 
 import base64
+import csv
+import functools
 import hashlib
+import html
 import json
-import math
+import pathlib
 import re
+import sys
 import zlib
-from html.parser import HTMLParser
-from itertools import count
-from pathlib import Path
-from typing import Any
 
-import duckdb
-
-Line = dict[str, Any]
-Cells = dict[str, str]
-
-
-class Page(HTMLParser):
-    """The rows of each table of a page."""
-
-    def __init__(self, text: str) -> None:
-        super().__init__()
-        self.tables: list[list[list[str]]] = []
-        self.is_cell = False
-        assert not re.search("rowspan|colspan|<!--", text)
-        self.feed(text)
-
-    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:  # noqa: ARG002
-        if tag == "table":
-            self.tables.append([])
-        elif tag == "tr":
-            self.tables[-1].append([])
-        elif tag in ("td", "th"):
-            self.tables[-1][-1].append("")
-            self.is_cell = True
-
-    def handle_data(self, data: str) -> None:
-        if self.is_cell:
-            self.tables[-1][-1][-1] += data
-
-    def handle_endtag(self, tag: str) -> None:
-        if tag in ("td", "th"):
-            self.is_cell = False
+NUMBER = re.compile(r"-?([0-9]+|[0-9]{1,3}(,[0-9]{3})+)(\.[0-9]+)?(e[+-]?[0-9]+)?")
+COUNT = "([1-9][0-9]*)"
+LINE_PLACE = re.compile(rf"line {COUNT}, column {COUNT} \((.*)\)", re.DOTALL)
+TABLE_PLACE = re.compile(rf"table {COUNT}, row {COUNT}, column {COUNT} \((.*)\)", re.DOTALL)
+BOX_PLACE = re.compile(rf"page {COUNT}, box ([0-9.-]+),([0-9.-]+),[0-9.-]+,[0-9.-]+")
+HTML_CELL = re.compile(r"<(t[dh])\b[^>]*>(.*?)</\1>", re.DOTALL)
+PDF_TEXT = re.compile(r"/F2 (\S+) Tf.*\nBT 1 0 0 1 (\S+) (\S+) Tm \(((?:[^\\()]|\\.)*)\) Tj")
+CELL = ("result_id", "cell_number")
+ENTRY = ("round", "path")
+STATING = ("results.csv", "figures.csv", "microbenchmarks.csv")
 
 
-def name_cells(place: str, header: list[str], row: list[str]) -> Cells:
-    assert len(header) == len(row)
-    return {
-        f"{place}, column {number} ({header[number - 1]})": re.sub(r"\s+", " ", cell).strip()
-        for number, cell in zip(count(1), row, strict=False)
-    }
+def need(holds, link):
+    if not holds:
+        raise ValueError(link)
 
 
-def read_csv(text: str) -> Cells:
-    """Read a CSV file character by character."""
-    cells: Cells = {}
-    header: list[str] = []
-    row, cell, is_quoted, line = [], "", False, 1
-    for at, each in enumerate(text):
-        if each == '"':
-            if is_quoted or not (at and text[at - 1] == '"'):
-                is_quoted = not is_quoted
-            else:  # a quote in quotes
-                cell += each
-                is_quoted = True
-        elif is_quoted or each not in ",\n\r":
-            cell += each
-        elif each != "\r":
-            row.append(cell)
-            cell = ""
-        if each == "\n":
-            if not is_quoted:
-                header = header or row
-                cells |= name_cells(f"line {line}", header, row)
-                row = []
-            line += 1
-    return cells
+def near(figure, other, tolerance):
+    return abs(figure - other) <= tolerance * abs(other)
 
 
-def read_html(text: str) -> Cells:
-    cells: Cells = {}
-    for number, (header, *rows) in enumerate(Page(text).tables, 1):
-        for position, row in enumerate(rows, 1):
-            cells |= name_cells(f"table {number}, row {position}", header, row)
-    return cells
+def squeeze(text):
+    return " ".join(text.split())
 
 
-def read_pdf(data: bytes) -> Cells:
-    cells: Cells = {}
-    parts = re.split(rb"(\d+) 0 obj", data)
-    objects = dict(zip(parts[1::2], parts[2::2], strict=True))
-    [kids] = re.findall(rb"/Kids \[([^]]*)\]", data)
-    for page, kid in enumerate(re.findall(rb"(\d+) 0 R", kids), 1):
-        [height] = re.findall(rb"/MediaBox \[(?: \S+){3} (\S+)", objects[kid])
-        [contents] = re.findall(rb"/Contents (\d+)", objects[kid])
-        stream = objects[contents].partition(b"stream\n")[2].partition(b"~>")[0]
-        size = 0.0
-        for shown in zlib.decompress(base64.a85decode(stream)).decode("cp1252").split("\n"):
-            if font := re.search(r"/F2 (\S+) Tf", shown):
-                size = float(font[1])
-            match = re.match(r"BT 1 0 0 1 (\S+) (\S+) Tm \((.*)\) Tj", shown)
-            if match:
-                top = float(height) - float(match[2]) - 0.783 * size
-                place = f"page {page}, box {float(match[1]):.1f},{top:.1f}"
-                assert place not in cells
-                cells[place] = re.sub(r"\\(.)", r"\1", match[3]).rpartition(": ")[2]
-    return cells
+def bare(inside):
+    return squeeze(html.unescape(re.sub("<[^>]*>", "", inside)))
 
 
-def read_figure(text: str) -> float:
-    if "h " in text and text.endswith("m"):
-        hours, minutes = text[:-1].split("h ")
-        return 3600.0 * int(hours) + 60 * int(minutes)
-    figure, _, metric = text.partition(" ")
-    assert not metric[:1].isdigit()
-    assert re.fullmatch(r"-?\d{1,3}(,\d{3})*(\.\d+)?|-?\d+(\.\d+)?([eE][+-]?\d+)?", figure)
-    return float(figure.replace(",", ""))
+def figure_of(text):
+    clock = re.fullmatch("([0-9]+)h ([0-9]+)m", text)
+    if clock:
+        return 3600.0 * int(clock[1]) + 60.0 * int(clock[2])
+    number, _, metric = text.partition(" ")
+    need(NUMBER.fullmatch(number) and not metric[:1].isdigit(), f"{text!r} is no figure")
+    return float(number.replace(",", ""))
 
 
-def is_near(one: float, other: float, share: float) -> bool:
-    return one == other or abs(one - other) <= share * max(abs(one), abs(other))
+@functools.cache
+def digest_of(path):
+    return hashlib.sha256(path.read_bytes()).hexdigest()
 
 
-def digest(data: bytes) -> str:
-    return hashlib.sha256(data).hexdigest()
+@functools.cache
+def csv_rows(path):
+    with path.open(encoding="utf-8", newline="") as file:
+        reader = csv.reader(file, strict=True)
+        rows = {}
+        for row in reader:
+            rows[reader.line_num] = row
+    need(len({len(row) for row in rows.values()}) == 1, f"the rows of {path} differ in length")
+    return rows
 
 
-def check(release: Path, raw: Path, root: str) -> None:
-    """Raise AssertionError for anything that the page does not allow."""
-    sums = (release / "SHA256SUMS").read_bytes()
-    assert digest(sums) == root
-    digests = {line[66:]: line[:64] for line in sums.decode().splitlines()}
-    for name, sha256 in digests.items():
-        assert digest((release / name).read_bytes()) == sha256, name
-    text = (release / "certificates.jsonl").read_text(encoding="utf-8")
-    lines: list[Line] = [json.loads(line) for line in text.splitlines()]
-    kinds = ("printed", "minutes", "recomputed", "finding", "relation")
-    by_kind: dict[str, list[Line]] = {kind: [] for kind in kinds}
-    for line in lines:
-        by_kind[line["kind"]].append(line)
-    check_printed(by_kind["printed"], raw)
-    for line in by_kind["minutes"]:
-        check_minutes(line, raw)
-    for line in by_kind["recomputed"]:
-        for file, rows in line["rows"].items():
-            assert set(rows) <= digest_rows((release / file).read_text(encoding="utf-8")), file
-    for line in (*by_kind["finding"], *by_kind["relation"]):
-        assert all(digests[file] == sha256 for file, sha256 in line["files"].items())
-    check_stated([line for line in lines if "stated" in line], release)
-    compare_sets(by_kind, release)
+@functools.cache
+def rows_by(path, columns):
+    head, *rows = csv_rows(path).values()
+    found = {}
+    for cells in rows:
+        row = dict(zip(head, cells, strict=True))
+        found.setdefault(tuple(row[column] for column in columns), []).append(row)
+    return found
 
 
-def digest_rows(text: str) -> set[str]:
-    rows = []
-    row = ""
-    for line in text.split("\n"):
-        row += line
-        if row.count('"') % 2:
-            row += "\n"
-        else:
-            rows.append(row)
-            row = ""
-    return {digest(each.encode()) for each in rows}
+@functools.cache
+def row_digests(path):
+    rows = re.findall(rb'(?:"[^"]*"|[^"\r\n]+)+', path.read_bytes())
+    return {hashlib.sha256(row).hexdigest() for row in rows[1:]}
 
 
-def check_printed(lines: list[Line], raw: Path) -> None:
-    sources: dict[str, Cells] = {}
-    for line in lines:
-        file, place = line["file"], line["locator"]
-        if file not in sources:
-            data = (raw / file).read_bytes()
-            assert digest(data) == line["sha256"]
-            if file.endswith(".pdf"):
-                sources[file] = read_pdf(data)
-            else:
-                reader = read_html if file.endswith(".html") else read_csv
-                sources[file] = reader(data.decode("utf-8-sig"))
-        if file.endswith(".pdf"):
-            place = ",".join(place.split(",")[:3])
-        assert sources[file][place] == line["raw"], place
-        figure = read_figure(line["raw"])
-        assert is_near(figure, line["value"], 5e-12 if "digits" in line else 0)
-        if line["factor"] is not None:
-            share = 1e-11 if "digits" in line else 1e-15
-            assert is_near(figure * line["factor"], line["figure"], share)
-            name, *metric = line["key"].values()
-            assert name == line["id"].split()[0]
-            assert metric in ([], [line["column"]])
-            assert line["in"] in (line["column"], "value", "canonical_value")
+@functools.cache
+def html_tables(path):
+    page = path.read_text("utf-8")
+    need(not re.search("rowspan|colspan|<!--", page, re.I), f"{path} has a span or a comment")
+    tables = re.findall(r"<table\b.*?</table>", page, re.DOTALL)
+    return [[HTML_CELL.findall(row) for row in table.split("<tr")[1:]] for table in tables]
 
 
-def check_minutes(line: Line, raw: Path) -> None:
-    data = (raw / line["file"]).read_bytes()
-    assert digest(data) == line["sha256"]
-    runs = duckdb.execute(
-        "SELECT file, coalesce(sha256, ''), counted = 'True', minutes::DOUBLE"
-        " FROM read_csv($file, all_varchar = true) WHERE round = $round AND path = $path",
-        {**line["key"], "file": str(raw / line["file"])},
-    ).fetchall()
-    counted = []
-    for (file, sha256, is_counted, minutes), log in zip(runs, line["logs"], strict=True):
-        assert (file, sha256, is_counted) == (log["file"], log["sha256"] or "", log["counted"])
-        if is_counted:
-            assert is_near(minutes, log["minutes"], 5e-12)
-            counted.append(minutes)
-    left_out = line["drop"] - (len(runs) - len(counted))
-    kept = sorted(counted)[line["drop"] : len(counted) - left_out]
-    assert is_near(math.fsum(kept) / len(kept) * line["factor"], line["figure"], 1e-11)
+@functools.cache
+def pdf_pages(path):
+    document = path.read_text("latin-1")
+    found = re.findall(r"\n([0-9]+) 0 obj\b(.*?)endobj", document, re.DOTALL)
+    objects, kids = dict(found), re.findall(r"/Kids \[([^]]*)\]", document)
+    need(len(objects) == len(found) and len(kids) == 1, f"{path} is of another writer")
+    pages = []
+    for number in re.findall("([0-9]+) 0 R", kids[0]):
+        height = float(re.search(r"/MediaBox \[([^]]*)\]", objects[number])[1].split()[3])
+        contents = objects[re.search("/Contents ([0-9]+) 0 R", objects[number])[1]]
+        stream = re.search(r"stream\n(.*?~>)", contents, re.DOTALL)[1]
+        content = zlib.decompress(base64.a85decode(stream, adobe=True)).decode("latin-1")
+        texts = {}
+        for size, left, base, text in PDF_TEXT.findall(content):
+            top = height - float(base) - 0.783 * float(size)
+            place = f"{float(left):.1f}", f"{top:.1f}"
+            need(place not in texts, f"two texts at {place}")
+            texts[place] = squeeze(re.sub(r"\\(.)", r"\1", text).rpartition(": ")[2])
+        need(len(texts) == content.count("Tj") > 0, f"{path} is of another writer")
+        pages.append(texts)
+    return pages
 
 
-def check_stated(lines: list[Line], release: Path) -> None:
-    for file in sorted({line["stated"] for line in lines}):
-        table = duckdb.read_csv(str(release / file), all_varchar=True).fetchall()
-        columns = duckdb.read_csv(str(release / file), all_varchar=True).columns
-        rows = [dict(zip(columns, row, strict=True)) for row in table]
-        for line in lines:
-            if line["stated"] != file:
-                continue
-            key = {name: str(value) for name, value in line["key"].items()}
-            [row] = [row for row in rows if key.items() <= row.items()]
-            stated = row[line["in"]]
-            is_text = isinstance(line["figure"], str)
-            assert (stated if is_text else float(stated)) == line["figure"]
+def text_at(path, locator):
+    if path.suffix == ".csv":
+        line, column, name = LINE_PLACE.fullmatch(locator).groups()
+        rows, column = csv_rows(path), int(column) - 1
+        need(squeeze(next(iter(rows.values()))[column]) == squeeze(name), "another header")
+        return squeeze(rows[int(line)][column])
+    if path.suffix == ".html":
+        table, row, column, name = TABLE_PLACE.fullmatch(locator).groups()
+        rows, column = html_tables(path)[int(table) - 1], int(column) - 1
+        need(bare(rows[0][column][1]) == squeeze(name), "another header")
+        tag, inside = rows[int(row)][column]
+        even = len({len(cells) for cells in rows}) == 1
+        need(tag == "td" and even, "no cell of its own, or rows that differ in length")
+        return bare(inside)
+    page, left, top = BOX_PLACE.fullmatch(locator).groups()
+    return pdf_pages(path)[int(page) - 1][left, top]
 
 
-def compare_sets(by_kind: dict[str, list[Line]], release: Path) -> None:
-    printed = {
-        (*line["id"].split(), line["column"], line["locator"]) for line in by_kind["printed"]
-    }
-    minutes = {(line["key"]["round"], line["key"]["path"]) for line in by_kind["minutes"]}
-    for found, columns, file, figure in (
-        (printed, "result_id, cell_number, column_name, locator", "cells.csv", "value"),
-        (minutes, "round, path", "mlperf_entries.csv", "minutes"),
-    ):
-        rows = duckdb.read_csv(str(release / file), all_varchar=True)
-        assert found == set(rows.filter(f"{figure} <> ''").project(columns).fetchall()), file
+def log_took(path):
+    for text in path.read_text("utf-8", "replace").split("\n"):
+        event = json.loads(text.partition(":::MLLOG ")[2] or '{"key": null}')
+        if event["key"] == "run_start":
+            start = event["time_ms"]
+        if event["key"] == "run_stop":
+            return event["time_ms"] - start
+    raise ValueError(f"{path} has no run_stop")
+
+
+class Checker:
+    """Follows the certificates of a release; each method but the first ones is a kind."""
+
+    def __init__(self, release, raw, logs):
+        self.release, self.raw, self.logs = map(pathlib.Path, (release, raw, logs))
+        sums = (self.release / "SHA256SUMS").read_text("utf-8").splitlines()
+        self.sums = {line[66:]: line[:64] for line in sums}
+        for name, digest in self.sums.items():
+            need(digest_of(self.release / name) == digest, f"digest of {name}")
+        self.cells = self.figures("cells.csv", CELL, "value")
+        self.entries = self.figures("mlperf_entries.csv", ENTRY, "minutes")
+
+    def figures(self, name, columns, column):
+        """Return the rows with a figure, by their key: each needs a certificate."""
+        rows = rows_by(self.file(name), columns)
+        return {key: row for key, [row] in rows.items() if row[column]}
+
+    def file(self, name):
+        need(name in self.sums, f"{name} is not in SHA256SUMS")
+        return self.release / name
+
+    def source(self, line):
+        need(digest_of(self.raw / line["file"]) == line["sha256"], f"digest of {line['file']}")
+        return self.raw / line["file"]
+
+    def stated(self, line):
+        path, key = self.file(line["stated"]), line["key"]
+        [row] = rows_by(path, tuple(key))[tuple(map(str, key.values()))]
+        figure, text = line["figure"], row[line["in"]]
+        same = text == figure if isinstance(figure, str) else float(text) == figure
+        need(same, f"{line['stated']} states {text!r} and not {figure!r}")
+
+    def printed(self, line):
+        text = text_at(self.source(line), line["locator"])
+        need(text == line["raw"], f"the place has {text!r}")
+        cell = self.cells.pop(tuple(line["id"].split(" ")))
+        documents = rows_by(self.file("documents.csv"), ("document_id",))
+        [document] = documents[(cell["document_id"],)]
+        need(line["file"] == document["file"], "another file")
+        need(line["sha256"] == document["sha256"], "other bytes than the document's")
+        need(line["column"] == cell["column_name"], "another column")
+        need(line["locator"] == cell["locator"], "another place")
+        computed = document["kind"] in ("derived", "run")
+        need(line.get("digits") == (12 if computed else None), "other digits")
+        value = figure_of(text)
+        need(near(value, line["value"], 5e-12 if computed else 0), f"the figure is {value}")
+        need(float(cell["value"]) == line["value"], "cells.csv has another value")
+        if not cell["factor"]:
+            need(line["factor"] is None, "cells.csv has no factor")
+            return
+        need(float(cell["factor"]) == line["factor"], "cells.csv has another factor")
+        product = value * line["factor"]
+        need(near(product, line["figure"], 1e-11 if computed else 1e-15), f"factor: {product}")
+        self.own(line, cell)
+        self.stated(line)
+
+    def own(self, line, cell):
+        """Check that the row and column which state the figure are those of the cell."""
+        need(line["stated"] in STATING, "another table")
+        result, *column = line["key"].values()
+        need(result == cell["result_id"], "another result")
+        need(column in ([], [cell["column_name"]]), "another row")
+        need(line["in"] in (cell["column_name"], "value", "canonical_value"), "another column")
+
+    def minutes(self, line):
+        path = self.source(line)
+        key = tuple(line["key"][column] for column in ENTRY)
+        entry = self.entries.pop(key)
+        self.stated(line)
+        need(float(entry["minutes"]) == line["figure"], "the entry has another score")
+        need(line["drop"] == (4 if entry["benchmark"] == "unet3d" else 1), "drop")
+        need(line["factor"] == float(entry["scaling_factor"] or 1), "factor")
+        runs = rows_by(path, ENTRY)[key]
+        counted = []
+        for run, log in zip(runs, line["logs"], strict=True):
+            of_log = log["file"], log["sha256"] or "", str(log["counted"])
+            need((run["file"], run["sha256"], run["counted"]) == of_log, f"log {of_log}")
+            if log["counted"]:
+                counted.append(float(run["minutes"]))
+                need(near(counted[-1], log["minutes"], 5e-12), f"minutes of {of_log}")
+                self.log(self.logs / f"v{key[0]}" / key[1] / run["file"], run)
+        last = line["drop"] - (len(runs) - len(counted))
+        rest = sorted(counted)[line["drop"] : len(counted) - last]
+        need(last >= 0, "too many logs are not counted")
+        score = sum(rest) / len(rest) * line["factor"]
+        need(near(score, line["figure"], 1e-11), f"the mean is {score}")
+
+    def log(self, path, run):
+        """Check a log, where it is at hand."""
+        if path.is_file():
+            need(digest_of(path) == run["sha256"], f"digest of {path}")
+            took = 60_000 * float(run["minutes"])
+            need(near(log_took(path), took, 1e-12), f"time of {path}")
+
+    def recomputed(self, line):
+        self.stated(line)
+        for name, digests in line["rows"].items():
+            need(row_digests(self.file(name)).issuperset(digests), f"{name} lacks such a row")
+
+    def finding(self, line):
+        for name, digest in line["files"].items():
+            need(self.sums.get(name) == digest, f"digest of {name}")
+
+    relation = finding
+
+    def follow(self):
+        counts = dict.fromkeys(("printed", "minutes", "recomputed", "finding", "relation"), 0)
+        for certificate in self.file("certificates.jsonl").read_bytes().splitlines():
+            line = json.loads(certificate)
+            try:
+                counts[line["kind"]] += 1
+                getattr(self, line["kind"])(line)
+            except Exception as error:
+                raise ValueError(f"{error!r} in {certificate[:200]!r}") from error
+        lacking = [*self.cells, *self.entries]
+        need(not lacking, f"{len(lacking)} figures lack a certificate: {lacking[:1]}")
+        return ", ".join(f"{count} {kind}" for kind, count in counts.items())
+
+
+def check(release, raw, root, logs="/dev/null"):
+    """Return what was counted. Raises ValueError, with the first broken link."""
+    found = digest_of(pathlib.Path(release, "SHA256SUMS"))
+    need(root in (None, found), f"the root is {found}")
+    return Checker(release, raw, logs).follow()
+
+
+if __name__ == "__main__":
+    print(f"yes: {check(*sys.argv[1:])}; no statement was run")

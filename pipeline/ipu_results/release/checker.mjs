@@ -7,12 +7,18 @@ const SHOWN = /\/F2 (\S+) Tf.*\n?.*BT 1 0 0 1 (\S+) (\S+) Tm \(((?:\\.|[^\\)])*)
 const CSV_CELL = /(?:"((?:[^"]|"")*)"|([^,\r\n]*))(,|\r?\n|$)/y;
 const ABOVE_BASELINE = 0.783; // of the size of Times-Roman: the top of a box
 const ENTITIES = { amp: "&", lt: "<", gt: ">", quot: '"', apos: "'", nbsp: " " };
-const CELL = ["result_id", "cell_number", "column_name", "locator"];
+const CELL = ["result_id", "cell_number"];
 const ENTRY = ["round", "path"];
+const COMPUTED = ["derived", "run"]; // by us, with 12 digits
+const STATING = ["results.csv", "figures.csv", "microbenchmarks.csv"];
 const KINDS = ["printed", "minutes", "recomputed", "finding", "relation"];
 
 function require(isSo, message) {
   if (!isSo) throw new Error(message);
+}
+
+function requireEqual(said, found, what) {
+  require(JSON.stringify(said) === JSON.stringify(found), `${what}: ${found}, not ${said}`);
 }
 
 async function hash(bytes) {
@@ -166,6 +172,11 @@ export class Checker {
     return rows;
   }
 
+  readTable(file, names) {
+    const path = `${this.release}/${file}`;
+    return this.keep(`${path} ${names}`, () => this.readRows(path, names));
+  }
+
   async checkAll() {
     this.root ||= await hash(await this.read(`${this.release}/SHA256SUMS`));
     const sums = decodeUtf8(await this.readChecked(`${this.release}/SHA256SUMS`, this.root));
@@ -185,18 +196,15 @@ export class Checker {
   }
 
   async checkAllSeen(kind, file, names, needed) {
-    const rows = await this.readRows(`${this.release}/${file}`, [...names, needed]);
-    const keys = [...rows.keys()].map(JSON.parse).filter((key) => key.at(-1) !== "");
-    const expected = new Set(keys.map((key) => JSON.stringify(key.slice(0, -1))));
-    const isWhole = expected.size === this.seen[kind].size && [...expected].every((key) => this.seen[kind].has(key));
+    const rows = await this.readTable(file, names);
+    const expected = [...rows.keys()].filter((key) => rows.get(key)[0][needed] !== "");
+    const isWhole = expected.length === this.seen[kind].size && expected.every((key) => this.seen[kind].has(key));
     require(isWhole, `${file} has other rows than the ${kind} certificates`);
   }
 
   async checkStated(line) {
-    const names = Object.keys(line.key);
     const key = Object.values(line.key).map(String);
-    const path = `${this.release}/${line.stated}`;
-    const rows = await this.keep(`${path} ${names}`, () => this.readRows(path, names));
+    const rows = await this.readTable(line.stated, Object.keys(line.key));
     const text = rows.get(JSON.stringify(key))[0][line.in];
     const isStated = typeof line.figure === "string" ? text === line.figure : text !== "" && Number(text) === line.figure;
     require(isStated, `${line.stated} has ${text}, not ${line.figure}`);
@@ -207,17 +215,35 @@ export class Checker {
     const path = `${this.raw}/${line.file}`;
     const make = async () => readSource(line.file, line.sha256, await this.read(path));
     follow(line, await this.keep(`${path} ${line.sha256}`, make));
-    this.seen.printed.add(JSON.stringify([...line.id.split(" "), line.column, line.locator]));
+    await this.checkCell(line);
     if (line.factor === null) return;
     const key = await this.checkStated(line);
     const isRow = line.id.startsWith(`${key[0]} `) && (key.length === 1 || key[1] === line.column);
     const isColumn = [line.column, "value", "canonical_value"].includes(line.in);
-    require(isRow && isColumn, `${line.in} of ${key} is another figure`);
+    require(isRow && isColumn && STATING.includes(line.stated), `${line.in} of ${key} is another figure`);
+  }
+
+  async checkCell(line) {
+    const key = JSON.stringify(line.id.split(" "));
+    this.seen.printed.add(key);
+    const [cell] = (await this.readTable("cells.csv", CELL)).get(key);
+    const documents = await this.readTable("documents.csv", ["document_id"]);
+    const [document] = documents.get(JSON.stringify([cell.document_id]));
+    const place = [document.file, document.sha256, cell.locator, cell.column_name];
+    requireEqual([line.file, line.sha256, line.locator, line.column], place, "place of the cell");
+    const factor = cell.factor === "" ? null : Number(cell.factor);
+    const digits = COMPUTED.includes(document.kind) ? 12 : null;
+    const figures = [Number(cell.value), factor, digits];
+    requireEqual([line.value, line.factor, line.digits ?? null], figures, "value, factor and digits of the cell");
   }
 
   async minutes(line) {
     const key = await this.checkStated(line);
     this.seen.minutes.add(JSON.stringify(key));
+    const [entry] = (await this.readTable("mlperf_entries.csv", ENTRY)).get(JSON.stringify(key));
+    const drop = entry.benchmark === "unet3d" ? 4 : 1;
+    const own = [Number(entry.minutes), Number(entry.scaling_factor || 1), drop];
+    requireEqual([line.figure, line.factor, line.drop], own, "minutes, factor and drop of the entry");
     const path = `${this.raw}/${line.file}`;
     await this.keep(`${path} ${line.sha256}`, () => this.readChecked(path, line.sha256));
     const runs = (await this.keep(path, () => this.readRows(path, ENTRY))).get(JSON.stringify(key));

@@ -20,8 +20,10 @@ from pathlib import Path
 FIGURE = re.compile(r"(-?\d+(?:,\d{3})*(?:\.\d+)?(?:[eE][-+]?\d+)?)(?: \D.*)?")
 SHOWN = re.compile(rb"/F2 (\S+) Tf.*\n?.*BT 1 0 0 1 (\S+) (\S+) Tm \(((?:\\.|[^\\)])*)\) Tj")
 ABOVE_BASELINE = 0.783  # of the size of Times-Roman: the top of a box
-CELL = ("result_id", "cell_number", "column_name", "locator")
+CELL = ("result_id", "cell_number")
 ENTRY = ("round", "path")
+COMPUTED = ("derived", "run")  # by us, with 12 digits
+STATING = ("results.csv", "figures.csv", "microbenchmarks.csv")
 KINDS = ("printed", "minutes", "recomputed", "finding", "relation")
 
 
@@ -146,8 +148,8 @@ class Checker:
         getattr(self, f"check_{line['kind']}")(line)
 
     def check_all_seen(self, kind, file, names, needed):
-        rows = read_rows(self.release / file, (*names, needed))
-        expected = {key[:-1] for key in rows if key[-1]}
+        rows = read_rows(self.release / file, names)
+        expected = {key for key in rows if rows[key][0][needed]}
         require(self.seen[kind] == expected, f"{file} has other rows than the {kind} certificates")
 
     def check_stated(self, line):
@@ -163,7 +165,7 @@ class Checker:
         require(text == line["raw"], f"{line['file']} has {text!r}, not {line['raw']!r} at {place}")
         figure, digits = read_figure(text), line.get("digits")
         require(is_same(figure, line["value"], digits), f"{text!r} is not {line['value']}")
-        self.seen["printed"].add((*line["id"].split(), line["column"], line["locator"]))
+        self.check_cell(line)
         if line["factor"] is not None:
             tolerance = 1e-11 if digits else 1e-15
             is_near = math.isclose(figure * line["factor"], line["figure"], rel_tol=tolerance)
@@ -171,11 +173,32 @@ class Checker:
             key = self.check_stated(line)
             is_own = line["id"].startswith(f"{key[0]} ") and key[1:] in {(), (line["column"],)}
             is_own &= line["in"] in {line["column"], "value", "canonical_value"}
+            is_own &= line["stated"] in STATING
             require(is_own, f"{line['in']} of {key} is another figure")
+
+    def check_cell(self, line):
+        key = tuple(line["id"].split())
+        self.seen["printed"].add(key)
+        [cell] = read_rows(self.release / "cells.csv", CELL)[key]
+        documents = read_rows(self.release / "documents.csv", ("document_id",))
+        [document] = documents[(cell["document_id"],)]
+        place = document["file"], document["sha256"], cell["locator"], cell["column_name"]
+        said = line["file"], line["sha256"], line["locator"], line["column"]
+        require(said == place, f"the cell is of {place}, not {said}")
+        factor = float(cell["factor"]) if cell["factor"] else None
+        digits = 12 if document["kind"] in COMPUTED else None
+        figures = float(cell["value"]), factor, digits
+        said = line["value"], line["factor"], line.get("digits")
+        require(said == figures, f"the cell has value, factor and digits {figures}, not {said}")
 
     def check_minutes(self, line):
         key = self.check_stated(line)
         self.seen["minutes"].add(key)
+        [entry] = read_rows(self.release / "mlperf_entries.csv", ENTRY)[key]
+        drop = 4 if entry["benchmark"] == "unet3d" else 1
+        own = float(entry["minutes"]), float(entry["scaling_factor"] or 1), drop
+        said = line["figure"], line["factor"], line["drop"]
+        require(said == own, f"the entry has minutes, factor and drop {own}, not {said}")
         read_source(self.raw / line["file"], line["sha256"])
         runs = read_rows(self.raw / line["file"], ENTRY)[key]
         minutes = []
