@@ -9,7 +9,16 @@ from ipu_results.kit.files import load_schema_file
 from ipu_results.kit.text import format_count
 
 USABLE = "usable"
+DOUBTFUL = ("error", "suspect", "submitted")  # of REASONS
 REASONS: Mapping[str, str] = load_schema_file("comparison.toml")["run"]["unusable"]
+
+
+def describe_doubtful(reasons: Sequence[str | None]) -> str:
+    """Count the rows whose figures are doubted, empty for none; the others that are not usable are
+    predictions and figures that another row has.
+    """
+    counts = Counter(reason for reason in reasons if reason in DOUBTFUL)
+    return ", ".join(f"{counts[name]} {REASONS[name]}" for name in DOUBTFUL if counts[name])
 
 
 def describe_unusable(reasons: Sequence[str | None]) -> str:

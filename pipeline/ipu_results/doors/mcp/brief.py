@@ -16,6 +16,8 @@ SHOWN: Mapping[str, list[str]] = WORDS["shown"]
 MAX_BRIEF = 3  # rows, claims or pairs of a brief answer, unless a limit is stated
 MAX_RECOMPUTED = 2  # of a brief claim: the lowest and the highest
 NOT_STATED = "not stated"
+UNVERIFIED = "unverified"  # an entry of MLPerf whose score is computed here
+LINE_DIGITS = 6  # of a figure in a line
 # who measured and how, in a row
 WHO = ("relationship", "interest", "origin", "status")
 # the interest and origin that a relationship says
@@ -66,6 +68,8 @@ def _shorten_row(described: Answer, names: Collection[str]) -> Answer:
         "result_id": described["result_id"],
         "what": described["what"],
         **_describe_who(described),
+        # which the citation says of an official entry
+        "status": None if described["status"] == UNVERIFIED else described["status"],
         "usable": None if described["usable"] else False,
         "figures": figures,
         "flags": [_shorten_flag(flag) for flag in shown if _has_message(flag, figures)],
@@ -160,11 +164,24 @@ def _leave_out_shared(row: Answer, first: Answer, stated: Answer) -> Answer:
         value = stated.get(name)
         conditions[name] = NOT_STATED if value is None else value
     later["conditions"] = {
-        name: value for name, value in conditions.items() if value != shared.get(name)
+        name: _keep_other_parts(value, shared.get(name))
+        for name, value in conditions.items()
+        if value != shared.get(name)
     }
     later["flags"] = [{**flag, "message": None} for flag in row.get("flags", [])]
     shortened: Answer = drop_empty(later)
     return shortened
+
+
+def _keep_other_parts(value: Any, first: Any) -> Any:
+    """Leave out of a list in words, such as `Run Mode = A; Degree = 2`, what the first row has."""
+    if not (isinstance(value, str) and isinstance(first, str)):
+        return value
+    parts = value.split("; ")
+    others = first.split("; ")
+    if len(parts) != len(others):
+        return value
+    return "; ".join(part for part in parts if part not in others)
 
 
 def write_line(row: Answer, publisher: str) -> str:
@@ -174,7 +191,7 @@ def write_line(row: Answer, publisher: str) -> str:
     """
     figures: dict[str, str] = {}
     for name, figure in row.get("figures", {}).items():
-        words = f"{figure['value']} {figure.get('unit', '')}".strip()
+        words = f"{_cut_digits(figure['value'])} {figure.get('unit', '')}".strip()
         if "per_chip" in figure:
             words += f" ({figure['per_chip']:.6g} per chip)"
         figures[name] = words
@@ -190,6 +207,11 @@ def write_line(row: Answer, publisher: str) -> str:
     if "usable" in row:
         parts.append("not usable")
     return "; ".join(part for part in parts if part)
+
+
+def _cut_digits(value: float) -> float:
+    """Cut the digits of a computed figure; a whole number has all of its own."""
+    return value if float(value).is_integer() else float(f"{value:.{LINE_DIGITS}g}")
 
 
 def _keep_differing(what: str, first: str) -> str:
