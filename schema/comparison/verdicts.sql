@@ -93,7 +93,7 @@ elsewhere AS (
             arg_min(d.text, d.place),
             format('{}: {}', arg_min(f.sentence, f.place), coalesce(
                 any_value(t.text), 'no row of the same machine, batch size and precision'
-            ))
+            ) || coalesce(arg_min(f.other_chip, f.place), ''))
         ) AS text
     FROM firsts f
     LEFT JOIN doubts d ON d.run = f.run AND d.text IS NOT NULL

@@ -102,7 +102,14 @@ def select_rows(record: Record, arguments: Row, shown: Collection[str] = ()) -> 
     assumed = tuple(reading.assumed)
     rows = [row for row in record.rows if _fits(row, reading.values)]
     if not rows:
-        raise _refuse_conditions(record, reading)
+        related = _find_related_models(record, reading)
+        if len(related) != 1:
+            raise _refuse_conditions(record, reading, related)
+        # one other model of that name fits, such as ResNet-50 v2 for resnet50
+        [model] = related
+        assumed += (f"model {reading.stated['model']}: {model}, the only one of that name",)
+        rest = {**reading.values, "model": related}
+        rows = [row for row in record.rows if _fits(row, rest)]
     if arguments.get("usable") is False:
         unusable = [row for row in rows if row["unusable"] is not None]
         if not unusable:
@@ -119,7 +126,7 @@ def select_rows(record: Record, arguments: Row, shown: Collection[str] = ()) -> 
 
 
 @dataclass
-class Reading:
+class StatedConditions:
     """How the conditions of a question are read, by the column that each is of."""
 
     values: dict[str, Collection[Any]] = field(default_factory=dict)
@@ -132,13 +139,13 @@ class Reading:
     """What an unknown word was taken for."""
 
 
-def _read_conditions(record: Record, stated: Mapping[str, Any]) -> Reading:
+def _read_conditions(record: Record, stated: Mapping[str, Any]) -> StatedConditions:
     """Read the conditions of a question.
 
     An unknown word is taken for the names that it is a part of, else for a name of another
     condition that is not stated. Raises RefusalError that names all words that are neither.
     """
-    reading = Reading()
+    reading = StatedConditions()
     refusals = []
     for name, value in stated.items():
         column = name
@@ -166,24 +173,22 @@ def _take_for(record: Record, name: str, value: str) -> tuple[str, Collection[An
         return name, ()
     if name == "chip" and (chips := find_chips_of_kind(record.rows, value)):
         return name, chips
-    columns = [name, *(other for other in NAMED_BY if other != name and name in NAMED_BY)]
-    for column in columns:
+    for column in NAMED_BY if name in NAMED_BY else ():
         known = {row[column] for row in record.rows if row[column] is not None}
-        same = {other for other in known if column != name and _means(value, other, column)}
-        if same:
+        same = {other for other in known if _means(value, other, column)}
+        if same and column != name:
             return column, same
-        if column == name:
-            parts = {other for other in known if name_part(value, other)}
-            if parts:
-                return column, parts
-    return name, ()
+    known = {row[name] for row in record.rows if row[name] is not None}
+    return name, {other for other in known if name_part(value, other)}
 
 
 def _fits(row: Row, meant: Mapping[str, Collection[Any]]) -> bool:
     return all(row[name] in values for name, values in meant.items())
 
 
-def _refuse_conditions(record: Record, reading: Reading) -> RefusalError:
+def _refuse_conditions(
+    record: Record, reading: StatedConditions, related: Sequence[str]
+) -> RefusalError:
     """Refuse conditions that no row fits, and name those of which one may be left out.
 
     Where none is enough, name the ones to leave out together. The model stays: another is another
@@ -195,7 +200,6 @@ def _refuse_conditions(record: Record, reading: Reading) -> RefusalError:
     others = [f"{name} {value}" for name, value in stated.items() if name != empty]
     among = f" with {', '.join(others)}" if others else ""
     reason = f"no row has {empty} {stated[empty]}{among}"
-    related = _find_related_models(record, meant, stated["model"]) if "model" in meant else []
     if related:
         step = f"state another model of that name: {list_named(related)}"
         return RefusalError("no-match", reason, step, {"model": related[0]})
@@ -220,13 +224,14 @@ def _refuse_conditions(record: Record, reading: Reading) -> RefusalError:
     return RefusalError("no-match", reason, step, dict.fromkeys(arguments))
 
 
-def _find_related_models(
-    record: Record, meant: Mapping[str, Collection[Any]], word: str
-) -> list[str]:
+def _find_related_models(record: Record, reading: StatedConditions) -> list[str]:
     """Return other models with the stated word in their names that have rows that fit, the most
     common first.
     """
-    rest = {name: values for name, values in meant.items() if name != "model"}
+    word = reading.stated.get("model")
+    if word is None:
+        return []
+    rest = {name: values for name, values in reading.values.items() if name != "model"}
     counts: Counter[str] = Counter()
     for row in record.rows:
         if row["usable"] and _fits(row, rest) and name_part(word, row["model"]):

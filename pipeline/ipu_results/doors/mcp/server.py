@@ -49,7 +49,7 @@ from ipu_results.doors.mcp.brief import (
 from ipu_results.doors.mcp.claimed import check_claimed_figure
 from ipu_results.doors.mcp.names import list_named, name_part
 from ipu_results.doors.mcp.pairs import compare_run, compare_two
-from ipu_results.doors.mcp.ranking import SAME, get_share, is_divided, rank_rows
+from ipu_results.doors.mcp.ranking import get_share, is_divided, rank_rows
 from ipu_results.doors.mcp.refusal import (
     CODES,
     WORDS,
@@ -70,7 +70,8 @@ from ipu_results.schema.vocabulary import normalise_name
 
 NAME = "ipu-results"
 DEFAULT_RESULTS = 10
-MAX_CUT = 2  # rows of a brief answer that leaves some out
+# rows of a brief answer that leaves some out: the next best is of interest, the next newest is not
+MAX_UNRANKED, MAX_RANKED = 1, 2
 COUNTS = """
     SELECT relationship, interest, origin, task, count(*) AS results
     FROM results
@@ -133,7 +134,7 @@ def find(
     record: Record,
     figure: str | None = None,
     order: str | None = None,
-    chips_basis: str = SAME,
+    chips_basis: str | None = None,
     limit: int | None = None,
     max_latency_ms: float | None = None,
     **conditions: Any,
@@ -175,8 +176,10 @@ def find(
         counts["not_ranked"] = ranking.not_ranked
     is_cut = record.is_brief and limit is None
     shown = rows[: _limit(record, limit)]
-    if is_cut and len(rows) > MAX_BRIEF:
-        shown = rows[:MAX_CUT]
+    if is_cut and order is not None:
+        shown = rows[:MAX_RANKED]
+    elif is_cut and len(rows) > MAX_BRIEF:
+        shown = rows[:MAX_UNRANKED]
     ids = [row["result_id"] for row in shown]
     results, citation = record.load(ids, names, cited=1 if is_cut else None)
     if figure is not None and order is not None and is_divided(figure, chips_basis):
@@ -211,7 +214,7 @@ def _write_later_rows(answer: Answer, rows: Sequence[Row]) -> Answer:
     lines = []
     for row, result in zip(rows[1:], later, strict=True):
         is_other = row["publisher"] != rows[0]["publisher"]
-        lines.append(write_line(result, row["publisher"] if is_other else ""))
+        lines.append(write_line(result, first, row["publisher"] if is_other else ""))
     return {**answer, "results": [first], "then": lines}
 
 
@@ -272,6 +275,8 @@ def claims(
     if not fitting:
         raise _refuse_claims(rows, text)
     shown = fitting[: _limit(record, limit)]
+    if record.is_brief and limit is None and len(fitting) > MAX_BRIEF:
+        shown = fitting[:MAX_RANKED]
     cited = shown[:1] if record.is_brief else shown
     sources = list(dict.fromkeys(row["source"] for row in cited))
     if record.is_brief:

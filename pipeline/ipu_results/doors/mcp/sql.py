@@ -44,6 +44,7 @@ SECONDS = 10.0
 MAX_ROWS, DEFAULT_ROWS = 1000, 100
 MAX_CITED = 20
 MAX_TEXT = 300  # characters of a cell of a brief answer
+MAX_WIDE_TEXT = 100  # and of one with many columns
 WHO_MEASURED = ("result_id", "relationship", "interest", "origin", "usable")
 AVERAGE = re.compile(
     r"\b(avg|mean|median|geomean|sum|quantile\w*|stddev\w*)\s*\([^)]*"
@@ -281,7 +282,8 @@ def _shorten(
         "citation": citation,
     }
     short = {name: value for name, value in others.items() if value}
-    rows_shown = [[_cut_text(cell) for cell in row] for row in answer["rows"]]
+    length = MAX_TEXT if len(answer["columns"]) <= WIDE else MAX_WIDE_TEXT
+    rows_shown = [[_cut_text(cell, length) for cell in row] for row in answer["rows"]]
     return {**_set_apart_shared(answer["columns"], rows_shown), **short}
 
 
@@ -308,10 +310,10 @@ def _set_apart_shared(columns: Sequence[str], rows: Sequence[Sequence[object]]) 
     }
 
 
-def _cut_text(cell: object) -> object:
+def _cut_text(cell: object, length: int) -> object:
     """Cut a long text of a brief answer."""
-    if isinstance(cell, str) and len(cell) > MAX_TEXT:
-        return f"{cell[:MAX_TEXT]}… ({len(cell) - MAX_TEXT} more characters: detail whole)"
+    if isinstance(cell, str) and len(cell) > length:
+        return f"{cell[:length]}… ({len(cell) - length} more characters: detail whole)"
     return cell
 
 
