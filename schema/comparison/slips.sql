@@ -1,70 +1,12 @@
--- Slips that no neighbouring row is needed to see: a figure that another row prints for another
--- set-up, tiles counted as chips, a latency that leaves all of a chip idle, and the power of an idle
--- machine. Each is doubtful, and its question names the slip. The limits are conventions.
-WITH printed AS (
-    SELECT m.run, f.*, count_digits(value) AS digits
-    FROM ours m
-    CROSS JOIN LATERAL (
-        VALUES ('throughput', m.throughput), ('latency', m.latency_ms), ('minutes', m.minutes)
-    ) f(figure, value)
-    WHERE value IS NOT NULL
-),
-equal AS (
+-- Slips that no neighbouring row is needed to see: tiles counted as chips, a latency that leaves all
+-- of a chip idle, and the power of an idle machine. Each is doubtful, and its question names the
+-- slip. The limits are conventions.
+WITH tiles AS (
     SELECT
-        p.run, p.figure, p.value, p.digits, r.place,
-        format('{} ({}{})', r.publisher, r.platform, coalesce(', batch ' || r.batch_size, ''))
-            AS row_words,
-        -- Digits that are equal by chance once in a thousand runs or less: of one machine at one
-        -- batch there are few rows, of its batches more, of all machines hundreds.
-        CASE
-            WHEN m.platform IS DISTINCT FROM r.platform THEN 5
-            WHEN m.batch_size <> r.batch_size THEN 4
-            ELSE 3
-        END AS enough,
-        list_filter([
-            if(m.type <> r.type,
-                format('is it a figure at {} called {}? State precision', r.precision, m.precision),
-                NULL),
-            if(m.sequence_length <> r.sequence_length,
-                format('is it that of sequence length {}?', r.sequence_length), NULL),
-            if(m.phase <> r.phase, format('is it that of {}?', r.phase), NULL),
-            if(m.packed <> r.packed, 'are the sequences packed? State packed', NULL),
-            if(m.task <> r.task, format('is it that of {}?', r.task), NULL),
-            if(m.chip <> r.chip, format('is it that of {}?', r.platform), NULL),
-            if(m.chip_count <> r.chip_count,
-                format('is it that of {}?', format_count(r.chip_count, 'chip')), NULL),
-            if(m.batch_size <> r.batch_size, format(
-                'is it that of batch {}, and {} the micro-batch or the batch of one chip?',
-                r.batch_size, m.batch_size
-            ), NULL)
-        ], lambda question: question IS NOT NULL) AS questions
-    FROM printed p
-    JOIN ours m USING (run)
-    JOIN theirs r USING (model)
-    WHERE r.is_evidence AND r.doubt IS NULL
-        AND p.value = CASE p.figure
-            WHEN 'throughput' THEN r.throughput
-            WHEN 'latency' THEN r.latency_ms
-            ELSE r.minutes
-        END
-),
-copies AS (
-    SELECT
-        run, 8 AS position, 'equal figure' AS name, format(
-            '{:.12g} is the {} of {} to the last digit; {}', value, figure, row_words, questions[1]
-        ) AS message, value, NULL::DOUBLE AS limit_
-    FROM equal
-    -- a row that is alike in all that both state is the figure itself
-    QUALIFY min(len(questions)) OVER (PARTITION BY run, figure) = 1
-        AND len(questions) = 1 AND digits >= enough
-        AND row_number() OVER (PARTITION BY run ORDER BY len(questions), place) = 1
-),
-tiles AS (
-    SELECT
-        run, 7, 'number of chips', format(
+        run, 7 AS position, 'number of chips' AS name, format(
             'an IPU has {} tiles, and {} chips are stated: is it the number of tiles?', per_chip,
             chip_count
-        ), chip_count, NULL
+        ) AS message, chip_count::DOUBLE AS value, NULL::DOUBLE AS limit_
     FROM ours
     JOIN (SELECT unnest([1216, 1472]) AS per_chip) ON chip_count % per_chip = 0
     WHERE family IN ({ipu_families})
@@ -123,8 +65,7 @@ exchanged AS (
 )
 SELECT run, position, name, 'doubtful' AS outcome, message, value, limit_ AS "limit"
 FROM (
-    FROM copies
-    UNION ALL FROM tiles
+    FROM tiles
     UNION ALL FROM slow
     UNION ALL FROM idle
     UNION ALL FROM exchanged
