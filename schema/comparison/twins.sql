@@ -46,9 +46,10 @@ near AS (
             AND (p.figure <> 'minutes' OR m.division = r.division AND m.mlperf_round = r.mlperf_round)
             AS is_alike,
         list_filter([
-            {'what': 'type', 'differs': m.type <> r.type, 'question': format(
-                'is it a figure at {} called {}? State precision', r.precision, m.precision
-            )},
+            {'what': if(count_bits(r.type) < count_bits(m.type), 'fewer bits', 'type'),
+                'differs': m.type <> r.type, 'question': format(
+                    'is it a figure at {} called {}? State precision', r.precision, m.precision
+                )},
             {'what': 'sequence', 'differs': m.sequence_length <> r.sequence_length,
                 'question': format('is it that of sequence length {}?', r.sequence_length)},
             {'what': 'phase', 'differs': m.phase <> r.phase,
@@ -69,7 +70,8 @@ near AS (
             )}
         ], lambda own: own.differs) AS differing,
         -- in training a batch is often that of one chip or of one micro-step
-        m.task = 'training' AND r.batch_size >= 64 * m.batch_size AS is_micro
+        m.task = 'training' AND r.batch_size >= 1000 * m.batch_size AS is_micro,
+        m.batch_size
     FROM printed p
     JOIN ours m USING (run)
     JOIN theirs r USING (model)
@@ -98,13 +100,18 @@ twins AS (
             ), ''), differing[1].question
         ), value
     FROM near
-    WHERE is_alike AND len(differing) = 1 AND (
-        own_off > ln(1.3)
-        OR own_off IS NULL AND (
-            differing[1].what IN ('type', 'sequence', 'phase', 'packed', 'task')
-            OR differing[1].what = 'batch' AND is_micro
-        )
-    )
+    WHERE is_alike AND len(differing) = 1 AND CASE differing[1].what
+        -- at a batch of a few items a network is as fast at any precision
+        WHEN 'fewer bits' THEN own_off > ln(1.3) OR own_off IS NULL AND batch_size >= 4
+        WHEN 'phase' THEN own_off IS NULL OR own_off > ln(1.3)
+        WHEN 'packed' THEN own_off IS NULL OR own_off > ln(1.3)
+        WHEN 'task' THEN own_off IS NULL OR own_off > ln(1.3)
+        WHEN 'sequence' THEN own_off > ln(1.3)
+        WHEN 'chip' THEN own_off > ln(1.3)
+        -- neighbouring batches and sizes are often as fast: these name what is doubtful anyway
+        WHEN 'batch' THEN own_off > ln({doubtful_factor}) OR own_off IS NULL AND is_micro
+        ELSE own_off > ln({doubtful_factor})
+    END
 )
 SELECT
     run, 8 AS position, if(kind = 1, 'equal figure', 'nearly equal figure') AS name,

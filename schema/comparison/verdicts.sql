@@ -13,15 +13,30 @@ settled AS (  -- of the nearest row of the same set-up, the figure that is furth
     WHERE f.is_same AND f.settles AND r.settles
     QUALIFY row_number() OVER (PARTITION BY run ORDER BY f.place, r.gap DESC, r.position) = 1
 ),
+agreeing AS (  -- rows of the same set-up that are as a run, where the nearest one is not
+    SELECT s.run, arg_min(format('{} × {} ({}, {})', format_plain(f.ratio), r.result_id,
+        r.publisher, r.platform), abs(ln(f.ratio))) AS text
+    FROM settled s
+    JOIN shared_figures f USING (run, figure)
+    JOIN pairs p ON p.run = f.run AND p.result_id = f.result_id
+    JOIN theirs r ON r.result_id = f.result_id
+    WHERE s.gap > {doubtful_factor} AND p.is_same AND p.obstacle IS NULL AND f.obstacle IS NULL
+        AND r.is_evidence AND abs(ln(f.ratio)) <= ln({doubtful_factor})
+    GROUP BY s.run
+),
 by_row AS (
     SELECT
-        s.run, if(s.gap > {doubtful_factor}, 'doubtful', 'plausible') AS status,
-        if(s.gap > {doubtful_factor}, format(
+        s.run,
+        if(s.gap > {doubtful_factor} AND a.run IS NULL, 'doubtful', 'plausible') AS status,
+        if(s.gap > {doubtful_factor}, if(a.run IS NOT NULL, format(
+            '{}, but another row of this set-up agrees: {}', s.sentence, a.text
+        ), format(
             '{}: more than a factor of {doubtful_factor} apart on the same machine{}{}', s.sentence,
             if(m.benchmark IS NULL, ' at the same batch size', ''), coalesce('; ' || e.text, '')
-        ), s.first_sentence) AS text
+        )), s.first_sentence) AS text
     FROM settled s
     JOIN ours m USING (run)
+    LEFT JOIN agreeing a USING (run)
     LEFT JOIN explanations e
         ON (e.run, e.match, e.figure) = (s.run, s.match, s.figure) AND NOT e.elsewhere
 ),
