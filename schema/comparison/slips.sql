@@ -11,6 +11,51 @@ WITH tiles AS (
     JOIN (SELECT unnest([1216, 1472]) AS per_chip) ON chip_count % per_chip = 0
     WHERE family IN ({ipu_families})
 ),
+machine AS (
+    SELECT
+        run, 7, 'number of chips', format(
+            '{} has {}, and {} are stated: are they the multiprocessors or tiles, or is it the'
+            ' figure of a larger machine?', platform, format_count(machine_chips, 'chip'),
+            chip_count
+        ), chip_count, machine_chips
+    FROM ours
+    ANTI JOIN tiles USING (run)
+    WHERE chip_count > machine_chips
+),
+working AS (  -- runs that a row of the same set-up shows to be about as fast as the machine is
+    SELECT DISTINCT run
+    FROM shared_figures f
+    JOIN pairs p USING (run, result_id)
+    WHERE p.is_same AND p.obstacle IS NULL AND f.obstacle IS NULL
+        AND f.figure = 'throughput' AND abs(ln(f.ratio)) <= ln(1.35)
+),
+scores AS (  -- of official entries of the same chips, comparable with a run
+    SELECT
+        f.run, f.ours, count(*) AS entries, min(f.theirs) AS lowest, max(f.theirs) AS highest
+    FROM shared_figures f
+    JOIN pairs p USING (run, result_id)
+    JOIN ours m USING (run)
+    JOIN theirs r USING (result_id)
+    WHERE f.figure = 'minutes' AND f.obstacle IS NULL AND p.obstacle IS NULL AND NOT p.is_same
+        AND r.is_evidence AND m.chip = r.chip AND m.chip_count = r.chip_count
+    GROUP BY f.run, f.ours
+),
+minutes AS (  -- a factor of 4 is a convention
+    SELECT
+        run, 12, 'MLPerf score', format(
+            '{:.12g} min, and {} of as many such chips {} {} to {} min{}', ours,
+            format_count(entries, 'score'), if(entries = 1, 'is', 'are'),
+            format_plain(lowest), format_plain(highest), CASE
+                WHEN ours / 60 BETWEEN lowest / 1.35 AND highest * 1.35
+                    THEN ': is it in seconds? State minutes'
+                WHEN ours * 60 BETWEEN lowest / 1.35 AND highest * 1.35
+                    THEN ': is it in hours? State minutes'
+                ELSE ''
+            END
+        ), ours, if(ours > highest, highest, lowest)
+    FROM scores
+    WHERE ours > 4 * highest OR ours < lowest / 4
+),
 slow AS (
     -- A millionth of the peak of one chip: small networks at batch 1, driven by a slow host, have
     -- ten times as much.
@@ -40,12 +85,14 @@ idle AS (
     -- a machine that computes at a tenth of its peak draws more than a fifth of its rating
     SELECT
         run, 10, 'idle power', format(
-            '{} W is {} of the rating of {} × {}, at {} of the peak: is it the power of an idle'
-            ' machine{}?', format_plain(power, digits := 4), format_share(share, 0), chip_count,
-            chip, format_share(peak_share, 0), if(chip_count > 1, ', or of one chip', '')
+            '{} W is {} of the rating of {} × {}{}: is it the power of an idle machine{}?',
+            format_plain(power, digits := 4), format_share(share, 0), chip_count, chip,
+            coalesce(format(', at {} of the peak', format_share(peak_share, 0)),
+                ', at the speed of a busy one'),
+            if(chip_count > 1, ', or of one chip', '')
         ), power, rating / 5
     FROM powers
-    WHERE peak_share >= 0.1 AND share < 0.2
+    WHERE share < 0.2 AND (peak_share >= 0.1 OR run IN (FROM working))
 ),
 exchanged AS (
     SELECT
@@ -66,7 +113,9 @@ exchanged AS (
 SELECT run, position, name, 'doubtful' AS outcome, message, value, limit_ AS "limit"
 FROM (
     FROM tiles
+    UNION ALL FROM machine
     UNION ALL FROM slow
+    UNION ALL FROM minutes
     UNION ALL FROM idle
     UNION ALL FROM exchanged
 )

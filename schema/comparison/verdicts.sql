@@ -33,7 +33,16 @@ by_row AS (
         ), format(
             '{}: more than a factor of {doubtful_factor} apart on the same machine{}{}', s.sentence,
             if(m.benchmark IS NULL, ' at the same batch size', ''), coalesce('; ' || e.text, '')
-        )), s.first_sentence) AS text
+        ) || CASE
+            WHEN s.figure <> 'latency_ms' THEN ''
+            WHEN s.ratio > {doubtful_factor} AND m.latency_max_ms > 3 * m.latency_ms THEN format(
+                '; the longest latency is {} times that: are the first runs among the timed ones?'
+                ' Leave out the warm-up', format_plain(m.latency_max_ms / m.latency_ms)
+            )
+            WHEN s.ratio < 0.1 AND coalesce(m.family NOT IN ({ipu_families}), TRUE)
+                THEN '; was the device synchronised before the clock was read?'
+            ELSE ''
+        END), s.first_sentence) AS text
     FROM settled s
     JOIN ours m USING (run)
     LEFT JOIN agreeing a USING (run)
