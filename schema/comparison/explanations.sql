@@ -13,7 +13,7 @@ near AS (
     FROM compared c
     JOIN mistakes k USING (run, figure)
     -- the larger a factor, the fewer there are that may be meant
-    WHERE off <= greatest(ln(c.near), abs(ln(c.factor)) / 10)
+    WHERE off <= greatest(ln(c.near), abs(ln(c.factor)) / 8)
 ),
 questions AS (  -- by factor: 1/16 may be the batch or the chips
     SELECT

@@ -35,7 +35,7 @@ SELECT
         NOT starts_with(r.chip, m.chip) AND NOT starts_with(m.chip, r.chip),
         format('; its chip is {}, and that of the run {}', r.chip, m.chip), ''
     ) AS other_chip,
-    m.task
+    m.task, r.epochs
 FROM nearest n
 JOIN ours m USING (run)
 JOIN theirs r USING (result_id)

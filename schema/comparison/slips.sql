@@ -38,6 +38,8 @@ scores AS (  -- of official entries of the same chips, comparable with a run
     JOIN theirs r USING (result_id)
     WHERE f.figure = 'minutes' AND f.obstacle IS NULL AND p.obstacle IS NULL AND NOT p.is_same
         AND r.is_evidence AND m.chip = r.chip AND m.chip_count = r.chip_count
+        -- a row of the same machine says more
+        AND NOT EXISTS (FROM pairs own WHERE own.run = f.run AND own.is_same AND own.obstacle IS NULL)
     GROUP BY f.run, f.ours
 ),
 minutes AS (  -- a factor of 4 is a convention
@@ -77,7 +79,7 @@ slow AS (
 powers AS (
     SELECT
         m.*, coalesce(m.power_w, m.throughput / m.efficiency) AS power,
-        c.rated_power_w * m.chip_count AS rating, power / rating AS share
+        coalesce(c.rated_power_w * m.chip_count, m.rated_power_w) AS rating, power / rating AS share
     FROM ours m
     JOIN chips c USING (chip)
 ),

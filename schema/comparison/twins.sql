@@ -51,13 +51,18 @@ near AS (
                     'is it a figure at {} called {}? State precision', r.precision, m.precision
                 )},
             {'what': 'sequence', 'differs': m.sequence_length <> r.sequence_length,
-                'question': format('is it that of sequence length {}?', r.sequence_length)},
+                'question': format(
+                    'is it that of sequence length {}, another sequence length than the stated {}?',
+                    r.sequence_length, m.sequence_length
+                )},
             {'what': 'phase', 'differs': m.phase <> r.phase,
                 'question': format('is it that of {}?', r.phase)},
             {'what': 'packed', 'differs': m.packed <> r.packed OR r.packed AND m.packed IS NULL,
                 'question': 'are the sequences packed? State packed'},
-            {'what': 'task', 'differs': m.task <> r.task,
-                'question': format('is it that of {}?', r.task)},
+            {'what': 'task', 'differs': m.task <> r.task, 'question': if(
+                r.task = 'inference', 'is it the inference figure, of forward passes alone?',
+                format('is it that of {}?', r.task)
+            )},
             {'what': 'chip', 'differs': m.chip <> r.chip,
                 'question': format('is it that of {}?', r.platform)},
             {'what': 'chips', 'differs': m.chip_count <> r.chip_count,

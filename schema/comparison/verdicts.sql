@@ -34,6 +34,8 @@ by_row AS (
             '{}: more than a factor of {doubtful_factor} apart on the same machine{}{}', s.sentence,
             if(m.benchmark IS NULL, ' at the same batch size', ''), coalesce('; ' || e.text, '')
         ) || CASE
+            WHEN s.figure = 'minutes' AND s.ratio * s.epochs BETWEEN 0.8 AND 1.25 THEN
+                format('; that row trained for {:g} epochs: is it the time of one epoch?', s.epochs)
             WHEN s.figure <> 'latency_ms' THEN ''
             WHEN s.ratio > {doubtful_factor} AND m.latency_max_ms > 3 * m.latency_ms THEN format(
                 '; the longest latency is {} times that: are the first runs among the timed ones?'
@@ -136,16 +138,30 @@ unverified AS (
     WHERE r.is_first
     QUALIFY row_number() OVER (PARTITION BY r.run ORDER BY r.party = 'emulated' DESC, r.match) = 1
 ),
+apart AS (  -- the one condition that keeps most rows of the same set-up apart
+    SELECT run, format(
+        'of the same machine, batch size and precision, {} because of this alone: {}',
+        format_count(rows, 'row'), reason
+    ) AS text
+    FROM (
+        SELECT run, obstacle.reason AS reason, count(*) AS rows
+        FROM pairs
+        WHERE is_only_obstacle
+        GROUP BY ALL
+    )
+    QUALIFY row_number() OVER (PARTITION BY run ORDER BY rows DESC, reason) = 1
+),
 refused AS (
     SELECT
         f.run, 'no-comparable-row' AS status,
         format(
-            '{} of {} may not be compared, {} because: {}{}', format_count(sum(f.rows), 'row'),
+            '{} of {} may not be compared, {} because: {}{}{}', format_count(sum(f.rows), 'row'),
             any_value(m.model), arg_min(f.rows, f.position), arg_min(f.reason, f.position),
-            coalesce('; ' || any_value(d.text), '')
+            coalesce('; ' || any_value(o.text), ''), coalesce('; ' || any_value(d.text), '')
         ) AS text
     FROM refusals f
     JOIN ours m USING (run)
+    LEFT JOIN apart o USING (run)
     LEFT JOIN doubted d USING (run)
     GROUP BY f.run
 ),
