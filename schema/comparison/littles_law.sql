@@ -78,7 +78,9 @@ SELECT
         WHEN 'ok' THEN ''
         WHEN 'too many' THEN format(
             '; more than {MAX_BATCHES_IN_FLIGHT}; is the latency in ms, and that of one batch?{}',
-            if(chip_count > 1 AND depth / chip_count <= {MAX_BATCHES_IN_FLIGHT},
+            if(depth / 1000 BETWEEN {MIN_BATCHES_IN_FLIGHT} AND {MAX_BATCHES_IN_FLIGHT},
+                ' 1/1000 of it fits: is it in microseconds?', '')
+            || if(chip_count > 1 AND depth / chip_count <= {MAX_BATCHES_IN_FLIGHT},
                 format('; or is {} the micro-batch or the batch of one chip?', batch_size), '')
         )
         WHEN 'on each chip' THEN format(

@@ -1,7 +1,7 @@
 -- The power of a run by the rating of its machine or chips, its efficiency by throughput over
 -- power, and its longest latency by the stated one. A whole machine may draw 4 times the rating of
--- its chips: hosts, network and supplies; a convention. Meters are off by up to 5 %; so may a run be. No row of the record without an error flag
--- draws less than 1/30 of the rating of one chip.
+-- its chips: hosts, network and supplies; a convention. So are 5 % above a rating, for what a meter
+-- is off. No row of the record without an error flag draws less than 1/30 of the rating of one chip.
 WITH warm_ups AS (  -- the first runs compile and load; a tail of 20 times is a convention
     SELECT
         run, 4 AS position, 'warm-up' AS name, latency_max_ms / latency_ms AS value,

@@ -42,7 +42,7 @@ scores AS (  -- of official entries of the same chips, comparable with a run
         AND NOT EXISTS (FROM pairs own WHERE own.run = f.run AND own.is_same AND own.obstacle IS NULL)
     GROUP BY f.run, f.ours
 ),
-minutes AS (  -- a factor of 4 is a convention
+minutes AS (  -- a factor of 2.5 is a convention
     SELECT
         run, 12, 'MLPerf score', format(
             '{:.12g} min, and {} of as many such chips {} {} to {} min{}', ours,
@@ -52,11 +52,12 @@ minutes AS (  -- a factor of 4 is a convention
                     THEN ': is it in seconds? State minutes'
                 WHEN ours * 60 BETWEEN lowest / 1.35 AND highest * 1.35
                     THEN ': is it in hours? State minutes'
-                ELSE ''
+                WHEN ours < lowest THEN ': is it the score of more chips? State chip_count'
+                ELSE ': is it the score of fewer chips? State chip_count'
             END
         ), ours, if(ours > highest, highest, lowest)
     FROM scores
-    WHERE ours > 4 * highest OR ours < lowest / 4
+    WHERE entries > 1 AND (ours > 2.5 * highest OR ours < lowest / 2.5)
 ),
 slow AS (
     -- A millionth of the peak of one chip: small networks at batch 1, driven by a slow host, have
@@ -106,7 +107,8 @@ exchanged AS (
     FROM ours m
     JOIN theirs r USING (model, task, platform, batch_size)
     WHERE r.is_evidence AND r.doubt IS NULL
-        AND m.variant IS NOT DISTINCT FROM r.variant AND m.precision IS NOT DISTINCT FROM r.precision
+        AND coalesce(m.variant = r.variant, m.sequence_length IS NOT DISTINCT FROM r.sequence_length)
+        AND m.precision IS NOT DISTINCT FROM r.precision
         AND abs(ln(m.throughput / r.latency_ms)) < 0.1
         AND abs(ln(m.latency_ms / r.throughput)) < 0.1
         AND abs(ln(m.throughput / m.latency_ms)) > 0.5

@@ -37,9 +37,8 @@ near AS (
             WHEN m.batch_size <> r.batch_size THEN 4
             ELSE 3
         END AS enough,
-        -- of rows that are alike otherwise: the machine, what one item is, what a latency times
-        m.batch_size IS NOT DISTINCT FROM r.batch_size OR m.batch_size <> r.batch_size AS has_batch,
-        has_batch AND coalesce(m.framework = r.framework, TRUE)
+        -- alike otherwise: the machine, what one item is, what a latency times
+        (m.batch_size IS NULL) = (r.batch_size IS NULL) AND coalesce(m.framework = r.framework, TRUE)
             AND (m.platform IS NOT DISTINCT FROM r.platform OR m.chip <> r.chip)
             AND (p.figure <> 'throughput' OR m.item IS NOT DISTINCT FROM r.item)
             AND (p.figure <> 'latency_ms' OR is_same_latency(m.basis, r.basis))
@@ -57,7 +56,7 @@ near AS (
                 )},
             {'what': 'phase', 'differs': m.phase <> r.phase,
                 'question': format('is it that of {}?', r.phase)},
-            {'what': 'packed', 'differs': m.packed <> r.packed OR r.packed AND m.packed IS NULL,
+            {'what': 'packed', 'differs': m.packed <> r.packed,
                 'question': 'are the sequences packed? State packed'},
             {'what': 'task', 'differs': m.task <> r.task, 'question': if(
                 r.task = 'inference', 'is it the inference figure, of forward passes alone?',
@@ -107,12 +106,13 @@ twins AS (
     FROM near
     WHERE is_alike AND len(differing) = 1 AND CASE differing[1].what
         -- at a batch of a few items a network is as fast at any precision
-        WHEN 'fewer bits' THEN own_off > ln(1.3) OR own_off IS NULL AND batch_size >= 4
+        WHEN 'fewer bits' THEN own_off > ln(1.3) OR own_off IS NULL AND coalesce(batch_size >= 4, TRUE)
         WHEN 'phase' THEN own_off IS NULL OR own_off > ln(1.3)
         WHEN 'packed' THEN own_off IS NULL OR own_off > ln(1.3)
         WHEN 'task' THEN own_off IS NULL OR own_off > ln(1.3)
         WHEN 'sequence' THEN own_off > ln(1.3)
         WHEN 'chip' THEN own_off > ln(1.3)
+        WHEN 'chips' THEN own_off > ln(1.3)
         -- neighbouring batches and sizes are often as fast: these name what is doubtful anyway
         WHEN 'batch' THEN own_off > ln({doubtful_factor}) OR own_off IS NULL AND is_micro
         ELSE own_off > ln({doubtful_factor})

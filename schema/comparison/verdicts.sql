@@ -14,15 +14,22 @@ settled AS (  -- of the nearest row of the same set-up, the figure that is furth
     QUALIFY row_number() OVER (PARTITION BY run ORDER BY f.place, r.gap DESC, r.position) = 1
 ),
 agreeing AS (  -- rows of the same set-up that are as a run, where the nearest one is not
-    SELECT s.run, arg_min(format('{} × {} ({}, {})', format_plain(f.ratio), r.result_id,
-        r.publisher, r.platform), abs(ln(f.ratio))) AS text
-    FROM settled s
-    JOIN shared_figures f USING (run, figure)
-    JOIN pairs p ON p.run = f.run AND p.result_id = f.result_id
-    JOIN theirs r ON r.result_id = f.result_id
-    WHERE s.gap > {doubtful_factor} AND p.is_same AND p.obstacle IS NULL AND f.obstacle IS NULL
-        AND r.is_evidence AND abs(ln(f.ratio)) <= ln({doubtful_factor})
-    GROUP BY s.run
+    SELECT run, format(
+        '{} × {} ({}, {})', format_plain(ratio), result_id, publisher, platform
+    ) AS text
+    FROM (
+        SELECT
+            f.run, f.result_id, r.publisher, r.platform, f.figure = s.figure AS is_settled,
+            f.ratio, r.place, max(abs(ln(f.ratio))) OVER (PARTITION BY f.run, f.result_id) AS off
+        FROM settled s
+        JOIN shared_figures f USING (run)
+        JOIN pairs p USING (run, result_id)
+        JOIN theirs r USING (result_id)
+        WHERE s.gap > {doubtful_factor} AND p.is_same AND p.obstacle IS NULL
+            AND f.obstacle IS NULL AND r.is_evidence
+    )
+    WHERE is_settled AND off <= ln({doubtful_factor})
+    QUALIFY row_number() OVER (PARTITION BY run ORDER BY off, place) = 1
 ),
 by_row AS (
     SELECT
@@ -119,7 +126,8 @@ elsewhere AS (
             arg_min(d.text, d.place),
             format('{}: {}', arg_min(f.sentence, f.place), coalesce(
                 any_value(t.text), 'no row of the same machine, batch size and precision'
-            ) || coalesce(arg_min(f.other_chip, f.place), ''))
+                || coalesce(arg_min(f.other_chip, f.place), '')
+            ))
         ) AS text
     FROM firsts f
     LEFT JOIN doubts d ON d.run = f.run AND d.text IS NOT NULL
@@ -139,7 +147,7 @@ unverified AS (
     QUALIFY row_number() OVER (PARTITION BY r.run ORDER BY r.party = 'emulated' DESC, r.match) = 1
 ),
 apart AS (  -- the one condition that keeps most rows of the same set-up apart
-    SELECT run, format(
+    SELECT run, reason, format(
         'of the same machine, batch size and precision, {} because of this alone: {}',
         format_count(rows, 'row'), reason
     ) AS text
@@ -157,7 +165,10 @@ refused AS (
         format(
             '{} of {} may not be compared, {} because: {}{}{}', format_count(sum(f.rows), 'row'),
             any_value(m.model), arg_min(f.rows, f.position), arg_min(f.reason, f.position),
-            coalesce('; ' || any_value(o.text), ''), coalesce('; ' || any_value(d.text), '')
+            if(
+                any_value(o.reason) <> arg_min(f.reason, f.position),
+                coalesce('; ' || any_value(o.text), ''), ''
+            ), coalesce('; ' || any_value(d.text), '')
         ) AS text
     FROM refusals f
     JOIN ours m USING (run)
@@ -200,6 +211,10 @@ judged AS (
 best AS (  -- the highest share of the peak that a usable row of the model and task reaches
     SELECT
         m.run, m.chip_count, m.precision, m.peak_share AS share, r.peak_share AS highest,
+        -- of about as many items at once: small batches leave most of a chip idle
+        max(r.peak_share) FILTER (
+            coalesce(r.batch_size <= {max_batch_factor} * m.batch_size OR m.task = 'training', TRUE)
+        ) OVER (PARTITION BY m.run) AS highest_alike,
         format(
             '{} of the peak; the highest of the record is {} ({}, {})', format_share(share, 2),
             format_share(highest, 2), r.publisher, r.platform
@@ -218,7 +233,7 @@ shares AS (
                 'doubtful: {}; is it the figure of more chips? State chip_count; or is it not {}?'
                 ' State precision', words, precision
             )
-            WHEN chip_count >= 4 AND share < highest / chip_count / 4 THEN format(
+            WHEN chip_count >= 4 AND share < highest_alike / chip_count / 4 THEN format(
                 'doubtful: {}, far less than 1/{} of it: is it the figure of one chip of {}?',
                 words, chip_count, chip_count
             )
