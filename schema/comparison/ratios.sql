@@ -30,9 +30,9 @@ SELECT
             m.precision, format_share(faster, 0), r.precision, r.precision, m.precision
         ), NULL
     ) AS wrong_precision,
-    -- an A100 may be an A100-SXM-40GB
+    -- an A100-40GB may be an A100-SXM-40GB
     if(
-        NOT starts_with(r.chip, m.chip) AND NOT starts_with(m.chip, r.chip),
+        split_part(r.chip, '-', 1) <> split_part(m.chip, '-', 1),
         format('; its chip is {}, and that of the run {}', r.chip, m.chip), ''
     ) AS other_chip,
     m.task, r.epochs
