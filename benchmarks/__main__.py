@@ -37,6 +37,7 @@ BENCHMARKS = {
     "mlperf_independence": "mlperf.independence",
     "expect": "expect",
     "peaks": "peaks",
+    "honest": "honest",
     "planted_errors": "planted_errors",
     "emulator": "emulator",
     "emulator_networks": "emulator.networks",

@@ -33,7 +33,8 @@ SELECT
     coalesce(latency_kind, r.latency_basis, setups.latency) AS reported_latency,
     coalesce(r.power_scope, setups.power) AS reported_power,
     nullif(regexp_extract(r.variant, '{input_size}'), '') AS input_size,
-    e.comparable_rounds, e.minutes_low, e.minutes_high, e.attribution,
+    e.comparable_rounds, if(e.convergence_unit = 'epochs', e.epochs_to_converge, NULL) AS epochs,
+    e.minutes_low, e.minutes_high, e.attribution,
     name_unusable(r.usable, r.same_as, r.errors, r.origin, r.relationship, r.printed_until) AS unusable
 FROM results r
 LEFT JOIN few_figures USING (result_id)

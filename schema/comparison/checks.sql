@@ -4,3 +4,4 @@ FROM littles_law
 UNION ALL BY NAME FROM peak_checks
 UNION ALL BY NAME FROM power_checks
 UNION ALL BY NAME FROM slips
+UNION ALL BY NAME FROM twins

@@ -12,7 +12,8 @@ near AS (
         abs(ln(c.factor / k.factor)) AS off
     FROM compared c
     JOIN mistakes k USING (run, figure)
-    WHERE off <= ln(c.near)
+    -- the larger a factor, the fewer there are that may be meant
+    WHERE off <= greatest(ln(c.near), abs(ln(c.factor)) / 8)
 ),
 questions AS (  -- by factor: 1/16 may be the batch or the chips
     SELECT

@@ -13,7 +13,10 @@ depths AS (
         *, throughput * latency_ms / 1000 / batch AS depth,
         is_of_item OR coalesce(latency_basis = 'per-batch' OR latency_kind = 'isolated', FALSE)
             AS is_stated,
-        {MAX_BATCHES_IN_FLIGHT} * if(is_of_item, coalesce(batch_size, 1), 1) AS deepest
+        {MAX_BATCHES_IN_FLIGHT} * if(is_of_item, coalesce(batch_size, 1), 1) AS deepest,
+        -- tokens that each sequence of the batch gets, where its length is not known
+        if(item = 'token' AND parts IS NULL, throughput * latency_ms / 1000 / batch_size, NULL)
+            AS tokens
     FROM flights
 ),
 repairs AS (
@@ -39,12 +42,16 @@ judged AS (
             fits, lambda own: format('{} times fits: {}', format_plain(own.times), own.question)
         ), '; or '), ''), '') AS hint,
         CASE
+            WHEN tokens > {MAX_BATCHES_IN_FLIGHT} THEN 'answers'
             WHEN depth IS NULL THEN 'missing'
             WHEN depth > deepest THEN 'too many'
             WHEN is_stated AND depth < {WRONG_BATCHES_IN_FLIGHT} THEN 'no batch'
             WHEN is_stated AND batch > 1 AND depth * batch BETWEEN 0.99 AND 1.01 THEN 'reciprocal'
             WHEN is_stated AND depth < {DOUBTFUL_BATCHES_IN_FLIGHT} THEN 'idle'
             WHEN is_stated AND depth < {MIN_BATCHES_IN_FLIGHT} THEN 'outside'
+            -- one on each chip, of rows that state one alone: a convention
+            WHEN is_stated AND NOT is_of_item AND chip_count > 1
+                AND depth BETWEEN 0.9 * chip_count AND 1.2 * chip_count THEN 'on each chip'
             WHEN depth >= {MIN_BATCHES_IN_FLIGHT} THEN 'ok'
             ELSE 'short'
         END AS kind
@@ -55,11 +62,11 @@ SELECT
     CASE
         WHEN kind = 'missing' THEN 'not checked'
         WHEN kind IN ('ok', 'outside') THEN 'ok'
-        WHEN kind IN ('too many', 'idle', 'reciprocal') THEN 'doubtful'
+        WHEN kind IN ('too many', 'idle', 'reciprocal', 'on each chip', 'answers') THEN 'doubtful'
         ELSE 'impossible'
     END AS outcome,
     coalesce(format(
-        '{} {} in flight: {:.12g} × {:.12g} ms{}', format_plain(depth),
+        '{} {} in flight: {:.12g} × {:.12g} ms{}', format_plain(coalesce(depth, tokens)),
         if(is_of_item, 'items', 'batches'), throughput, latency_ms,
         if(is_of_item, '', format(' / batch {}', batch))
     ), 'needs ') || CASE kind
@@ -69,8 +76,22 @@ SELECT
             if(parts IS NULL, 'sequence_length', NULL)
         )
         WHEN 'ok' THEN ''
-        WHEN 'too many' THEN
-            '; more than {MAX_BATCHES_IN_FLIGHT}; is the latency in ms, and that of one batch?'
+        WHEN 'too many' THEN format(
+            '; more than {MAX_BATCHES_IN_FLIGHT}; is the latency in ms, and that of one batch?{}',
+            if(depth / 1000 BETWEEN {MIN_BATCHES_IN_FLIGHT} AND {MAX_BATCHES_IN_FLIGHT},
+                ' 1/1000 of it fits: is it in microseconds?', '')
+            || if(chip_count > 1 AND depth / chip_count <= {MAX_BATCHES_IN_FLIGHT},
+                format('; or is {} the micro-batch or the batch of one chip?', batch_size), '')
+        )
+        WHEN 'on each chip' THEN format(
+            '; the latency is stated to be that of one batch alone, and there is one for each of {}'
+            ' chips: is {} the micro-batch or the batch of one chip, or are several in flight?'
+            ' State latency_basis', chip_count, batch_size
+        )
+        WHEN 'answers' THEN format(
+            '; each sequence of the batch gets {} tokens in one latency: is it that of the whole'
+            ' answer, and not of one batch of tokens?', format_plain(tokens)
+        )
         WHEN 'reciprocal' THEN
             '; the latency is one over the throughput: is it that of an item (latency_basis per-item)?'
         WHEN 'outside' THEN '; the throughput counts time outside the batches'
@@ -84,9 +105,9 @@ SELECT
             '; the machine would be idle for {} of the time{}', format_share(1 - depth, 3), hint
         )
     END AS message,
-    depth AS value,
+    coalesce(depth, tokens) AS value,
     CASE
-        WHEN kind = 'too many' THEN {MAX_BATCHES_IN_FLIGHT}
+        WHEN kind IN ('too many', 'answers') THEN {MAX_BATCHES_IN_FLIGHT}
         WHEN kind <> 'missing' THEN {MIN_BATCHES_IN_FLIGHT}
     END AS "limit"
 FROM judged

@@ -65,6 +65,11 @@ CREATE OR REPLACE MACRO count_doublings(ours, theirs) AS abs(log2(ours / theirs)
 CREATE OR REPLACE MACRO mistake(figure, top, bottom, question) AS
     {'figure': figure, 'top': top, 'bottom': bottom, 'question': question};
 
+-- Of tokens in sequences of a length that is usual, where none is stated.
+CREATE OR REPLACE MACRO of_usual_length(length, item, stated) AS
+    mistake('throughput', 1, if(item = 'token' AND stated IS NULL, length, 1),
+        format('is it in sequences, of {} tokens each?', length));
+
 CREATE OR REPLACE MACRO of_one_chip(figure, machine, chips) AS
     mistake(figure, 1, chips,
         format('and {} has {} chips: is it the figure of one chip?', machine, chips));

@@ -5,7 +5,7 @@ WITH conditions AS (
     SELECT
         run, coalesce(batch_size, 1) AS batch, coalesce(chip_count, 1) AS chips,
         if(item = 'token', 1, coalesce(sequence_length, 1)) AS tokens,
-        coalesce(platform, 'the machine') AS machine
+        coalesce(platform, 'the machine') AS machine, item, sequence_length
     FROM ours
 ),
 listed AS (
@@ -20,6 +20,8 @@ listed AS (
             format('and the batch is {}: is it multiplied by the batch twice?', batch)),
         mistake('throughput', tokens, 1,
             format('and a sequence has {} tokens: is it tokens per second?', tokens)),
+        of_usual_length(512, item, sequence_length), of_usual_length(1024, item, sequence_length),
+        of_usual_length(2048, item, sequence_length), of_usual_length(4096, item, sequence_length),
         of_several_chips(2, chips), of_several_chips(4, chips), of_several_chips(8, chips),
         of_several_chips(16, chips), of_several_chips(32, chips), of_several_chips(64, chips),
         of_one_chip('throughput', machine, chips),

@@ -44,6 +44,12 @@ judged AS (
 SELECT
     run, result_id, is_same,
     coalesce(obstacles[1], missing_figure) AS obstacle,
+    -- what keeps a row of the same set-up apart, where nothing else does
+    is_same AND is_evidence AND len(obstacles) + (missing_figure IS NOT NULL)::INTEGER = 1
+        AND coalesce(obstacles[1], missing_figure).code
+            NOT IN ('flagged', 'different-figures', 'same-measurement')
+        AND NOT ends_with(coalesce(obstacles[1], missing_figure).reason, 'not stated / not stated')
+        AS is_only_obstacle,
     -- only an error or a doubt keeps it from a comparison
     is_same AND doubt <> '' AND missing_figure IS NULL AND is_evidence
         AND len(list_filter(obstacles, lambda own: own.code <> 'flagged')) = 0 AS is_doubted,

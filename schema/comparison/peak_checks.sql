@@ -116,6 +116,8 @@ asked AS (
                 'was the device synchronised before the clock was read?', NULL),
             if(position = 3 AND batch > 1 AND work <= limit_ * batch,
                 'is it the latency of an item? State latency_basis per-item', NULL),
+            if(task = 'training' AND work / passes <= limit_,
+                'is it the inference figure, of forward passes alone?', NULL),
             if(position = 2 AND work <= limit_ * greatest(64, chip_count),
                 'is it the figure of more chips? State chip_count', NULL),
             if(position = 2 AND work / batch_size BETWEEN limit_ / 1000 AND limit_,

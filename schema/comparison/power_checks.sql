@@ -1,7 +1,7 @@
 -- The power of a run by the rating of its machine or chips, its efficiency by throughput over
 -- power, and its longest latency by the stated one. A whole machine may draw 4 times the rating of
--- its chips: hosts, network and supplies; a convention. No row of the record without an error flag
--- draws less than 1/30 of the rating of one chip.
+-- its chips: hosts, network and supplies; a convention. So are 5 % above a rating, for what a meter
+-- is off. No row of the record without an error flag draws less than 1/30 of the rating of one chip.
 WITH warm_ups AS (  -- the first runs compile and load; a tail of 20 times is a convention
     SELECT
         run, 4 AS position, 'warm-up' AS name, latency_max_ms / latency_ms AS value,
@@ -75,7 +75,7 @@ judged AS (
             WHEN power > rating * factor AND power_w IS NULL
                 AND throughput * efficiency BETWEEN least_w AND rating * factor THEN 'reciprocal'
             WHEN power > greatest(rating * factor, rating * 100) THEN 'milliwatts'
-            WHEN power > rating * factor THEN 'more'
+            WHEN power > rating * factor * 1.05 THEN 'more'
             WHEN power < least_w THEN 'kilowatts'
             WHEN rated = 'unknown' THEN 'unknown'
             ELSE 'ok'

@@ -30,7 +30,12 @@ SELECT
             m.precision, format_share(faster, 0), r.precision, r.precision, m.precision
         ), NULL
     ) AS wrong_precision,
-    m.task
+    -- an A100-40GB may be an A100-SXM-40GB
+    if(
+        split_part(r.chip, '-', 1) <> split_part(m.chip, '-', 1),
+        format('; its chip is {}, and that of the run {}', r.chip, m.chip), ''
+    ) AS other_chip,
+    m.task, r.epochs
 FROM nearest n
 JOIN ours m USING (run)
 JOIN theirs r USING (result_id)

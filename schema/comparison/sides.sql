@@ -28,7 +28,7 @@ SELECT
     -- batches that follow each other: the interval of their latency is that of the throughput
     if(latency_kind = 'amortised', 1000 * batch_size / latency_ms_high, NULL) AS throughput_low,
     if(latency_kind = 'amortised', 1000 * batch_size / latency_ms_low, NULL) AS throughput_high,
-    machines.family, machines.rated_power_w,
+    machines.family, machines.rated_power_w, machines.chip_count AS machine_chips,
     coalesce(types.type, nullif(normalise_name(precision), '')) AS type,
     peaks_of_width.peak, peaks_of_width.is_certain_peak,
     -- no count holds for weights that are skipped, or for sequences of unknown lengths

@@ -1,73 +1,63 @@
--- Slips that no neighbouring row is needed to see: a figure that another row prints for another
--- set-up, tiles counted as chips, a latency that leaves all of a chip idle, and the power of an idle
--- machine. Each is doubtful, and its question names the slip. The limits are conventions.
-WITH printed AS (
-    SELECT m.run, f.*, count_digits(value) AS digits
-    FROM ours m
-    CROSS JOIN LATERAL (
-        VALUES ('throughput', m.throughput), ('latency', m.latency_ms), ('minutes', m.minutes)
-    ) f(figure, value)
-    WHERE value IS NOT NULL
-),
-equal AS (
+-- Slips that no neighbouring row is needed to see: tiles counted as chips, a latency that leaves all
+-- of a chip idle, and the power of an idle machine. Each is doubtful, and its question names the
+-- slip. The limits are conventions.
+WITH tiles AS (
     SELECT
-        p.run, p.figure, p.value, p.digits, r.place,
-        format('{} ({}{})', r.publisher, r.platform, coalesce(', batch ' || r.batch_size, ''))
-            AS row_words,
-        -- Digits that are equal by chance once in a thousand runs or less: of one machine at one
-        -- batch there are few rows, of its batches more, of all machines hundreds.
-        CASE
-            WHEN m.platform IS DISTINCT FROM r.platform THEN 5
-            WHEN m.batch_size <> r.batch_size THEN 4
-            ELSE 3
-        END AS enough,
-        list_filter([
-            if(m.type <> r.type,
-                format('is it a figure at {} called {}? State precision', r.precision, m.precision),
-                NULL),
-            if(m.sequence_length <> r.sequence_length,
-                format('is it that of sequence length {}?', r.sequence_length), NULL),
-            if(m.phase <> r.phase, format('is it that of {}?', r.phase), NULL),
-            if(m.packed <> r.packed, 'are the sequences packed? State packed', NULL),
-            if(m.task <> r.task, format('is it that of {}?', r.task), NULL),
-            if(m.chip <> r.chip, format('is it that of {}?', r.platform), NULL),
-            if(m.chip_count <> r.chip_count,
-                format('is it that of {}?', format_count(r.chip_count, 'chip')), NULL),
-            if(m.batch_size <> r.batch_size, format(
-                'is it that of batch {}, and {} the micro-batch or the batch of one chip?',
-                r.batch_size, m.batch_size
-            ), NULL)
-        ], lambda question: question IS NOT NULL) AS questions
-    FROM printed p
-    JOIN ours m USING (run)
-    JOIN theirs r USING (model)
-    WHERE r.is_evidence AND r.doubt IS NULL
-        AND p.value = CASE p.figure
-            WHEN 'throughput' THEN r.throughput
-            WHEN 'latency' THEN r.latency_ms
-            ELSE r.minutes
-        END
-),
-copies AS (
-    SELECT
-        run, 8 AS position, 'equal figure' AS name, format(
-            '{:.12g} is the {} of {} to the last digit; {}', value, figure, row_words, questions[1]
-        ) AS message, value, NULL::DOUBLE AS limit_
-    FROM equal
-    -- a row that is alike in all that both state is the figure itself
-    QUALIFY min(len(questions)) OVER (PARTITION BY run, figure) = 1
-        AND len(questions) = 1 AND digits >= enough
-        AND row_number() OVER (PARTITION BY run ORDER BY len(questions), place) = 1
-),
-tiles AS (
-    SELECT
-        run, 7, 'number of chips', format(
+        run, 7 AS position, 'number of chips' AS name, format(
             'an IPU has {} tiles, and {} chips are stated: is it the number of tiles?', per_chip,
             chip_count
-        ), chip_count, NULL
+        ) AS message, chip_count::DOUBLE AS value, NULL::DOUBLE AS limit_
     FROM ours
     JOIN (SELECT unnest([1216, 1472]) AS per_chip) ON chip_count % per_chip = 0
     WHERE family IN ({ipu_families})
+),
+machine AS (
+    SELECT
+        run, 7, 'number of chips', format(
+            '{} has {}, and {} are stated: are they the multiprocessors or tiles, or is it the'
+            ' figure of a larger machine?', platform, format_count(machine_chips, 'chip'),
+            chip_count
+        ), chip_count, machine_chips
+    FROM ours
+    ANTI JOIN tiles USING (run)
+    WHERE chip_count > machine_chips
+),
+working AS (  -- runs that a row of the same set-up shows to be about as fast as the machine is
+    SELECT DISTINCT run
+    FROM shared_figures f
+    JOIN pairs p USING (run, result_id)
+    WHERE p.is_same AND p.obstacle IS NULL AND f.obstacle IS NULL
+        AND f.figure = 'throughput' AND abs(ln(f.ratio)) <= ln(1.35)
+),
+scores AS (  -- of official entries of the same chips, comparable with a run
+    SELECT
+        f.run, f.ours, count(*) AS entries, min(f.theirs) AS lowest, max(f.theirs) AS highest
+    FROM shared_figures f
+    JOIN pairs p USING (run, result_id)
+    JOIN ours m USING (run)
+    JOIN theirs r USING (result_id)
+    WHERE f.figure = 'minutes' AND f.obstacle IS NULL AND p.obstacle IS NULL AND NOT p.is_same
+        AND r.is_evidence AND m.chip = r.chip AND m.chip_count = r.chip_count
+        -- a row of the same machine says more
+        AND NOT EXISTS (FROM pairs own WHERE own.run = f.run AND own.is_same AND own.obstacle IS NULL)
+    GROUP BY f.run, f.ours
+),
+minutes AS (  -- a factor of 2.5 is a convention
+    SELECT
+        run, 12, 'MLPerf score', format(
+            '{:.12g} min, and {} of as many such chips {} {} to {} min{}', ours,
+            format_count(entries, 'score'), if(entries = 1, 'is', 'are'),
+            format_plain(lowest), format_plain(highest), CASE
+                WHEN ours / 60 BETWEEN lowest / 1.35 AND highest * 1.35
+                    THEN ': is it in seconds? State minutes'
+                WHEN ours * 60 BETWEEN lowest / 1.35 AND highest * 1.35
+                    THEN ': is it in hours? State minutes'
+                WHEN ours < lowest THEN ': is it the score of more chips? State chip_count'
+                ELSE ': is it the score of fewer chips? State chip_count'
+            END
+        ), ours, if(ours > highest, highest, lowest)
+    FROM scores
+    WHERE entries > 1 AND (ours > 2.5 * highest OR ours < lowest / 2.5)
 ),
 slow AS (
     -- A millionth of the peak of one chip: small networks at batch 1, driven by a slow host, have
@@ -90,7 +80,7 @@ slow AS (
 powers AS (
     SELECT
         m.*, coalesce(m.power_w, m.throughput / m.efficiency) AS power,
-        c.rated_power_w * m.chip_count AS rating, power / rating AS share
+        coalesce(c.rated_power_w * m.chip_count, m.rated_power_w) AS rating, power / rating AS share
     FROM ours m
     JOIN chips c USING (chip)
 ),
@@ -98,12 +88,14 @@ idle AS (
     -- a machine that computes at a tenth of its peak draws more than a fifth of its rating
     SELECT
         run, 10, 'idle power', format(
-            '{} W is {} of the rating of {} × {}, at {} of the peak: is it the power of an idle'
-            ' machine{}?', format_plain(power, digits := 4), format_share(share, 0), chip_count,
-            chip, format_share(peak_share, 0), if(chip_count > 1, ', or of one chip', '')
+            '{} W is {} of the rating of {} × {}{}: is it the power of an idle machine{}?',
+            format_plain(power, digits := 4), format_share(share, 0), chip_count, chip,
+            coalesce(format(', at {} of the peak', format_share(peak_share, 0)),
+                ', at the speed of a busy one'),
+            if(chip_count > 1, ', or of one chip', '')
         ), power, rating / 5
     FROM powers
-    WHERE peak_share >= 0.1 AND share < 0.2
+    WHERE share < 0.2 AND (peak_share >= 0.1 OR run IN (FROM working))
 ),
 exchanged AS (
     SELECT
@@ -115,7 +107,8 @@ exchanged AS (
     FROM ours m
     JOIN theirs r USING (model, task, platform, batch_size)
     WHERE r.is_evidence AND r.doubt IS NULL
-        AND m.variant IS NOT DISTINCT FROM r.variant AND m.precision IS NOT DISTINCT FROM r.precision
+        AND coalesce(m.variant = r.variant, m.sequence_length IS NOT DISTINCT FROM r.sequence_length)
+        AND m.precision IS NOT DISTINCT FROM r.precision
         AND abs(ln(m.throughput / r.latency_ms)) < 0.1
         AND abs(ln(m.latency_ms / r.throughput)) < 0.1
         AND abs(ln(m.throughput / m.latency_ms)) > 0.5
@@ -123,9 +116,10 @@ exchanged AS (
 )
 SELECT run, position, name, 'doubtful' AS outcome, message, value, limit_ AS "limit"
 FROM (
-    FROM copies
-    UNION ALL FROM tiles
+    FROM tiles
+    UNION ALL FROM machine
     UNION ALL FROM slow
+    UNION ALL FROM minutes
     UNION ALL FROM idle
     UNION ALL FROM exchanged
 )

@@ -13,15 +13,48 @@ settled AS (  -- of the nearest row of the same set-up, the figure that is furth
     WHERE f.is_same AND f.settles AND r.settles
     QUALIFY row_number() OVER (PARTITION BY run ORDER BY f.place, r.gap DESC, r.position) = 1
 ),
+agreeing AS (  -- rows of the same set-up that are as a run, where the nearest one is not
+    SELECT run, format(
+        '{} × {} ({}, {})', format_plain(ratio), result_id, publisher, platform
+    ) AS text
+    FROM (
+        SELECT
+            f.run, f.result_id, r.publisher, r.platform, f.figure = s.figure AS is_settled,
+            f.ratio, r.place, max(abs(ln(f.ratio))) OVER (PARTITION BY f.run, f.result_id) AS off
+        FROM settled s
+        JOIN shared_figures f USING (run)
+        JOIN pairs p USING (run, result_id)
+        JOIN theirs r USING (result_id)
+        WHERE s.gap > {doubtful_factor} AND p.is_same AND p.obstacle IS NULL
+            AND f.obstacle IS NULL AND r.is_evidence
+    )
+    WHERE is_settled AND off <= ln({doubtful_factor})
+    QUALIFY row_number() OVER (PARTITION BY run ORDER BY off, place) = 1
+),
 by_row AS (
     SELECT
-        s.run, if(s.gap > {doubtful_factor}, 'doubtful', 'plausible') AS status,
-        if(s.gap > {doubtful_factor}, format(
+        s.run,
+        if(s.gap > {doubtful_factor} AND a.run IS NULL, 'doubtful', 'plausible') AS status,
+        if(s.gap > {doubtful_factor}, if(a.run IS NOT NULL, format(
+            '{}, but another row of this set-up agrees: {}', s.sentence, a.text
+        ), format(
             '{}: more than a factor of {doubtful_factor} apart on the same machine{}{}', s.sentence,
             if(m.benchmark IS NULL, ' at the same batch size', ''), coalesce('; ' || e.text, '')
-        ), s.first_sentence) AS text
+        ) || CASE
+            WHEN s.figure = 'minutes' AND s.ratio * s.epochs BETWEEN 0.8 AND 1.25 THEN
+                format('; that row trained for {:g} epochs: is it the time of one epoch?', s.epochs)
+            WHEN s.figure <> 'latency_ms' THEN ''
+            WHEN s.ratio > {doubtful_factor} AND m.latency_max_ms > 3 * m.latency_ms THEN format(
+                '; the longest latency is {} times that: are the first runs among the timed ones?'
+                ' Leave out the warm-up', format_plain(m.latency_max_ms / m.latency_ms)
+            )
+            WHEN s.ratio < 0.1 AND coalesce(m.family NOT IN ({ipu_families}), TRUE)
+                THEN '; was the device synchronised before the clock was read?'
+            ELSE ''
+        END), s.first_sentence) AS text
     FROM settled s
     JOIN ours m USING (run)
+    LEFT JOIN agreeing a USING (run)
     LEFT JOIN explanations e
         ON (e.run, e.match, e.figure) = (s.run, s.match, s.figure) AND NOT e.elsewhere
 ),
@@ -93,6 +126,7 @@ elsewhere AS (
             arg_min(d.text, d.place),
             format('{}: {}', arg_min(f.sentence, f.place), coalesce(
                 any_value(t.text), 'no row of the same machine, batch size and precision'
+                || coalesce(arg_min(f.other_chip, f.place), '')
             ))
         ) AS text
     FROM firsts f
@@ -112,16 +146,33 @@ unverified AS (
     WHERE r.is_first
     QUALIFY row_number() OVER (PARTITION BY r.run ORDER BY r.party = 'emulated' DESC, r.match) = 1
 ),
+apart AS (  -- the one condition that keeps most rows of the same set-up apart
+    SELECT run, reason, format(
+        'of the same machine, batch size and precision, {} because of this alone: {}',
+        format_count(rows, 'row'), reason
+    ) AS text
+    FROM (
+        SELECT run, obstacle.reason AS reason, count(*) AS rows
+        FROM pairs
+        WHERE is_only_obstacle
+        GROUP BY ALL
+    )
+    QUALIFY row_number() OVER (PARTITION BY run ORDER BY rows DESC, reason) = 1
+),
 refused AS (
     SELECT
         f.run, 'no-comparable-row' AS status,
         format(
-            '{} of {} may not be compared, {} because: {}{}', format_count(sum(f.rows), 'row'),
+            '{} of {} may not be compared, {} because: {}{}{}', format_count(sum(f.rows), 'row'),
             any_value(m.model), arg_min(f.rows, f.position), arg_min(f.reason, f.position),
-            coalesce('; ' || any_value(d.text), '')
+            if(
+                any_value(o.reason) <> arg_min(f.reason, f.position),
+                coalesce('; ' || any_value(o.text), ''), ''
+            ), coalesce('; ' || any_value(d.text), '')
         ) AS text
     FROM refusals f
     JOIN ours m USING (run)
+    LEFT JOIN apart o USING (run)
     LEFT JOIN doubted d USING (run)
     GROUP BY f.run
 ),
@@ -160,6 +211,10 @@ judged AS (
 best AS (  -- the highest share of the peak that a usable row of the model and task reaches
     SELECT
         m.run, m.chip_count, m.precision, m.peak_share AS share, r.peak_share AS highest,
+        -- of about as many items at once: small batches leave most of a chip idle
+        max(r.peak_share) FILTER (
+            coalesce(r.batch_size <= {max_batch_factor} * m.batch_size OR m.task = 'training', TRUE)
+        ) OVER (PARTITION BY m.run) AS highest_alike,
         format(
             '{} of the peak; the highest of the record is {} ({}, {})', format_share(share, 2),
             format_share(highest, 2), r.publisher, r.platform
@@ -178,7 +233,7 @@ shares AS (
                 'doubtful: {}; is it the figure of more chips? State chip_count; or is it not {}?'
                 ' State precision', words, precision
             )
-            WHEN chip_count >= 4 AND share < highest / chip_count / 4 THEN format(
+            WHEN chip_count >= 4 AND share < highest_alike / chip_count / 4 THEN format(
                 'doubtful: {}, far less than 1/{} of it: is it the figure of one chip of {}?',
                 words, chip_count, chip_count
             )

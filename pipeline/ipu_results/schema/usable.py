@@ -9,7 +9,24 @@ from ipu_results.kit.files import load_schema_file
 from ipu_results.kit.text import format_count
 
 USABLE = "usable"
+DOUBTFUL = ("error", "suspect", "submitted")  # of REASONS
 REASONS: Mapping[str, str] = load_schema_file("comparison.toml")["run"]["unusable"]
+
+
+def describe_doubtful(reasons: Sequence[str | None]) -> str:
+    """Count the rows whose figures are doubted, empty for none; the others that are not usable are
+    predictions and figures that another row has.
+    """
+    counts = Counter(reason for reason in reasons if reason in DOUBTFUL)
+    return ", ".join(f"{counts[name]} {REASONS[name]}" for name in DOUBTFUL if counts[name])
+
+
+def keep_doubtful(words: str) -> str:
+    """Keep of what `describe_unusable` says the counts of rows whose figures are doubted."""
+    doubted = tuple(REASONS[name] for name in DOUBTFUL)
+    return ", ".join(
+        part for part in words.partition(": ")[2].split(", ") if part.endswith(doubted)
+    )
 
 
 def describe_unusable(reasons: Sequence[str | None]) -> str:

@@ -135,7 +135,8 @@ def test_row_left_out_in_doubt_is_named_with_its_rule_and_never_called_absent(
         f" {result_id} (R47, suspect: {reason})"
     )
     absent = compare_one(warehouse, **{**run, "batch_size": 100}).verdict
-    assert absent.endswith("no row of the same machine, batch size and precision")
+    assert "no row of the same machine, batch size and precision" in absent
+    assert absent.endswith("its chip is A100-40GB, and that of the run H100-SXM-80GB")
 
 
 def test_comparison_says_how_many_rows_are_not_usable(warehouse: Path, query: Query) -> None:
@@ -257,10 +258,16 @@ def test_a_latency_far_from_the_nearest_row_is_doubtful_where_the_throughput_fit
     warehouse: Path,
 ) -> None:
     stated = compare_one(
-        warehouse, **RESNET, throughput=7800, latency_ms=4, latency_basis="several-in-flight"
+        warehouse, **RESNET, throughput=7800, latency_ms=5, latency_basis="several-in-flight"
     )
     assert stated.status == "doubtful"
     assert "1.66 ms): more than a factor of 2" in stated.verdict
+    # 1.96 times that of another row of this set-up
+    agreed = compare_one(
+        warehouse, **RESNET, throughput=7800, latency_ms=4, latency_basis="several-in-flight"
+    )
+    assert agreed.status == "plausible"
+    assert "but another row of this set-up agrees: 1.96 × rb20604b6574a4065" in agreed.verdict
     slip = compare_one(warehouse, **RESNET, throughput=7800, latency_ms=510)
     assert (slip.status, slip.checks[0].outcome) == ("doubtful", "doubtful")
     assert "994 batches in flight" in slip.verdict

@@ -19,16 +19,19 @@ REFUSED = ("implausible", "doubtful")
 FAILED = ("impossible", "doubtful")  # outcomes of a check
 FIGURES = ("throughput", "latency_ms", "latency_max_ms", "minutes", "power_w", "efficiency")
 MOVED = 1.013  # a run of one's own is never the record's to the last digit
-MIN_NAMED = 36
-# Named at least and missed at most, of 42 and 40, and doubted of 20 honest runs. Before the second
-# set had been seen, 15 of it were named and 10 missed.
+MIN_NAMED = 40
+# Named at least and missed at most, of 42, 40 and 40, and doubted of 20, 20 and 40 honest runs.
+# Before the second set had been seen, 15 of it were named and 10 missed; of the third, which was
+# written before it was tried, 29 were named and 5 missed.
 LIMITS = {
-    ("mistakes_tried", 1): (33, 6, 2),
-    ("mistakes_tried", MOVED): (21, 16, 2),
-    ("mistakes_new", 1): (19, 9, 0),
-    ("mistakes_new", MOVED): (14, 13, 0),
+    ("mistakes_tried", 1): (40, 2, 0),
+    ("mistakes_tried", MOVED): (40, 2, 0),
+    ("mistakes_new", 1): (30, 4, 0),
+    ("mistakes_new", MOVED): (30, 5, 0),
+    ("mistakes_third", 1): (33, 4, 0),
+    ("mistakes_third", MOVED): (34, 4, 0),
 }
-MAX_DOUBTED = 2
+MAX_DOUBTED = 0
 
 
 def compare_cases(warehouse: Path, cases: list[dict[str, Any]]) -> list[Comparison]:
@@ -63,7 +66,7 @@ def test_honest_runs_are_not_refused(warehouse: Path) -> None:
 
 
 @pytest.mark.parametrize("moved", [1, MOVED])
-@pytest.mark.parametrize("name", ["mistakes_tried", "mistakes_new"])
+@pytest.mark.parametrize("name", ["mistakes_tried", "mistakes_new", "mistakes_third"])
 def test_mistakes_by_others_are_named_or_doubted(warehouse: Path, name: str, moved: float) -> None:
     text = Path(__file__).with_name(f"{name}.toml").read_text(encoding="utf-8")
     sets = tomllib.loads(text)

@@ -16,17 +16,12 @@ MIXED = (
         {"model": "BERT-Large", **ORDER},
         ["task", "phase", "sequence_length", "packed", "chip_count"],
     ),
-    (
-        {"model": "BERT-Large", "platform": "Bow Pod16", **ORDER},
-        ["phase", "sequence_length", "packed"],
-    ),
     ({"model": "BERT", "order": "minutes"}, ["division", "mlperf_round", "chip_count"]),
     ({"model": "ResNet-50", "order": "latency_ms"}, ["latency_basis", "chip_count"]),
     ({"platform": "Bow-2000", **ORDER}, ["model", "task", "sequence_length", "input_size", "item"]),
     (ORDER, ["model", "task", "phase", "sequence_length", "packed", "item", "chip_count"]),
     ({"order": "efficiency"}, ["model", "item", "power_scope"]),
     ({"order": "run_energy_j", "usable": False}, ["flagged"]),
-    ({"model": "GPT-3", "order": "minutes"}, ["chip_count"]),
     ({"chip": "H100", "order": "throughput"}, ["model", "item"]),
     ({"chip": "Bow", "order": "latency_ms"}, ["model", "latency_basis"]),
     ({"publisher": "NVIDIA", "order": "throughput"}, ["model", "task"]),
@@ -46,6 +41,42 @@ def test_a_ranking_names_all_that_it_mixes_and_what_would_pass(
         assert passed["status"] == "answered", passed
         is_ranked = "order" not in actual["arguments"]
         assert not is_ranked or f": {passed['rows_that_fit']} rows" in actual["next_step"]
+
+
+ASSUMED = (
+    ({"model": "GPT-3", "order": "minutes"}, {"chips_basis": "whole-machine"}),
+    ({"model": "ResNet-50", "task": "training", **ORDER}, {"chips_basis": "per-chip"}),
+    (
+        {"model": "BERT-Base", "task": "inference", "batch_size": 1, "order": "latency_ms"},
+        {"sequence_length": 384},
+    ),
+)
+
+
+@pytest.mark.parametrize(("arguments", "stated"), ASSUMED, ids=str)
+def test_what_a_ranking_assumes_is_said_and_is_as_if_stated(
+    ask: Ask, arguments: dict[str, Any], stated: dict[str, Any]
+) -> None:
+    actual = ask("find", **arguments)
+    assumed = actual.pop("assumed")
+    for name, value in stated.items():
+        assert [words for words in assumed if words.startswith(f"{name} {value} (")]
+    as_stated = ask("find", **arguments, **stated)
+    assert "assumed" not in as_stated
+    assert actual["results"] == as_stated["results"]
+    assert actual["rows_that_fit"] == as_stated["rows_that_fit"]
+
+
+@pytest.mark.parametrize("basis", ["same", "per-chip"])
+def test_a_stated_basis_is_not_exchanged(ask: Ask, basis: str) -> None:
+    minutes = {"model": "GPT-3", "order": "minutes"}
+    assert ask("find", **minutes, chips_basis=basis)["code"] == "different-chip-counts"
+
+
+@pytest.mark.parametrize("word", ["Groq", "a", "1", "100", "x"])
+def test_a_word_that_is_no_part_of_a_name_is_unknown(ask: Ask, word: str) -> None:
+    assert ask("find", platform=word)["code"] == "unknown-word"
+    assert ask("find", chip=word)["code"] == "unknown-word"
 
 
 NO_ROW = (

@@ -33,6 +33,7 @@ RELEASE = "release.json"
 CHECKSUMS = "SHA256SUMS"
 FORMATS = ("markdown", "bibtex", "csl-json")
 KEY = "ipu-results"
+COMMIT = re.compile(r"/[0-9a-f]{7,40}/")  # in the address of a file of a repository
 
 
 Item = dict[str, Any]
@@ -261,9 +262,14 @@ def format_sources(results: Sequence[CitedResult], version: DatasetVersion) -> s
             ids = ", ".join(result.result_id for result in cited)
             words = f"{ids}: {words}"
         lines.append(words)
-    lines.append(f"In: {KEY} {version.version or version.build_id}.")
+    lines.append(describe_dataset_briefly(version))
     lines += dict.fromkeys(note for result in results for note in result.notes)
     return escape_markdown_line(" ".join(lines))
+
+
+def describe_dataset_briefly(version: DatasetVersion) -> str:
+    """Name the dataset with its version, else its build."""
+    return f"In: {KEY} {version.version or version.build_id}."
 
 
 def _describe_briefly(results: Sequence[CitedResult]) -> str:
@@ -274,7 +280,9 @@ def _describe_briefly(results: Sequence[CitedResult]) -> str:
     source = results[0]
     if source.attribution is None:
         address = _find_address(results)
-        title = "" if address and source.issued_on else f"“{source.title}”"
+        # an address with a commit is that of one version
+        is_dated = bool(address and (source.issued_on or COMMIT.search(address)))
+        title = "" if is_dated else f"“{source.title}”"
         parts = [source.author, title, source.issued_on, address]
         return mark_name(", ".join(part for part in parts if part)) + "."
     words = mark_name(source.attribution)

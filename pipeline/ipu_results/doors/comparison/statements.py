@@ -23,7 +23,7 @@ MACROS = ("macros.sql", "comparison/macros.sql")
 ORDER = "document_id, table_name, row_number, result_id"  # of the sources
 # What holds for a machine and for the work of an item, under the names that statements use.
 PUBLISHED = """
-    CREATE TEMP VIEW machines AS SELECT platform, family, rated_power_w FROM platforms;
+    CREATE TEMP VIEW machines AS SELECT platform, family, rated_power_w, chip_count FROM platforms;
     CREATE TEMP VIEW operations AS
         SELECT model, variant, macs, training FROM detail.operation_counts;
     CREATE TEMP VIEW stated_peaks AS

@@ -16,13 +16,14 @@ SHOWN: Mapping[str, list[str]] = WORDS["shown"]
 MAX_BRIEF = 3  # rows, claims or pairs of a brief answer, unless a limit is stated
 MAX_RECOMPUTED = 2  # of a brief claim: the lowest and the highest
 NOT_STATED = "not stated"
+LINE_DIGITS = 9  # of a figure in a line
 # who measured and how, in a row
 WHO = ("relationship", "interest", "origin", "status")
 # the interest and origin that a relationship says
 USUAL: Mapping[str | None, Mapping[str, str]] = {
     "vendor": {"interest": "maker", "origin": "published"},
     "independent": {"interest": "neither", "origin": "published"},
-    "official": {"origin": "official"},
+    "official": {"origin": "official", "status": "unverified"},
     "own": {"interest": "own", "origin": "measured"},
     "submitted": {"interest": "submitted", "origin": "measured"},
 }
@@ -138,12 +139,13 @@ def shorten_rows(described: Sequence[Answer], names: Collection[str]) -> list[An
     messages of warnings.
 
     A condition that only the first states is `not stated` in a later one. `what` keeps the parts
-    that differ, or all of them where a part has no counterpart.
+    that differ, and names what only the first states.
     """
     rows = [_shorten_row(row, names) for row in described]
     later = []
     for row, whole in zip(rows[1:], described[1:], strict=True):
-        later.append(_leave_out_shared(row, rows[0], whole["conditions"]))
+        short = _leave_out_shared(row, rows[0], whole["conditions"])
+        later.append(_name_blanks(short, whole["conditions"], described[0]["conditions"]))
     return rows[:1] + later
 
 
@@ -167,14 +169,25 @@ def _leave_out_shared(row: Answer, first: Answer, stated: Answer) -> Answer:
     return shortened
 
 
-def write_line(row: Answer, publisher: str) -> str:
+def _keep_other_parts(value: Any, first: Any) -> Any:
+    """Leave out of a list in words, such as `Run Mode = A; Degree = 2`, what the first row has."""
+    if not (isinstance(value, str) and isinstance(first, str)):
+        return value
+    parts = value.split("; ")
+    others = first.split("; ")
+    if len(parts) != len(others):
+        return value
+    return "; ".join(part for part in parts if part not in others)
+
+
+def write_line(row: Answer, first: Answer, publisher: str) -> str:
     """Write a later row as a line: its id, figures, what differs from the first, and its flags.
 
     `publisher` is empty where it is that of the first row.
     """
     figures: dict[str, str] = {}
     for name, figure in row.get("figures", {}).items():
-        words = f"{figure['value']} {figure.get('unit', '')}".strip()
+        words = f"{_cut_digits(figure['value'])} {figure.get('unit', '')}".strip()
         if "per_chip" in figure:
             words += f" ({figure['per_chip']:.6g} per chip)"
         figures[name] = words
@@ -183,7 +196,9 @@ def write_line(row: Answer, publisher: str) -> str:
         values = [f"{name} {value}" for name, value in figures.items()]
     parts = [f"{row['result_id']}: {', '.join(values)}", row.get("what", ""), publisher]
     parts += [row[name] for name in WHO if name in row]
-    parts += [f"{name} {value}" for name, value in row.get("conditions", {}).items()]
+    shared = first.get("conditions", {})
+    for name, value in row.get("conditions", {}).items():
+        parts.append(f"{name} {_keep_other_parts(value, shared.get(name))}")
     flags = [f"{flag['rule']} {flag['column_name']}" for flag in row.get("flags", [])]
     if flags:
         parts.append(f"flagged {' '.join(flags)}")
@@ -192,12 +207,25 @@ def write_line(row: Answer, publisher: str) -> str:
     return "; ".join(part for part in parts if part)
 
 
+def _cut_digits(value: float) -> float:
+    """Cut the digits of a computed figure; a whole number has all of its own."""
+    return value if float(value).is_integer() else float(f"{value:.{LINE_DIGITS}g}")
+
+
 def _keep_differing(what: str, first: str) -> str:
-    parts = what.split(", ")
     others = first.split(", ")
-    if len(parts) != len(others):
-        return what
-    return ", ".join(part for part in parts if part not in others)
+    return ", ".join(part for part in what.split(", ") if part not in others)
+
+
+def _name_blanks(row: Answer, stated: Answer, first: Answer) -> Answer:
+    """Name in `what` the conditions that the first row states and this one does not: without that,
+    they would pass for the same.
+    """
+    blanks = [
+        name for name in SHOWN["what"] if stated.get(name) is None and first.get(name) is not None
+    ]
+    what = ", ".join([*filter(None, [row.get("what")]), f"{NOT_STATED}: {', '.join(blanks)}"])
+    return {**row, "what": what} if blanks else row
 
 
 def _drop_units(figures: Answer, first: Answer) -> Answer:
@@ -268,6 +296,8 @@ def shorten_cell(cell: Answer) -> Answer:
     repeated = {"title", "source_url"}
     if cell["source_locator"]:
         repeated |= {"locator", "locator_in"}
+    if cell["factor"] == 1:  # as printed
+        repeated.add("factor")
     return {name: value for name, value in cell.items() if name not in repeated}
 
 

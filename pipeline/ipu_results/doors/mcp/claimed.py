@@ -14,7 +14,7 @@ from ipu_results.doors.mcp.answers import Record, get_unit
 from ipu_results.doors.mcp.brief import NOT_STATED, write_unit
 from ipu_results.doors.mcp.pairs import format_figure
 from ipu_results.doors.mcp.ranking import CHIPS, get_latency_basis
-from ipu_results.doors.mcp.refusal import Answer, RefusalError
+from ipu_results.doors.mcp.refusal import WORDS, Answer, RefusalError
 from ipu_results.doors.mcp.selection import require_figure, select_rows
 from ipu_results.kit.physics import convert_unit
 from ipu_results.schema.vocabulary import load_vocabulary
@@ -65,7 +65,7 @@ def check_claimed_figure(
     no measured row has such a figure.
     """
     stated = _parse_value(value)
-    parsed = load_vocabulary().parse_stated_unit(figure, unit)
+    parsed = load_vocabulary().parse_stated_unit(figure, _abbreviate_unit(unit))
     if parsed is None:
         step = f"figures of this kind are in {get_unit(figure)}"
         raise RefusalError("different-units", f"{figure} has no unit {unit!r}", step)
@@ -101,6 +101,7 @@ def check_claimed_figure(
         "verdict": best.verdict,
         "statement": f"{value} {unit}: {words}",
         "stated": {"value": str(stated), "unit": unit, "figure": figure},
+        "assumed": list(selection.assumed),
         "rows_that_fit": len(rows),
         "rows_without_this_figure": len(selection.rows) - len(rows),
         "left_out": selection.left_out,
@@ -187,6 +188,13 @@ def _find_unit(stated: Decimal, figure: str, unit: str, rows: Sequence[Row]) -> 
             if _judge(row, figure, stated, factor).verdict != "differs":
                 return f"in {other} it is the figure of {row['result_id']}"
     return ""
+
+
+def _abbreviate_unit(unit: str) -> str:
+    """Write a unit that is in words as a source prints it: `images per second` as images/s."""
+    parts = [part.strip() for part in unit.replace(" per ", "/").split("/")]
+    words = WORDS["unit_words"]
+    return "/".join(words.get(part.casefold(), part) for part in parts)
 
 
 def _parse_value(value: str | float) -> Decimal:

@@ -36,6 +36,7 @@ from ipu_results.doors.mcp.refusal import Answer, RefusalError, join_refusals
 from ipu_results.errors import ComparisonError
 from ipu_results.kit.statements import run_statement
 from ipu_results.kit.text import format_float
+from ipu_results.schema.usable import keep_doubtful
 
 MAX_REASONS = 3
 # of the two rows of a pair, the first as run 1
@@ -274,7 +275,7 @@ def compare_run(record: Record, **figures: str | float | bool) -> Answer:
         "nearest": [describe_match(match) for match in answer["matches"]],
         "plausibility": answer["checks"],
         "not_compared": answer["refusals"],
-        "left_out": comparison.unusable,
+        "left_out": keep_doubtful(comparison.unusable) if record.is_brief else comparison.unusable,
         "results": results,
         "citation": citation,
     }

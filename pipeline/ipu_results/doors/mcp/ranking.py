@@ -83,6 +83,9 @@ SCOPES = """
     LEFT JOIN figures f
         ON f.result_id = c.result_id AND f.metric = $1 AND f.metric <> 'power_w'
 """
+# Rows that differ in one of these are of two questions: which one is meant is not assumed.
+MIN_SHARE = 1 / 3  # a convention: of the rows, below which a value is not assumed
+NEVER_ASSUMED = ("model", "task", "item", "power_scope", "benchmark", "scope", "latency_basis")
 # what an argument says of a row that states nothing; an argument cannot be null
 BLANK = {"phase": NONE, "packed": False, "sparsity": 0}
 
@@ -96,9 +99,24 @@ class Conflict:
     values: tuple[Any, ...]
 
     def __str__(self) -> str:
+        return f"{self.column} ({self.list_values()})"
+
+    def list_values(self) -> str:
+        """List the first values in words, and count the others."""
         names = sorted(NOT_STATED if value is None else str(value) for value in self.values)
         more = f", {len(names) - MAX_NAMED} more" if len(names) > MAX_NAMED else ""
-        return f"{self.column} ({', '.join(names[:MAX_NAMED])}{more})"
+        return f"{', '.join(names[:MAX_NAMED])}{more}"
+
+
+class Assumption(NamedTuple):
+    """Arguments that a question does not state, and the rows that may be ranked with them."""
+
+    rows: Sequence[Row]
+    basis: str | None
+    arguments: Answer
+    words: list[str]
+    is_common: bool
+    """Whether each value is that of MIN_SHARE of the rows that differ in it, or more."""
 
 
 class BrokenRule(NamedTuple):
@@ -121,18 +139,32 @@ class KindRules:
     broken: Sequence[BrokenRule]
 
 
+class Ranking(NamedTuple):
+    """Rows in the order of their figure."""
+
+    rows: list[Row]
+    not_ranked: dict[str, int]
+    """How many rows are left out, by reason."""
+    basis: str | None
+    """What the figure is of: one of SAME, PER_CHIP and WHOLE, or None."""
+    assumed: list[str]
+    """The arguments that were not stated, with what else rows have."""
+
+
 def rank_rows(
     connection: duckdb.DuckDBPyConnection,
     rows: Sequence[Row],
     figure: str,
     order: str,
-    basis: str,
+    basis: str | None,
     *,
     with_sparse: bool,
-) -> tuple[list[Row], dict[str, int]]:
-    """Return the rows by their figure, and how many are not ranked, by reason.
+) -> Ranking:
+    """Rank the rows by their figure.
 
-    Raises RefusalError where any two of them may not be compared. The batch size may differ.
+    Where two of them may not be compared, those with the most common value of a column that is not
+    stated are ranked, and `assumed` says so. Raises RefusalError where they differ in one of
+    NEVER_ASSUMED. The batch size may differ.
     """
     ranked = [row for row in rows if not row["errors"] and not row["suspect"]]
     if not ranked:
@@ -151,23 +183,30 @@ def rank_rows(
         stated = [row for row in ranked if row[column] is not None]
         if not stated:
             words = f"none of {format_count(len(ranked), 'row')} states {column}"
-            raise RefusalError(code, words)
+            step = "leave out order to see the rows"
+            raise RefusalError(code, words, step, {"figure": figure, "order": None})
         not_ranked[f"without {column}"] = len(ranked) - len(stated)
         ranked = stated
-    _check_ranking(connection, ranked, figure, basis)
+    assumption = _check_ranking(connection, ranked, figure, basis)
+    ranked = list(assumption.rows)
+    if assumption.basis == PER_CHIP != basis:
+        stated = [row for row in ranked if row[CHIPS] is not None]
+        not_ranked[f"without {CHIPS}"] = len(ranked) - len(stated)
+        ranked = stated
     ranked.sort(
-        key=lambda row: get_share(row, figure, basis),
+        key=lambda row: get_share(row, figure, assumption.basis),
         reverse=order == "highest" or (order == figure and figure in HIGHER_IS_BETTER),
     )
-    return ranked, {reason: count for reason, count in not_ranked.items() if count}
+    counts = {reason: count for reason, count in not_ranked.items() if count}
+    return Ranking(ranked, counts, assumption.basis, assumption.words)
 
 
-def is_divided(figure: str, basis: str) -> bool:
+def is_divided(figure: str, basis: str | None) -> bool:
     """Return whether a figure is divided by the chips on a basis."""
     return basis == PER_CHIP and figure in DIVISIBLE
 
 
-def get_share(row: Row, figure: str, basis: str) -> float:
+def get_share(row: Row, figure: str, basis: str | None) -> float:
     """Return a figure, of one chip where it is divided."""
     value: float = row[figure]
     return value / row[CHIPS] if is_divided(figure, basis) else value
@@ -179,21 +218,26 @@ def suggest_chips_basis(figure: str) -> str:
 
 
 def _check_ranking(
-    connection: duckdb.DuckDBPyConnection, rows: Sequence[Row], figure: str, basis: str
-) -> None:
-    """Refuse to rank rows of which any two may not be compared."""
+    connection: duckdb.DuckDBPyConnection, rows: Sequence[Row], figure: str, basis: str | None
+) -> Assumption:
+    """Return the rows to rank with what that assumes. Raises RefusalError where too much is open."""
     rules = _load_kind_rules(connection, rows, figure)
     conflicts = list(_find_conflicts(rules, rows, figure, basis))
-    if not conflicts:
-        return
+    assumption = _suggest_arguments(rules, rows, figure, basis)
+    columns = {conflict.column for conflict in conflicts}
+    is_open = not columns.isdisjoint(NEVER_ASSUMED) or not assumption.is_common
+    # a basis that the question states is not exchanged for another
+    is_other_basis = basis is not None and "chips_basis" in assumption.arguments
+    if not conflicts or not (is_open or is_other_basis):
+        return assumption
     reason = f"{format_count(len(rows), 'row')} differ in {', '.join(map(str, conflicts))}"
-    arguments, count = _suggest_arguments(rules, rows, figure, basis)
     stated = []
-    for name, value in arguments.items():
+    for name, value in assumption.arguments.items():
         word = str(value).lower() if isinstance(value, bool) else value
         stated.append(f"{name} {word}")
-    step = f"state {', '.join(stated)}: {format_count(count, 'row')}" if stated else ""
-    raise RefusalError(conflicts[0].code, reason, step, arguments)
+    count = format_count(len(assumption.rows), "row")
+    step = f"state {', '.join(stated)}: {count}" if stated else ""
+    raise RefusalError(conflicts[0].code, reason, step, assumption.arguments)
 
 
 def _load_kind_rules(
@@ -216,7 +260,7 @@ def _load_kind_rules(
 
 
 def _find_conflicts(
-    rules: KindRules, rows: Sequence[Row], figure: str, basis: str
+    rules: KindRules, rows: Sequence[Row], figure: str, basis: str | None
 ) -> Iterator[Conflict]:
     """Yield the columns in which two of some rows of a ranking may not be compared."""
     models = tuple(dict.fromkeys(row["model"] for row in rows))
@@ -247,26 +291,33 @@ def get_latency_basis(row: Row) -> str | None:
 
 
 def _suggest_arguments(
-    rules: KindRules, rows: Sequence[Row], figure: str, basis: str
-) -> tuple[Answer, int]:
-    """Return arguments that keep rows that may be ranked, and how many; none where none would do.
+    rules: KindRules, rows: Sequence[Row], figure: str, basis: str | None
+) -> Assumption:
+    """Return arguments that keep rows that may be ranked; none where none would do.
 
     Of each column in which rows differ they name the value that most rows have.
     """
     arguments: Answer = {}
+    words = []
+    is_common = True
     kept = rows
     while conflict := next(_find_conflicts(rules, kept, figure, basis), None):
         if conflict.column == CHIPS:
             basis = arguments["chips_basis"] = suggest_chips_basis(figure)
+            words.append(f"chips_basis {basis} ({CHIPS}: {conflict.list_values()})")
             continue
         values = Counter(_get_argument(row, conflict.column) for row in kept)
         del values[None]
         if not values or conflict.column in arguments:
-            return {}, 0
+            return Assumption(rows, basis, {}, [], is_common=False)
         [(most_common, _)] = values.most_common(1)
         arguments[conflict.column] = most_common
-        kept = [row for row in kept if _get_argument(row, conflict.column) == most_common]
-    return arguments, len(kept)
+        fitting = [row for row in kept if _get_argument(row, conflict.column) == most_common]
+        is_common &= len(fitting) >= MIN_SHARE * len(kept)
+        count = f"{len(fitting)} of {format_count(len(kept), 'row')}"
+        words.append(f"{conflict.column} {most_common} ({count}; all: {conflict.list_values()})")
+        kept = fitting
+    return Assumption(kept, basis, arguments, words, is_common=is_common)
 
 
 def _get_argument(row: Row, column: str) -> Any:

@@ -5,16 +5,17 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from ipu_results.doors.cite.facts import EMULATED, SUBMITTED
 from ipu_results.doors.comparison.statements import Row
 from ipu_results.doors.mcp.answers import FIGURES, Record, suggest
 from ipu_results.doors.mcp.brief import NOT_STATED
+from ipu_results.doors.mcp.names import find_chips_of_kind, list_named, name_part
 from ipu_results.doors.mcp.refusal import RefusalError, join_refusals
 from ipu_results.kit.text import format_count, has_in_a_row
-from ipu_results.schema.usable import describe_unusable
+from ipu_results.schema.usable import describe_doubtful, describe_unusable
 from ipu_results.schema.vocabulary import load_vocabulary, normalise_name
 
 VIEWS_OF = {"energy_per_item_j": "energy_per_item"}  # which computes the figure of a result
@@ -31,6 +32,8 @@ NONE = "none"  # a phase that no row states
 FAMILIES = ("chip", "phase")  # A100 means A100-40GB, too, but GC means neither GC2 nor GC200
 # conditions of which people take one for another
 NAMED_BY = ("chip", "platform", "publisher", "submitter")
+# whose word may be a part of a name: DGX A100 means `8x A100-40GB (DGX A100)`
+NAMED_IN_PART = ("model", "platform", "chip", "publisher", "submitter")
 # in the order in which rows are selected: the first that leaves none is named
 STATED_CONDITIONS = (
     "model",
@@ -69,6 +72,8 @@ class Selection:
 
     rows: list[Row]
     hidden: list[Row]
+    assumed: tuple[str, ...] = ()
+    """What a word of the question was taken for, in words."""
 
     @property
     def left_out(self) -> str:
@@ -79,10 +84,8 @@ class Selection:
 
     @property
     def left_out_doubtful(self) -> str:
-        """Say the same where rows are left out that are no prediction and no second print."""
-        if all(row["unusable"] in (EMULATED, REPEATED) for row in self.hidden):
-            return ""
-        return self.left_out
+        """Count the rows that are left out as doubtful; empty for none."""
+        return describe_doubtful([row["unusable"] for row in self.hidden])
 
 
 def select_rows(record: Record, arguments: Row, shown: Collection[str] = ()) -> Selection:
@@ -95,15 +98,23 @@ def select_rows(record: Record, arguments: Row, shown: Collection[str] = ()) -> 
     stated = {
         name: arguments[name] for name in STATED_CONDITIONS if arguments.get(name) is not None
     }
-    meant = _find_all_values(record, stated)
-    rows = [row for row in record.rows if _fits(row, meant)]
+    reading = _read_conditions(record, stated)
+    assumed = tuple(reading.assumed)
+    rows = [row for row in record.rows if _fits(row, reading.values)]
     if not rows:
-        raise _refuse_conditions(record, stated, meant)
+        related = _find_related_models(record, reading)
+        if len(related) != 1:
+            raise _refuse_conditions(record, reading, related)
+        # one other model of that name fits, such as ResNet-50 v2 for resnet50
+        [model] = related
+        assumed += (f"model {reading.stated['model']}: {model}, the only one of that name",)
+        rest = {**reading.values, "model": related}
+        rows = [row for row in record.rows if _fits(row, rest)]
     if arguments.get("usable") is False:
         unusable = [row for row in rows if row["unusable"] is not None]
         if not unusable:
             raise RefusalError("no-match", "all rows that fit are usable", "leave out usable")
-        return Selection(unusable, [])
+        return Selection(unusable, [], assumed)
     # a question that names a kind of row asks for it
     accepted = {None, *shown, stated.get("origin"), stated.get("relationship")}
     kept = [row for row in rows if row["unusable"] in accepted]
@@ -111,21 +122,64 @@ def select_rows(record: Record, arguments: Row, shown: Collection[str] = ()) -> 
     if not kept:
         _refuse_hidden(hidden, "fits")
         raise RefusalError("no-match", "no row fits")
-    return Selection(kept, hidden)
+    return Selection(kept, hidden, assumed)
 
 
-def _find_all_values(record: Record, stated: Row) -> dict[str, Collection[Any]]:
-    """Return the values of each condition. Raises RefusalError that names all unknown words."""
-    meant: dict[str, Collection[Any]] = {}
+@dataclass
+class StatedConditions:
+    """How the conditions of a question are read, by the column that each is of."""
+
+    values: dict[str, Collection[Any]] = field(default_factory=dict)
+    """The values that a row may have."""
+    stated: dict[str, Any] = field(default_factory=dict)
+    """The words of the question."""
+    arguments: dict[str, str] = field(default_factory=dict)
+    """The argument that had the word."""
+    assumed: list[str] = field(default_factory=list)
+    """What an unknown word was taken for."""
+
+
+def _read_conditions(record: Record, stated: Mapping[str, Any]) -> StatedConditions:
+    """Read the conditions of a question.
+
+    An unknown word is taken for the names that it is a part of, else for a name of another
+    condition that is not stated. Raises RefusalError that names all words that are neither.
+    """
+    reading = StatedConditions()
     refusals = []
     for name, value in stated.items():
+        column = name
         try:
-            meant[name] = _find_values(record, name, value)
+            values = _find_values(record, name, value)
         except RefusalError as error:
-            refusals.append(error)
+            column, values = _take_for(record, name, value)
+            if not values or (column != name and column in stated):
+                refusals.append(error)
+                continue
+            words = list_named(values)
+            read_as = words if column == name else f"{column} {words}"
+            reading.assumed.append(f"{name} {value}: {read_as}")
+        reading.values[column] = values
+        reading.stated[column] = value
+        reading.arguments[column] = name
     if refusals:
         raise join_refusals(refusals)
-    return meant
+    return reading
+
+
+def _take_for(record: Record, name: str, value: str) -> tuple[str, Collection[Any]]:
+    """Return the names that an unknown word may mean, and their column; none where there is none."""
+    if name not in NAMED_IN_PART:
+        return name, ()
+    if name == "chip" and (chips := find_chips_of_kind(record.rows, value)):
+        return name, chips
+    for column in NAMED_BY if name in NAMED_BY else ():
+        known = {row[column] for row in record.rows if row[column] is not None}
+        same = {other for other in known if _means(value, other, column)}
+        if same and column != name:
+            return column, same
+    known = {row[name] for row in record.rows if row[name] is not None}
+    return name, {other for other in known if name_part(value, other)}
 
 
 def _fits(row: Row, meant: Mapping[str, Collection[Any]]) -> bool:
@@ -133,17 +187,22 @@ def _fits(row: Row, meant: Mapping[str, Collection[Any]]) -> bool:
 
 
 def _refuse_conditions(
-    record: Record, stated: Row, meant: Mapping[str, Collection[Any]]
+    record: Record, reading: StatedConditions, related: Sequence[str]
 ) -> RefusalError:
     """Refuse conditions that no row fits, and name those of which one may be left out.
 
     Where none is enough, name the ones to leave out together. The model stays: another is another
     question. The first way is in the arguments, as null, which counts as not stated.
     """
+    meant = reading.values
+    stated = reading.stated
     empty = _find_empty(record.rows, meant)
     others = [f"{name} {value}" for name, value in stated.items() if name != empty]
     among = f" with {', '.join(others)}" if others else ""
     reason = f"no row has {empty} {stated[empty]}{among}"
+    if related:
+        step = f"state another model of that name: {list_named(related)}"
+        return RefusalError("no-match", reason, step, {"model": related[0]})
     ways = []
     for left_out in meant:
         rest = {name: values for name, values in meant.items() if name != left_out}
@@ -153,7 +212,7 @@ def _refuse_conditions(
     if ways:
         options = [f"{name} ({_list_values(rows, name)})" for name, rows in ways]
         step = f"leave out one of these, or state what rows have: {'; '.join(options)}"
-        return RefusalError("no-match", reason, step, {ways[0][0]: None})
+        return RefusalError("no-match", reason, step, {reading.arguments[ways[0][0]]: None})
     together = _find_left_out(record.rows, meant)
     if not together or len(together) == len(meant):
         return RefusalError("no-match", reason)
@@ -161,7 +220,23 @@ def _refuse_conditions(
     found = [row for row in record.rows if row["usable"] and _fits(row, kept)]
     options = [f"{name} ({_list_values(found, name)})" for name in together]
     step = f"leave out all of these: {'; '.join(options)}"
-    return RefusalError("no-match", reason, step, dict.fromkeys(together))
+    arguments = [reading.arguments[name] for name in together]
+    return RefusalError("no-match", reason, step, dict.fromkeys(arguments))
+
+
+def _find_related_models(record: Record, reading: StatedConditions) -> list[str]:
+    """Return other models with the stated word in their names that have rows that fit, the most
+    common first.
+    """
+    word = reading.stated.get("model")
+    if word is None:
+        return []
+    rest = {name: values for name, values in reading.values.items() if name != "model"}
+    counts: Counter[str] = Counter()
+    for row in record.rows:
+        if row["usable"] and _fits(row, rest) and name_part(word, row["model"]):
+            counts[row["model"]] += 1
+    return [model for model, _ in counts.most_common()]
 
 
 def _find_empty(rows: Sequence[Row], meant: Mapping[str, Collection[Any]]) -> str:
@@ -231,7 +306,8 @@ def keep_within_latency(record: Record, selection: Selection, bound: float) -> S
         step = f"state max_latency_ms {least:g} or more"
         raise RefusalError("no-match", reason, step, {"max_latency_ms": least})
     hidden = _keep_printing(selection.hidden, "latency_ms")
-    return Selection(kept, [row for row in hidden if row["latency_ms"] <= bound])
+    hidden = [row for row in hidden if row["latency_ms"] <= bound]
+    return Selection(kept, hidden, selection.assumed)
 
 
 def _keep_printing(rows: Sequence[Row], figure: str) -> list[Row]:
@@ -310,6 +386,12 @@ def _suggest_condition(record: Record, name: str, value: str) -> str:
     """
     if name not in NAMED_BY:
         return ""
+    for row in record.microbenchmarks:
+        if row.get(name) is not None and name_part(value, row[name]):
+            return (
+                f"{row[name]} has microbenchmarks: sql with FROM microbenchmarks WHERE {name} ="
+                f" '{row[name]}'"
+            )
     for column in NAMED_BY:
         for row in record.rows:
             word = row[column]

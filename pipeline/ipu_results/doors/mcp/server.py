@@ -22,7 +22,7 @@ import mcp_types as types
 from mcp.server import Server
 from mcp.server.stdio import stdio_server
 
-from ipu_results.doors.cite.citation import describe_dataset
+from ipu_results.doors.cite.citation import describe_dataset, describe_dataset_briefly
 from ipu_results.doors.cite.facts import FIGURES as PRINTED
 from ipu_results.doors.comparison.expect import expect_rows
 from ipu_results.doors.comparison.statements import Row
@@ -47,8 +47,9 @@ from ipu_results.doors.mcp.brief import (
     write_line,
 )
 from ipu_results.doors.mcp.claimed import check_claimed_figure
+from ipu_results.doors.mcp.names import list_named, name_part
 from ipu_results.doors.mcp.pairs import compare_run, compare_two
-from ipu_results.doors.mcp.ranking import SAME, get_share, is_divided, rank_rows
+from ipu_results.doors.mcp.ranking import get_share, is_divided, rank_rows
 from ipu_results.doors.mcp.refusal import (
     CODES,
     WORDS,
@@ -65,9 +66,12 @@ from ipu_results.kit.text import find_nearest_words, to_json_value
 from ipu_results.record.store.query import read_build_id
 from ipu_results.schema import TABLES, VIEWS, quote
 from ipu_results.schema.usable import describe_unusable
+from ipu_results.schema.vocabulary import normalise_name
 
 NAME = "ipu-results"
 DEFAULT_RESULTS = 10
+# rows of a brief answer that leaves some out: the next best is of interest, the next newest is not
+MAX_UNRANKED, MAX_RANKED = 1, 2
 COUNTS = """
     SELECT relationship, interest, origin, task, count(*) AS results
     FROM results
@@ -75,8 +79,11 @@ COUNTS = """
     ORDER BY ALL
 """
 SQL_PARTS = {"tables": "tables_for_sql", "views": "views_for_sql"}
-MAX_PARTIES = 5
-WORD = re.compile(r"[^\W_]+(?:[.][0-9]+[a-z]*)?")
+MAX_PARTIES = 3
+# a percentage is one: 40% is neither 40 nor 40x
+WORD = re.compile(r"[0-9]+(?:[.][0-9]+)?%|[^\W_]+(?:[.][0-9]+[a-z]*)?")
+PERCENT = re.compile(r"\s*(%|per\s?cent\b)")
+TITLE = re.compile(" “[^”]*”,(?=.*https?:)")  # of a document whose address follows
 MAX_NAME = 200  # characters of a tool that there is not
 MAX_PROBLEM = 300
 
@@ -127,7 +134,7 @@ def find(
     record: Record,
     figure: str | None = None,
     order: str | None = None,
-    chips_basis: str = SAME,
+    chips_basis: str | None = None,
     limit: int | None = None,
     max_latency_ms: float | None = None,
     **conditions: Any,
@@ -139,6 +146,7 @@ def find(
     """
     figure = _find_ranked_figure(figure, order)
     selection = select_rows(record, conditions)
+    assumed = list(selection.assumed)
     names = ALL_FIGURES if figure is None else (figure,)
     if max_latency_ms is not None:
         selection = keep_within_latency(record, selection, max_latency_ms)
@@ -159,11 +167,19 @@ def find(
         raise RefusalError("wrong-input", "order needs figure", step)
     else:
         with_sparse = "sparsity" in conditions
-        rows, counts["not_ranked"] = rank_rows(
+        ranking = rank_rows(
             record.connection, rows, figure, order, chips_basis, with_sparse=with_sparse
         )
-    shown = rows[: _limit(record, limit)]
+        rows = ranking.rows
+        chips_basis = ranking.basis
+        assumed += ranking.assumed
+        counts["not_ranked"] = ranking.not_ranked
     is_cut = record.is_brief and limit is None
+    shown = rows[: _limit(record, limit)]
+    if is_cut and order is not None:
+        shown = rows[:MAX_RANKED]
+    elif is_cut and len(rows) > MAX_BRIEF:
+        shown = rows[:MAX_UNRANKED]
     ids = [row["result_id"] for row in shown]
     results, citation = record.load(ids, names, cited=1 if is_cut else None)
     if figure is not None and order is not None and is_divided(figure, chips_basis):
@@ -171,6 +187,7 @@ def find(
             result["figures"][figure]["per_chip"] = get_share(row, figure, chips_basis)
     answer = {
         "rows_that_fit": len(rows),
+        "assumed": assumed,
         **counts,
         "left_out": selection.left_out,
         "results": results,
@@ -197,7 +214,7 @@ def _write_later_rows(answer: Answer, rows: Sequence[Row]) -> Answer:
     lines = []
     for row, result in zip(rows[1:], later, strict=True):
         is_other = row["publisher"] != rows[0]["publisher"]
-        lines.append(write_line(result, row["publisher"] if is_other else ""))
+        lines.append(write_line(result, first, row["publisher"] if is_other else ""))
     return {**answer, "results": [first], "then": lines}
 
 
@@ -248,18 +265,7 @@ def claims(
     rows = record.query("serve/claims.sql")
     if model is not None:
         stated["model_printed"] = model
-    refusals = []
-    for name in ("claim_id", "verdict", "document_id", "model_printed"):
-        if name not in stated:
-            continue
-        known = {row[name] for row in rows if row[name]}
-        if stated[name] not in known:
-            reason = f"no claim has {name} {stated[name]!r}"
-            step = suggest(stated[name], known)
-            refusals.append(RefusalError("unknown-word", reason, step))
-    if refusals:
-        raise join_refusals(refusals)
-    rows = [row for row in rows if all(row[name] == value for name, value in stated.items())]
+    rows, assumed = _keep_claims(rows, stated)
     words = _split_words(text)
     fitting = []
     for row in rows:
@@ -269,23 +275,58 @@ def claims(
     if not fitting:
         raise _refuse_claims(rows, text)
     shown = fitting[: _limit(record, limit)]
+    if record.is_brief and limit is None and len(fitting) > MAX_BRIEF:
+        shown = fitting[:MAX_RANKED]
     cited = shown[:1] if record.is_brief else shown
-    sources = dict.fromkeys(row["source"] for row in cited)
+    sources = list(dict.fromkeys(row["source"] for row in cited))
+    if record.is_brief:
+        citation = f"{TITLE.sub('', sources[0])}. {describe_dataset_briefly(record.shown_version)}"
+    else:
+        citation = "\n".join([*sources, f"In: {NAME}, {record.shown_version}."])
     return {
+        "assumed": assumed,
         "rows_that_fit": len(fitting),
         "claims": describe_claims(shown, is_brief=record.is_brief),
-        "citation": "\n".join([*sources, f"In: {NAME}, {record.shown_version}."]),
+        "citation": citation,
     }
+
+
+def _keep_claims(
+    rows: Sequence[Answer], stated: Mapping[str, str]
+) -> tuple[list[Answer], list[str]]:
+    """Keep the claims that have the stated words, and say which models a part of a name means.
+
+    Raises RefusalError that names all words that no claim has.
+    """
+    kept = list(rows)
+    assumed = []
+    refusals = []
+    for name in ("claim_id", "verdict", "document_id", "model_printed"):
+        if name not in stated:
+            continue
+        word = stated[name]
+        known = {row[name] for row in rows if row[name]}
+        meant = {other for other in known if normalise_name(other) == normalise_name(word)}
+        if not meant and name == "model_printed":
+            meant = {other for other in known if name_part(word, other)}
+            assumed.append(f"model {word}: {list_named(meant)}")
+        if not meant:
+            reason = f"no claim has {name} {word!r}"
+            refusals.append(RefusalError("unknown-word", reason, suggest(word, known)))
+        kept = [row for row in kept if row[name] in meant]
+    if refusals:
+        raise join_refusals(refusals)
+    return kept, assumed
 
 
 def _split_words(text: str) -> list[str]:
     """Split a text into its words and numbers, without case, signs and spaces before them."""
-    return WORD.findall(text.casefold())
+    return WORD.findall(PERCENT.sub("%", text.casefold()))
 
 
 def _begins_any(word: str, others: Sequence[str]) -> bool:
     """Return whether a number is one of some words, or a word begins one of them."""
-    if word.replace(".", "").isdigit():
+    if word.rstrip("%").replace(".", "").isdigit():
         return any(word == other.rstrip("x") for other in others)
     return any(other.startswith(word) for other in others)
 

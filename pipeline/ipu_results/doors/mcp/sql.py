@@ -44,6 +44,7 @@ SECONDS = 10.0
 MAX_ROWS, DEFAULT_ROWS = 1000, 100
 MAX_CITED = 20
 MAX_TEXT = 300  # characters of a cell of a brief answer
+MAX_WIDE_TEXT = 100  # and of one with many columns
 WHO_MEASURED = ("result_id", "relationship", "interest", "origin", "usable")
 AVERAGE = re.compile(
     r"\b(avg|mean|median|geomean|sum|quantile\w*|stddev\w*)\s*\([^)]*"
@@ -57,6 +58,16 @@ SPELLINGS = {
     "sequence_length": "work|variant",
     "chip_count": "chip|platform",
 }
+WRITE_AS = re.compile(r"^(\w+) .*: write FROM (\w+\(\)|\w+\.\w+)$")
+UNKNOWN_COLUMN = "Referenced column"
+RELATIONS_READ = re.compile(r"\b(?:FROM|JOIN)\s+(?:\w+\.)?(\w+)", re.IGNORECASE)
+COLUMNS_OF = """
+    SELECT table_name, string_agg(column_name, ', ' ORDER BY column_index)
+    FROM duckdb_columns()
+    WHERE list_contains($1, table_name) AND NOT internal
+    GROUP BY table_name
+"""
+WIDE = 8  # columns of an answer from which on those that are the same in all rows stand apart
 # columns whose name says their unit
 UNIT_IN_NAME = re.compile(
     r"(_(ms|s|w|j|usd|ghz|tflops|tops|mib|percent|count|node)|minutes|minutes_(low|high))$"
@@ -162,7 +173,7 @@ def run_sql(
     """Run one reading statement; the units are those that the data dictionary gives a column of
     this name.
     """
-    answer = worker.run(record, statement, max_rows, cancelled)
+    answer, statement, assumed = _run_as_meant(record, worker, cancelled, statement, max_rows)
     named = []
     for row in answer["rows"]:
         # an id counts in whatever column it is: result_id, first_result_id, microbenchmark_id,
@@ -185,19 +196,68 @@ def run_sql(
     rows = list(results.values())
     citation = record.cite(list(results)[:MAX_CITED])
     if record.is_brief:
-        return _shorten(answer, units, rows, remarks, citation)
+        short = _shorten(answer, units, rows, remarks, citation)
+        return {"assumed": assumed, **short} if assumed else short
     remarks += REMARKS
     if not results:
         remarks.append(
             "Select result_id to get citation, relationship, interest, origin and usable."
         )
     return {
+        "assumed": assumed,
         **answer,
         "units_of_columns_with_these_names": units,
         "who_measured": [{name: row[name] for name in WHO_MEASURED} for row in rows],
         "remarks": remarks,
         "citation": citation,
     }
+
+
+def _run_as_meant(
+    record: Record,
+    worker: SqlWorker,
+    cancelled: threading.Event | None,
+    statement: str,
+    max_rows: int,
+) -> tuple[Answer, str, list[str]]:
+    """Run a statement; one that lacks the schema or the parentheses of a relation runs with them.
+
+    Returns the answer, the statement that ran, and what was assumed.
+    """
+    assumed: list[str] = []
+    while True:
+        try:
+            return worker.run(record, statement, max_rows, cancelled), statement, assumed
+        except RefusalError as refusal:
+            corrected = _correct_relation(statement, refusal.reason)
+            if corrected == statement:
+                raise _name_columns(record, statement, refusal) from refusal
+            assumed.append(refusal.reason)
+            statement = corrected
+
+
+def _name_columns(record: Record, statement: str, refusal: RefusalError) -> RefusalError:
+    """Name the columns of the relations of a statement that asks for one they do not have."""
+    if UNKNOWN_COLUMN not in refusal.reason:
+        return refusal
+    names = [name.casefold() for name in RELATIONS_READ.findall(statement)]
+    with record.connection.cursor() as cursor:
+        found = cursor.execute(COLUMNS_OF, [names]).fetchall()
+    if not found:
+        return refusal
+    steps = [f"columns of {name}: {columns}" for name, columns in found]
+    # the first sentence: what follows are near names, which are among the columns
+    reason = refusal.reason.partition(" Candidate bindings")[0]
+    return RefusalError(refusal.code, reason, "; ".join(steps))
+
+
+def _correct_relation(statement: str, reason: str) -> str:
+    """Return a statement with a relation as the reason of a refusal says to write it."""
+    advice = WRITE_AS.search(reason)
+    if advice is None:
+        return statement
+    name, written = advice.groups()
+    return re.sub(rf"\b(FROM|JOIN)\s+{name}\b(?!\s*[.(])", rf"\1 {written}", statement, flags=re.I)
 
 
 def _shorten(
@@ -222,14 +282,38 @@ def _shorten(
         "citation": citation,
     }
     short = {name: value for name, value in others.items() if value}
-    rows_shown = [[_cut_text(cell) for cell in row] for row in answer["rows"]]
-    return {"columns": answer["columns"], "rows": rows_shown, **short}
+    length = MAX_TEXT if len(answer["columns"]) <= WIDE else MAX_WIDE_TEXT
+    rows_shown = [[_cut_text(cell, length) for cell in row] for row in answer["rows"]]
+    return {**_set_apart_shared(answer["columns"], rows_shown), **short}
 
 
-def _cut_text(cell: object) -> object:
+def _set_apart_shared(columns: Sequence[str], rows: Sequence[Sequence[object]]) -> Answer:
+    """Write the columns that have one value in all rows of a wide answer once, and name those that
+    are null in all.
+    """
+    if len(columns) <= WIDE or len(rows) < 2:
+        return {"columns": columns, "rows": rows}
+    shared: Answer = {}
+    kept = []
+    for place, name in enumerate(columns):
+        first = rows[0][place]
+        if all(row[place] == first for row in rows):
+            shared[name] = first
+        else:
+            kept.append(place)
+    empty = [name for name, value in shared.items() if value is None]
+    return {
+        "columns": [columns[place] for place in kept],
+        "rows": [[row[place] for place in kept] for row in rows],
+        "in_all_rows": {name: value for name, value in shared.items() if value is not None},
+        "null_in_all_rows": empty,
+    }
+
+
+def _cut_text(cell: object, length: int) -> object:
     """Cut a long text of a brief answer."""
-    if isinstance(cell, str) and len(cell) > MAX_TEXT:
-        return f"{cell[:MAX_TEXT]}… ({len(cell) - MAX_TEXT} more characters: detail whole)"
+    if isinstance(cell, str) and len(cell) > length:
+        return f"{cell[:length]}… ({len(cell) - length} more characters: detail whole)"
     return cell
 
 
