@@ -321,13 +321,14 @@ def connect_to_files(warehouse: Path) -> duckdb.DuckDBPyConnection:
 
 @pytest.fixture(scope="session", autouse=True)
 def _open_once(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
-    """Open the two warehouses that no test changes once in a process, their views from files.
+    """Open the two warehouses that no test changes once in a process, their views from files; they
+    are one where they are of one build.
 
     tests/record/store compares the files with the views of the DuckDB file.
     """
     connect = store.query._connect_once
     built = get_shared_folder(tmp_path_factory, "built") / "warehouse"
-    opened: dict[Path, duckdb.DuckDBPyConnection] = {}
+    opened: dict[str, duckdb.DuckDBPyConnection] = {}
 
     def connect_once(
         warehouse: Path, limits: Mapping[str, str | int], statement: str
@@ -335,9 +336,10 @@ def _open_once(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
         folder = warehouse.resolve()
         if limits or folder not in (COMMITTED, built.resolve()):
             return connect(warehouse, limits, statement)
-        if folder not in opened:
-            opened[folder] = connect_to_files(folder)
-        return opened[folder].cursor()
+        build_id = store.query.read_build_id(folder)
+        if build_id not in opened:
+            opened[build_id] = connect_to_files(folder)
+        return opened[build_id].cursor()
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(store.query, "_connect_once", connect_once)
