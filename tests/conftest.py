@@ -149,12 +149,15 @@ def check_raw(raw: Path) -> dict[str, pd.DataFrame]:
 
 
 def derive_frame(
-    frames: Mapping[str, pd.DataFrame], definition: Table | None = None, sql: str | None = None
+    frames: Mapping[str, pd.DataFrame | pa.Table],
+    definition: Table | None = None,
+    sql: str | None = None,
 ) -> pd.DataFrame:
     """Return `results` of some tables with its derived columns."""
-    read = {
-        name: frames[name][list(names)] for name, names in collect_inputs(table("results")).items()
-    }
+    read = {}
+    for name, names in collect_inputs(table("results")).items():
+        rows = frames[name]
+        read[name] = rows.select(names) if isinstance(rows, pa.Table) else rows[list(names)]
     with open_staged({**read, "results": frames["results"]}) as connection:
         derive_results(connection, definition, sql)
         return to_pandas(connection.table("complete").to_arrow_table())
