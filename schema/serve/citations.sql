@@ -41,6 +41,12 @@ figures AS (
     FROM printed
     GROUP BY result_id, column_name
 ),
+-- as near to the row as is known
+places AS (
+    SELECT result_id, arg_min_null(source_url, cell_number) AS first_url
+    FROM printed
+    GROUP BY result_id
+),
 notes AS (
     SELECT
         result_id, '' AS rule, '' AS column_name,
@@ -80,16 +86,33 @@ described AS (
             ), ''),
             precision, submitter
         ) AS description,
-        -- as near to the row as is known
-        coalesce(
-            (
-                SELECT arg_min_null(source_url, cell_number)
-                FROM printed p
-                WHERE p.result_id = c.result_id
-            ),
-            document_url
-        ) AS url
-    FROM cited c
+        coalesce(first_url, document_url) AS url
+    FROM cited
+    LEFT JOIN places USING (result_id)
+),
+-- Each list is joined: to plan a subquery for each row takes longer than all else here.
+figures_of AS (
+    SELECT
+        result_id,
+        list(
+            {'column_name': column_name, 'text': text, 'place': place}
+            ORDER BY list_position($figures, column_name)
+        ) AS figures
+    FROM figures
+    GROUP BY result_id
+),
+notes_of AS (
+    SELECT result_id, list(note ORDER BY rule, column_name) AS notes FROM notes GROUP BY result_id
+),
+flags_of AS (
+    SELECT
+        result_id,
+        list(
+            {'rule': rule, 'severity': severity, 'column_name': column_name, 'message': message}
+            ORDER BY rule, severity, column_name
+        ) AS flags
+    FROM flags
+    GROUP BY result_id
 )
 SELECT
     result_id, description, origin, is_score, document_id, title, author, url, document_url,
@@ -98,22 +121,7 @@ SELECT
         WHEN origin = 'emulated' THEN 'emulated, not measured'
         WHEN is_score OR origin = 'official' THEN 'unverified'
     END AS status,
-    ARRAY(
-        SELECT {'column_name': column_name, 'text': text, 'place': place}
-        FROM figures f
-        WHERE f.result_id = d.result_id
-        ORDER BY list_position($figures, column_name)
-    ) AS figures,
-    ARRAY(
-        SELECT note FROM notes n WHERE n.result_id = d.result_id ORDER BY rule, column_name
-    ) AS notes,
-    ARRAY(
-        SELECT
-            {'rule': rule, 'severity': severity, 'column_name': column_name, 'message': message}
-        FROM flags f
-        WHERE f.result_id = d.result_id
-        ORDER BY rule, severity, column_name
-    ) AS flags,
+    coalesce(figures, []) AS figures, coalesce(notes, []) AS notes, coalesce(flags, []) AS flags,
     -- what MLCommons requires of a footnote: suite, version, division, benchmark, source, status
     CASE
         WHEN origin = 'official' AND attribution IS NOT NULL
@@ -127,5 +135,8 @@ SELECT
             coalesce('retrieved ' || retrieved_on, 'day of retrieval not known')
         )
     END || '. Result not verified by MLCommons Association.' AS attribution
-FROM described d
+FROM described
+LEFT JOIN figures_of USING (result_id)
+LEFT JOIN notes_of USING (result_id)
+LEFT JOIN flags_of USING (result_id)
 ORDER BY position

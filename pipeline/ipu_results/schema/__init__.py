@@ -242,6 +242,7 @@ def load_column(entry: Entry, table: str = "") -> Column:
     return Column(**values)
 
 
+@cache  # statements of each build and each comparison ask for the same parts
 def _load_part(name: str) -> Entry:
     """Return a part of the vocabulary by its name, such as `precisions.bits`."""
     file, _, part = name.partition(".")

@@ -20,7 +20,7 @@ from ipu_results.kit.statements import define_macros
 from ipu_results.record.derive import collect_inputs
 from ipu_results.record.store.files import get_parquet_name
 from ipu_results.schema import DETAIL, TABLES, VIEWS, sql_view, table
-from ipu_results.schema.frames import ARROW, build_frame, to_arrow
+from ipu_results.schema.frames import ARROW, to_arrow
 
 from tests.conftest import derive_frame
 
@@ -95,9 +95,7 @@ def make_warehouse(
     connection = _open_empty().cursor()
     connection.begin()
     for name, rows in others.items():
-        schema = _make_schema(name)
-        filled = [{column: row.get(column) for column in schema.names} for row in rows]
-        _insert(connection, table(name).sql_name, pa.Table.from_pylist(filled, schema=schema))
+        _insert(connection, table(name).sql_name, _make_rows(name, rows, table(name).names))
     _insert(connection, "results", _derive(numbered, others))
     return Database(connection)
 
@@ -107,10 +105,10 @@ def _derive(results: Sequence[Row], others: Mapping[str, Sequence[Row]]) -> pa.T
     published = table("results")
     columns = tuple(replace(column, pattern=None) for column in published.columns)
     definition = replace(published, columns=columns)  # an id is a position
-    frames = {
-        name: build_frame(table(name), others.get(name, [])) for name in collect_inputs(definition)
-    }
-    frames["results"] = build_frame(definition.as_filled(), results)
+    frames = {}
+    for name, names in collect_inputs(definition).items():
+        frames[name] = _make_rows(name, others.get(name, []), names)
+    frames["results"] = _make_rows("results", results, definition.as_filled().names)
     derived = derive_frame(frames, definition)
     derived = derived.set_index("result_id", drop=False)
     names = {column.name for column in definition.derived}
@@ -127,7 +125,9 @@ def _open_empty() -> duckdb.DuckDBPyConnection:
     connection.begin()
     connection.execute(f"CREATE SCHEMA {DETAIL}")
     for published in TABLES:
-        create_table(connection, published.sql_name, _make_schema(published.name).empty_table())
+        create_table(
+            connection, published.sql_name, _make_rows(published.name, [], published.names)
+        )
     create_views(connection)
     connection.commit()
     return connection
@@ -138,8 +138,11 @@ def _insert(connection: duckdb.DuckDBPyConnection, name: str, rows: pa.Table) ->
     connection.execute(f"INSERT INTO {name} FROM incoming")
 
 
-def _make_schema(name: str) -> pa.Schema:
-    return pa.schema([(column.name, ARROW[column.kind]) for column in table(name).columns])
+def _make_rows(name: str, rows: Sequence[Row], names: Sequence[str]) -> pa.Table:
+    """Return the columns `names` of rows of a table; absent values are null."""
+    definition = table(name)
+    schema = pa.schema([(column, ARROW[definition.column(column).kind]) for column in names])
+    return pa.Table.from_pylist(list(rows), schema=schema)
 
 
 def create_views(connection: duckdb.DuckDBPyConnection) -> None:

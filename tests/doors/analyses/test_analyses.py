@@ -22,7 +22,7 @@ from ipu_results.errors import GateError, TooFewRowsError
 
 from tests.conftest import Query, run_cli
 from tests.docs.docs_support import REFERENCE, UPDATE, check_page
-from tests.doors.analyses.analysis_support import make_warehouse
+from tests.doors.analyses.analysis_support import Database, make_warehouse
 
 PAGE = REFERENCE / "analyses.md"
 COLOR = re.compile(r"#[0-9A-Fa-f]{6}")
@@ -139,10 +139,17 @@ def test_machine_has_one_colour_and_no_two_series_share_one() -> None:
 # errors
 
 
+@pytest.fixture(scope="module")
+def empty() -> Database:
+    return make_warehouse([])
+
+
 @EACH
-def test_warehouse_without_rows_is_refused_by_the_name_of_the_analysis(analysis: Analysis) -> None:
+def test_warehouse_without_rows_is_refused_by_the_name_of_the_analysis(
+    analysis: Analysis, empty: Database
+) -> None:
     with pytest.raises(TooFewRowsError, match="the record has too few rows") as error:
-        make_warehouse([]).answer(analysis.name)
+        empty.answer(analysis.name)
     assert str(error.value).startswith(f"analysis {analysis.name}: ")
     assert f"0 of {analysis.views[0].name}" in str(error.value)
 

@@ -14,7 +14,7 @@ from ipu_results import compare
 from ipu_results.errors import ComparisonError, DamagedRunError
 
 from tests.conftest import run_cli
-from tests.doors.comparison.comparison_support import RESNET, compare_one
+from tests.doors.comparison.comparison_support import RESNET, compare_many, compare_one
 from tests.doors.comparison.test_comparison import EMULATED_RUN
 
 CLEAR = "\x1b[2J"
@@ -176,8 +176,8 @@ def test_wrong_key_of_a_toml_file_is_one_line(
 
 def test_variant_states_the_sequence_length(warehouse: Path) -> None:
     run = {"model": "bert-large", "platform": "bow-2000", "batch_size": 4, "throughput": 2000}
-    named = compare_one(warehouse, variant="SL128", **run)
-    counted = compare_one(warehouse, sequence_length=128, packed=False, **run)
+    by_length = {**run, "sequence_length": 128, "packed": False}
+    named, counted = compare_many(warehouse, [{**run, "variant": "SL128"}, by_length])
     assert named.measurement.sequence_length == 128
     assert named.matches
     assert [match.row for match in named.matches] == [match.row for match in counted.matches]

@@ -40,8 +40,10 @@ def get_reasons(comparison: Comparison) -> str:
 
 def test_ratio_is_that_of_the_nearest_printed_row(warehouse: Path) -> None:
     figures = {**RESNET, "throughput": 7800, "precision": "16.16", "framework": "tensorflow1"}
+    other = {"framework": "PyTorch", "variant": "higher throughput config"}
     [comparison] = compare(warehouse=warehouse, **figures)
-    assert replace(comparison, expected={}) == compare_one(warehouse, **figures)
+    same, pytorch = compare_many(warehouse, [figures, {**RESNET, "throughput": 7800, **other}])
+    assert replace(comparison, expected={}) == same
     match, *others = comparison.matches
     assert [other.group for other in others] == ["own", "emulated"]
     assert (match.group, match.row["platform"], match.row["batch_size"]) == (
@@ -54,8 +56,6 @@ def test_ratio_is_that_of_the_nearest_printed_row(warehouse: Path) -> None:
         "plausible: 1.09 × the nearest row measured by the chip's maker (Graphcore"
     )
     assert comparison.peers == {"rows": 3, "throughput_low": 7152.0, "throughput_high": 9404.0}
-    other = {"framework": "PyTorch", "variant": "higher throughput config"}
-    pytorch = compare_one(warehouse, **RESNET, throughput=7800, **other)
     assert pytorch.matches[0].row["throughput"] == 9404.0
 
 
@@ -128,15 +128,14 @@ def test_row_left_out_in_doubt_is_named_with_its_rule_and_never_called_absent(
         WHERE f.rule = 'R47' AND r.platform = '1x H100-SXM-80GB' AND r.model = 'BERT-Large'
             AND r.batch_size = 128
     """)
-    own = compare_one(warehouse, **run)
+    own, absent = compare_many(warehouse, [run, {**run, "batch_size": 100}])
     assert own.status == "other-conditions"
     assert own.verdict.endswith(
         "1 row of the same machine, batch size and precision is not compared with:"
         f" {result_id} (R47, suspect: {reason})"
     )
-    absent = compare_one(warehouse, **{**run, "batch_size": 100}).verdict
-    assert "no row of the same machine, batch size and precision" in absent
-    assert absent.endswith("its chip is A100-40GB, and that of the run H100-SXM-80GB")
+    assert "no row of the same machine, batch size and precision" in absent.verdict
+    assert absent.verdict.endswith("its chip is A100-40GB, and that of the run H100-SXM-80GB")
 
 
 def test_comparison_says_how_many_rows_are_not_usable(warehouse: Path, query: Query) -> None:
@@ -167,14 +166,15 @@ def test_mlperf_scores_are_compared_within_division_and_comparable_rounds(
 ) -> None:
     run = {"model": "resnet50", "task": "training", "platform": "bow pod16", "minutes": 21.0}
     run |= {"benchmark": "mlperf-training", "division": "closed"}
-    closed = compare_one(warehouse, **run, mlperf_round="2.0")
+    rounds = [{**run, "mlperf_round": mlperf_round} for mlperf_round in ("2.0", "6.0")]
+    closed, later = compare_many(warehouse, rounds)
     [match] = closed.matches
     entry = f"result_id = '{match.row['result_id']}'"
     [(division, minutes)] = query(f"SELECT division, minutes FROM mlperf_entries WHERE {entry}")
     assert division == "closed"
     assert match.ratio.ratio == pytest.approx(21.0 / minutes)
     assert "MLPerf division: closed / open" in get_reasons(closed)
-    assert compare_one(warehouse, **run, mlperf_round="6.0").matches == ()
+    assert later.matches == ()
     with pytest.raises(ComparisonError, match="mlperf_round '99' is unknown"):
         compare_one(warehouse, **run, mlperf_round="99")  # MLCommons says nothing of it
     text = format_comparisons([closed], "text")
@@ -186,27 +186,27 @@ def test_operations_are_those_of_the_table_operation_counts(warehouse: Path, que
     counted = query("SELECT model, variant, macs FROM detail.operation_counts WHERE macs > 0")
     run = {"platform": "c600", "precision": "fp8", "throughput": 10}
     runs = [{**run, "model": model, "variant": variant} for model, variant, _ in counted]
-    for (_, _, macs), own in zip(counted, compare_many(warehouse, runs), strict=True):
-        assert own.checks[1].value == pytest.approx(10 * macs * 2 / 1e12)
-    checks = [
-        compare_one(warehouse, **BERT_FP8, **stated).checks[1]
-        for stated in ({}, {"sequence_length": 100}, {"sequence_length": 384, "packed": True})
-    ]
-    assert "state sequence_length, counted are 128, 256, 384" in checks[0].message
-    assert "(SL100), which are counted for SL128, SL256, SL384 only" in checks[1].message
-    assert "in packed sequences, whose lengths are not known" in checks[2].message
+    for stated in ({}, {"sequence_length": 100}, {"sequence_length": 384, "packed": True}):
+        runs.append({**BERT_FP8, **stated})
+    checks = [own.checks[1] for own in compare_many(warehouse, runs)]
+    for (_, _, macs), check in zip(counted, checks, strict=False):
+        assert check.value == pytest.approx(10 * macs * 2 / 1e12)
+    unstated, uncounted, packed = checks[len(counted) :]
+    assert "state sequence_length, counted are 128, 256, 384" in unstated.message
+    assert "(SL100), which are counted for SL128, SL256, SL384 only" in uncounted.message
+    assert "in packed sequences, whose lengths are not known" in packed.message
 
 
 def test_packed_rows_of_the_same_set_up_are_named(warehouse: Path) -> None:
-    own = compare_one(warehouse, **BERT_FP8, sequence_length=384)
+    run = {**BERT_FP8, "sequence_length": 384}
+    runs = [run, {**run, "packed": False}, {**run, "packed": True}]
+    own, unpacked, packed = compare_many(warehouse, runs)
     assert own.status == "other-conditions"
     assert own.verdict.endswith(
         "1 row of packed sequences has this machine, batch size and precision: state packed if"
         " yours are packed"
     )
-    unpacked = compare_one(warehouse, **BERT_FP8, sequence_length=384, packed=False)
     assert "state packed" not in unpacked.verdict
-    packed = compare_one(warehouse, **BERT_FP8, sequence_length=384, packed=True)
     assert packed.matches[0].ratio.ratio == 1
 
 
@@ -220,20 +220,17 @@ def test_figures_are_written_plainly(warehouse: Path) -> None:
 
 def test_work_above_a_peak_of_one_source_is_doubted_and_not_refused(warehouse: Path) -> None:
     figures = {"model": "resnet50", "batch_size": 4, "throughput": 10_000_000, "precision": "fp16"}
-    outcomes = {}
-    for platform in ("C600", "IPU-M2000"):  # peaks of ByteDance alone, and of the maker
-        own = compare_one(warehouse, platform=platform, **figures)
-        [peak] = [check for check in own.checks if check.name == "peak of the chips"]
-        outcomes[platform] = (peak.outcome, "by one source alone" in peak.message)
-    assert outcomes == {"C600": ("doubtful", True), "IPU-M2000": ("impossible", False)}
+    of_c600 = {**figures, "platform": "C600"}
     # no source states BF16 of a C600: its bound is that of 16 bits, which nobody confirms either
-    figures["precision"] = "bf16"
-    [peak] = [
-        check
-        for check in compare_one(warehouse, platform="C600", **figures).checks
-        if check.name == "peak of the chips"
-    ]
-    assert peak.outcome == "doubtful"
+    runs = [of_c600, {**figures, "platform": "IPU-M2000"}, {**of_c600, "precision": "bf16"}]
+    outcomes = []
+    for own in compare_many(warehouse, runs):
+        [peak] = [check for check in own.checks if check.name == "peak of the chips"]
+        outcomes.append((peak.outcome, "by one source alone" in peak.message))
+    one_source, of_the_maker, (bf16, _) = outcomes
+    assert one_source == ("doubtful", True)  # ByteDance
+    assert of_the_maker == ("impossible", False)
+    assert bf16 == "doubtful"
 
 
 def test_no_comparable_row_is_an_answer(warehouse: Path) -> None:
@@ -257,22 +254,21 @@ def test_plausibility_by_hand(warehouse: Path) -> None:
 def test_a_latency_far_from_the_nearest_row_is_doubtful_where_the_throughput_fits(
     warehouse: Path,
 ) -> None:
-    stated = compare_one(
-        warehouse, **RESNET, throughput=7800, latency_ms=5, latency_basis="several-in-flight"
-    )
+    run = {**RESNET, "throughput": 7800}
+    # the second is 1.96 times that of another row of this set-up, and the last perhaps of one batch
+    latencies = [
+        {"latency_ms": 5, "latency_basis": "several-in-flight"},
+        {"latency_ms": 4, "latency_basis": "several-in-flight"},
+        {"latency_ms": 510},
+        {"latency_ms": 0.52},
+    ]
+    stated, agreed, slip, unstated = compare_many(warehouse, [run | each for each in latencies])
     assert stated.status == "doubtful"
     assert "1.66 ms): more than a factor of 2" in stated.verdict
-    # 1.96 times that of another row of this set-up
-    agreed = compare_one(
-        warehouse, **RESNET, throughput=7800, latency_ms=4, latency_basis="several-in-flight"
-    )
     assert agreed.status == "plausible"
     assert "but another row of this set-up agrees: 1.96 × rb20604b6574a4065" in agreed.verdict
-    slip = compare_one(warehouse, **RESNET, throughput=7800, latency_ms=510)
     assert (slip.status, slip.checks[0].outcome) == ("doubtful", "doubtful")
     assert "994 batches in flight" in slip.verdict
-    # perhaps of one batch, theirs of several
-    unstated = compare_one(warehouse, **RESNET, throughput=7800, latency_ms=0.52)
     assert unstated.status == "plausible"
 
 
@@ -300,9 +296,9 @@ def test_the_docs_state_how_far_rows_of_one_set_up_differ(query: Query) -> None:
 
 def test_sparse_network_is_compared_with_none_that_is_dense(warehouse: Path) -> None:
     run = {"model": "bert-base", "platform": "C600", "batch_size": 64, "throughput": 4000}
-    dense = compare_one(warehouse, **run, sequence_length=384)
+    run["sequence_length"] = 384
+    dense, sparse = compare_many(warehouse, [run, {**run, "sparsity": 0.9375}])
     assert "sparsity: dense / 0.9375" in get_reasons(dense)
-    sparse = compare_one(warehouse, **run, sequence_length=384, sparsity=0.9375)
     assert "sparsity: 0.9375 / dense" in get_reasons(sparse)
 
 
@@ -312,7 +308,15 @@ def test_a_latency_is_compared_with_the_nearest_row_of_each_basis_where_none_is_
     """0.52 ms is printed per batch (r6013660a177dead0), 1.66 ms of the same set-up with several
     batches in flight.
     """
-    own = compare_one(warehouse, **RESNET, latency_ms=0.52)
+    stated = [
+        ({"latency_ms": 0.52, "latency_basis": "per-batch"}, "plausible"),
+        ({"latency_ms": 1.0}, "plausible"),  # by either basis
+        ({"latency_ms": 0.05}, "doubtful"),  # by neither
+        ({"latency_ms": 520}, "doubtful"),  # µs taken for ms
+    ]
+    runs = [{**RESNET, "latency_ms": 0.52}, *({**RESNET, **latency} for latency, _ in stated)]
+    own, *others = compare_many(warehouse, runs)
+    assert [other.status for other in others] == [status for _, status in stated]
     matches = [match for match in own.matches if match.group == "vendor"]
     vendor = {match.row["latency_basis"]: match.row["result_id"] for match in matches}
     assert vendor == {"per-batch": "r6013660a177dead0", "several-in-flight": "r9f9c88dbd0e35f60"}
@@ -322,15 +326,6 @@ def test_a_latency_is_compared_with_the_nearest_row_of_each_basis_where_none_is_
     assert own.peers["latency_ms"]["per-batch"] == {"rows": 1, "low": 0.52, "high": 0.52}
     assert own.peers["latency_ms"]["several-in-flight"]["low"] == 1.66
     assert "several-in-flight: 2 rows, 1.66 to 2.04 ms" in format_comparisons([own], "text")
-    stated = [
-        ({"latency_ms": 0.52, "latency_basis": "per-batch"}, "plausible"),
-        ({"latency_ms": 1.0}, "plausible"),  # by either basis
-        ({"latency_ms": 0.05}, "doubtful"),  # by neither
-        ({"latency_ms": 520}, "doubtful"),  # µs taken for ms
-    ]
-    runs = [{**RESNET, **latency} for latency, _ in stated]
-    statuses = [comparison.status for comparison in compare_many(warehouse, runs)]
-    assert statuses == [status for _, status in stated]
 
 
 COLUMNS = (

@@ -47,12 +47,13 @@ def compare_cases(warehouse: Path, cases: list[dict[str, Any]]) -> list[Comparis
 def test_mistakes_are_refused_or_doubted_by_name(warehouse: Path) -> None:
     named = 0
     missed = []
-    for name, cases in CASES["mistakes"].items():
-        for case, comparison in zip(cases, compare_cases(warehouse, cases), strict=True):
-            if comparison.status in REFUSED and name in list_what_is_said(comparison):
-                named += 1
-            else:
-                missed.append(f"{name}: {case}: {comparison.verdict}")
+    made = [(name, case) for name, cases in CASES["mistakes"].items() for case in cases]
+    comparisons = compare_cases(warehouse, [case for _, case in made])
+    for (name, case), comparison in zip(made, comparisons, strict=True):
+        if comparison.status in REFUSED and name in list_what_is_said(comparison):
+            named += 1
+        else:
+            missed.append(f"{name}: {case}: {comparison.verdict}")
     assert named + len(missed) >= 40
     assert named >= MIN_NAMED, "\n".join(missed)
 
@@ -73,15 +74,17 @@ def test_mistakes_by_others_are_named_or_doubted(warehouse: Path, name: str, mov
     min_named, max_missed, max_doubted = LIMITS[name, moved]
     named = 0
     missed = []
-    comparisons = compare_many(warehouse, [move(case["run"], moved) for case in sets["case"]])
-    for case, comparison in zip(sets["case"], comparisons, strict=True):
+    runs = [move(case["run"], moved) for case in sets["case"]]
+    honest = [case["run"] for case in sets["honest"]]
+    comparisons = compare_many(warehouse, runs + honest)
+    for case, comparison in zip(sets["case"], comparisons, strict=False):
         said = list_what_is_said(comparison).lower()
         if comparison.status not in REFUSED:
             missed.append(case["name"])
         elif any(re.search(rf"\b{re.escape(words)}", said) for words in case["words"]):
             named += 1
-    honest = compare_many(warehouse, [case["run"] for case in sets["honest"]])
-    doubted = [comparison.verdict for comparison in honest if comparison.status in REFUSED]
+    honest_ones = comparisons[len(runs) :]
+    doubted = [comparison.verdict for comparison in honest_ones if comparison.status in REFUSED]
     assert named >= min_named
     assert len(missed) <= max_missed, missed
     assert len(doubted) <= max_doubted, doubted

@@ -167,8 +167,11 @@ def golden() -> dict[str, Any]:
 
 
 def test_verdicts_of_sampled_pairs_are_as_before(record: Record, golden: dict[str, Any]) -> None:
-    for pair, expected in golden["pairs"].items():
-        assert describe_pair(record, *pair.split()) == expected, pair
+    """One pair of each description."""
+    pairs = {json.dumps(expected): pair for pair, expected in golden["pairs"].items()}
+    assert len(pairs) > 20
+    for expected, pair in pairs.items():
+        assert describe_pair(record, *pair.split()) == json.loads(expected), pair
 
 
 def test_comparisons_are_as_before(record: Record, golden: dict[str, Any]) -> None:

@@ -125,10 +125,14 @@ def test_all_unknown_words_are_named_at_once_with_the_nearest(
 ) -> None:
     wrong = throughput("14377.25", model="ResNett-50", platform="IPU-M20000", framework="PyTorchh")
     several = throughput("1437.5", model="ssd")
-    path = put_folder(tmp_path / "bundle", make_files([wrong, several]))
+    # its chip is of the list of accelerators and need not be declared
+    new = throughput("9017.3", platform="One H200", chip="H200", chip_count="1")
+    path = put_folder(tmp_path / "bundle", make_files([wrong, several, new]))
     [checked] = check_submission(path, CheckRequest(tmp_path / "raw", warehouse))
     messages = [fault.message for fault in checked.faults if fault.reason == "unknown-word"]
-    assert len(messages) == 4
+    assert len(messages) == 5
+    [platform] = [message for message in messages if "platform 'One H200' is unknown" in message]
+    assert "declare it as new: --new-word 'One H200'" in platform
     for nearest in ("PyTorch", "ResNet-50", "IPU-M2000", "RetinaNet-ResNeXt50, SSD-ResNet34"):
         assert any(nearest in message for message in messages), nearest
 

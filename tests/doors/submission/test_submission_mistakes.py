@@ -72,16 +72,6 @@ def test_mistakes_are_named_at_the_hand_in(check: Check, tmp_path: Path) -> None
         assert any(sentence in text for text in texts), name
 
 
-def test_chip_of_the_list_of_accelerators_need_not_be_declared(
-    check: Check, tmp_path: Path
-) -> None:
-    checked = check_rows(check, tmp_path, [throughput("9017.3", **{**H200, "chip": "H200"})])
-    [fault] = checked.faults
-    assert fault.reason == "unknown-word"
-    assert "platform 'One H200' is unknown" in fault.message
-    assert "declare it as new: --new-word 'One H200'" in fault.message
-
-
 def test_honest_runs_are_accepted(check: Check, tmp_path: Path) -> None:
     rows = [
         throughput("9417.3", **H200, conditions="runtime = TensorRT"),

@@ -5,6 +5,7 @@ from __future__ import annotations
 import random
 import re
 import shutil
+from collections import Counter
 from pathlib import Path
 
 import pytest
@@ -77,7 +78,7 @@ def check_few(folder: Path, *files: str) -> None:
     assert error.partition(":")[0] in ids | runs, error
 
 
-@pytest.mark.parametrize("file", sorted({*ONCE_WRONG, *random.Random(42).sample([*DOCUMENTS], 6)}))
+@pytest.mark.parametrize("file", ONCE_WRONG)
 def test_one_document_is_built_or_its_error_names_what_is_missing(
     file: str, tmp_path: Path
 ) -> None:
@@ -89,8 +90,20 @@ def test_error_names_the_document_that_is_missing(file: str, tmp_path: Path) -> 
     assert REFUSED[file] in build_few(tmp_path, file)
 
 
+def list_unlike() -> list[str]:
+    """List three documents of each reader, kind and publisher: AWS alone has 44 of one."""
+    counts: Counter[tuple[str, str, str]] = Counter()
+    files = []
+    for file, document in DOCUMENTS.items():
+        group = (document.reader, document.kind, document.publisher)
+        counts[group] += 1
+        if counts[group] <= 3:
+            files.append(file)
+    return files
+
+
 @pytest.mark.slow
-@pytest.mark.parametrize("file", DOCUMENTS)
+@pytest.mark.parametrize("file", list_unlike())
 def test_each_document_is_built_alone(file: str, tmp_path: Path) -> None:
     check_few(tmp_path, file)
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 import shutil
+from collections.abc import Iterator
 from datetime import date, datetime
 from pathlib import Path
 from typing import Any
@@ -13,6 +14,7 @@ import pytest
 from ipu_results.build import IngestConfig, IngestSummary, ingest
 from ipu_results.kit.physics import round_derived
 from ipu_results.record.normalise.fields import PRINTED_COLUMNS
+from ipu_results.record.store.query import open_warehouse
 from ipu_results.schema import table
 
 from tests.conftest import (
@@ -61,13 +63,14 @@ def runs(tmp_path: Path) -> Path:
 
 
 @pytest.fixture(scope="module")
-def local(tmp_path_factory: pytest.TempPathFactory) -> Query:
+def local(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Query]:
     """Query a warehouse of the page, the paper and two runs."""
     raw = copy_documents(tmp_path_factory.mktemp("runs") / "raw", PAGE, PAPER)
     put_run(raw)
     put_emulated(raw)
     build(raw)
-    return lambda sql: select(raw, sql)
+    with open_warehouse(raw.parent / "warehouse") as opened:
+        yield lambda sql: opened.execute(sql).fetchall()
 
 
 # rows

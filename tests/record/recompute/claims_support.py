@@ -7,14 +7,17 @@ from __future__ import annotations
 import csv
 import runpy
 import shutil
-from collections.abc import Mapping
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
+import duckdb
 import pandas as pd
+import pyarrow.parquet as pq
 from ipu_results.kit.sql import open_engine
 from ipu_results.record.recompute.evaluate import evaluate_claims
-from ipu_results.record.store.tables import build_arrow_tables
-from ipu_results.schema import TABLES
+from ipu_results.record.recompute.run import RECOMPUTING
+from ipu_results.schema import TABLES, table
 
 from tests.conftest import RAW, load_documents
 from tests.release.release_support import locate_table
@@ -34,19 +37,26 @@ CONTRADICTIONS = "contradictions.csv"
 CONDITIONS = "conditions.csv"
 update_checksums = runpy.run_path(str(RAW / "claims" / "update_checksums.py"))["update_checksums"]
 
-Frames = Mapping[str, pd.DataFrame]
+NAMES = tuple(table.name for table in TABLES if table.name not in COMPUTED)
+"""The tables that recomputations read."""
 
 
-def read_frames(warehouse: Path) -> dict[str, pd.DataFrame]:
-    """Return the tables that recomputations read."""
-    names = [table.name for table in TABLES if table.name not in COMPUTED]
-    return {name: pd.read_parquet(locate_table(warehouse, name)) for name in names}
+@contextmanager
+def open_tables(warehouse: Path) -> Iterator[duckdb.DuckDBPyConnection]:
+    """Open a database with the tables that recomputations read, attached as `warehouse`."""
+    tables = {}
+    for name in NAMES:
+        tables[table(name).sql_name] = pq.read_table(locate_table(warehouse, name))
+    with open_engine(tables) as engine:
+        yield engine
 
 
-def evaluate(raw: Path, frames: Frames) -> dict[str, pd.DataFrame]:
-    """Evaluate the claims documents of `raw`."""
-    with open_engine(build_arrow_tables(frames)) as engine:
-        return evaluate_claims(engine, load_documents(raw), frames)
+def evaluate(raw: Path, engine: duckdb.DuckDBPyConnection) -> dict[str, pd.DataFrame]:
+    """Evaluate the claims documents of `raw` over the tables of `open_tables`."""
+    try:
+        return evaluate_claims(engine, load_documents(raw), NAMES)
+    finally:  # a refused claim leaves it
+        engine.execute(f"DETACH DATABASE IF EXISTS {RECOMPUTING}")
 
 
 def copy_claims(target: Path, *files: str) -> Path:

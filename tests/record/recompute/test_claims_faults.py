@@ -6,12 +6,11 @@ import shutil
 from collections.abc import Iterator
 from pathlib import Path
 
+import duckdb
 import pandas as pd
 import pytest
 from ipu_results.errors import CatalogueError, DamagedDocumentError
-from ipu_results.kit.sql import open_engine
 from ipu_results.record.recompute.run import Recomputation, Recomputer, open_recomputer
-from ipu_results.record.store.tables import build_arrow_tables
 
 from tests.cases import every_case
 from tests.conftest import (
@@ -29,15 +28,16 @@ from tests.record.recompute.claims_support import (
     CHARTS,
     CONDITIONS,
     CONTRADICTIONS,
-    Frames,
+    NAMES,
     change_row,
     copy_claims,
     evaluate,
-    read_frames,
+    open_tables,
     update_checksums,
     write_sql,
 )
 
+Engine = duckdb.DuckDBPyConnection
 NAME = "sdk14-mcmc-speedup-27"
 CONDITION = "blog2020-bert-large-training-time"
 VALUE = (
@@ -46,28 +46,23 @@ VALUE = (
 
 
 @pytest.fixture(scope="module")
-def frames(warehouse: Path) -> Frames:
-    return read_frames(warehouse)
-
-
-@pytest.fixture(scope="module")
-def recomputer(frames: Frames) -> Iterator[Recomputer]:
+def recomputer(warehouse: Path) -> Iterator[Recomputer]:
     claims = pd.DataFrame({"claim_id": ["one"]})
     with (
-        open_engine(build_arrow_tables(frames)) as engine,
-        open_recomputer(engine, frames, claims, claims) as opened,
+        open_tables(warehouse) as engine,
+        open_recomputer(engine, NAMES, claims, claims) as opened,
     ):
         yield opened
 
 
 @every_case(__file__, "invalid_claim")
 def test_invalid_claim_is_named(
-    values: dict[str, str], message: str, tmp_path: Path, frames: Frames
+    values: dict[str, str], message: str, tmp_path: Path, engine: Engine
 ) -> None:
     raw = copy_claims(tmp_path, CHARTS)
     change_row(raw, CHARTS, NAME, **values)
     with pytest.raises(DamagedDocumentError) as caught:
-        evaluate(raw, frames)
+        evaluate(raw, engine)
     assert str(caught.value).startswith("graphcore-mk2-charts-sdk-1.4: line 19")
     assert message in str(caught.value)
 
@@ -95,13 +90,13 @@ def check_refused(sql: str, message: str, recomputer: Recomputer) -> None:
     ("sql", "message"), [(b"SELEC 1", "syntax error"), (b"SELECT '\xff'", "is not UTF-8 text")]
 )
 def test_document_of_an_invalid_recomputation_is_named(
-    sql: bytes, message: str, tmp_path: Path, frames: Frames
+    sql: bytes, message: str, tmp_path: Path, engine: Engine
 ) -> None:
     raw = copy_claims(tmp_path, BLOG)
     write_sql(raw, "mcmc-time", sql)
     place = r"^graphcore-mk2-blog-2020-12-09: mcmc-time\.sql: "
     with pytest.raises(DamagedDocumentError, match=f"{place}.*{message}"):
-        evaluate(raw, frames)
+        evaluate(raw, engine)
 
 
 @pytest.mark.parametrize(
@@ -114,28 +109,28 @@ def test_document_of_an_invalid_recomputation_is_named(
     ],
 )
 def test_unknown_claim_of_another_row_is_named(
-    file: str, row: str, values: dict[str, str], message: str, tmp_path: Path, frames: Frames
+    file: str, row: str, values: dict[str, str], message: str, tmp_path: Path, engine: Engine
 ) -> None:
     raw = copy_claims(tmp_path)
     change_row(raw, file, row, **values)
     document = f"claims-{file.removesuffix('.csv')}"
     with pytest.raises(DamagedDocumentError, match=f"^{document}: line 2: {message}"):
-        evaluate(raw, frames)
+        evaluate(raw, engine)
 
 
 @pytest.mark.parametrize("sql", [f"{VALUE} WHERE false", VALUE.replace("1.0", "NULL")])
 def test_recomputation_without_rows_is_not_a_verdict(
-    sql: str, tmp_path: Path, frames: Frames
+    sql: str, tmp_path: Path, engine: Engine
 ) -> None:
     raw = copy_claims(tmp_path, BLOG)
     write_sql(raw, "mcmc-time", sql.encode())
-    claim = evaluate(raw, frames)["claims"].set_index("claim_id").loc["blog2020-mcmc-m2000-time"]
+    claim = evaluate(raw, engine)["claims"].set_index("claim_id").loc["blog2020-mcmc-m2000-time"]
     assert claim["verdict"] == "not-recomputable"
     assert claim["not_recomputable"] == "Its recomputation found no row in this build"
     assert claim["recomputed"] == "[]"
 
 
-def test_recomputation_must_be_named_and_attached(tmp_path: Path, frames: Frames) -> None:
+def test_recomputation_must_be_named_and_attached(tmp_path: Path, engine: Engine) -> None:
     raw = copy_claims(tmp_path, CHARTS)
     sidecar, folder = raw / "claims" / f"{CHARTS}.toml", raw / "claims" / "sql"
     text = sidecar.read_text(encoding="utf-8")
@@ -144,21 +139,21 @@ def test_recomputation_must_be_named_and_attached(tmp_path: Path, frames: Frames
     with pytest.raises(
         DamagedDocumentError, match=r"mcmc-speedup\.sql: is not among the attachments"
     ):
-        evaluate(raw, frames)
+        evaluate(raw, engine)
     shutil.copy(folder / "mcmc-speedup.sql", folder / "more.sql")
     sidecar.write_text(text + line.replace("mcmc-speedup", "more"), encoding="utf-8")
     with pytest.raises(DamagedDocumentError, match=r"more\.sql: no row names this recomputation"):
-        evaluate(raw, frames)
+        evaluate(raw, engine)
 
 
-def test_changed_recomputation_needs_a_new_checksum(tmp_path: Path, frames: Frames) -> None:
+def test_changed_recomputation_needs_a_new_checksum(tmp_path: Path, engine: Engine) -> None:
     raw = copy_claims(tmp_path, CHARTS)
     path = raw / "claims" / "sql" / "mcmc-speedup.sql"
     path.write_text(f"-- changed\n{path.read_text(encoding='utf-8')}", encoding="utf-8")
     with pytest.raises(CatalogueError, match=r"mcmc-speedup\.sql: sha256"):
-        evaluate(raw, frames)
+        evaluate(raw, engine)
     update_checksums(raw / "claims")
-    assert len(evaluate(raw, frames)["claims"]) == 21
+    assert len(evaluate(raw, engine)["claims"]) == 21
 
 
 def test_fault_leaves_the_old_build(tmp_path: Path, built: Path) -> None:

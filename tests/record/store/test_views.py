@@ -76,12 +76,13 @@ def test_view_without_files_gives_a_reason() -> None:
 
 
 def test_load_evaluates_a_view_with_and_without_the_duckdb_file(
-    warehouse: Path, without_database: tuple[Path, Any]
+    warehouse: Path, tmp_path: Path
 ) -> None:
+    shutil.copytree(warehouse, tmp_path, ignore=WITHOUT_DATABASE, dirs_exist_ok=True)
     of_each_type = {frozenset(column.kind for column in view.columns): view for view in FILE_VIEWS}
     for view in of_each_type.values():
         frame = ipu_results.load(view.name, warehouse=warehouse)
-        assert_frame_equal(ipu_results.load(view.name, warehouse=without_database[0]), frame)
+        assert_frame_equal(ipu_results.load(view.name, warehouse=tmp_path), frame)
 
 
 def test_load_finds_a_detail_table_and_query_says_how_it_is_named(
@@ -117,44 +118,37 @@ def test_views_of_empty_tables_are_empty_and_of_the_same_types(tmp_path: Path) -
 
 @pytest.fixture(scope="module")
 def without_database(
-    warehouse: Path, tmp_path_factory: pytest.TempPathFactory
+    small: Path, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[tuple[Path, Any]]:
-    """Give a folder of Parquet files alone, and a connection to all of them."""
+    """Give a folder of small Parquet files alone, and a connection to all of them."""
     folder = tmp_path_factory.mktemp("parquet")
-    shutil.copytree(warehouse, folder, ignore=WITHOUT_DATABASE, dirs_exist_ok=True)
+    shutil.copytree(small, folder, ignore=WITHOUT_DATABASE, dirs_exist_ok=True)
     with open_warehouse(folder) as whole:
         yield folder, whole
 
 
 @pytest.mark.parametrize(
-    ("statement", "rows"),
+    "statement",
     [
-        ("SELECT count(*) FROM results", 5562),
-        (
-            (
-                "WITH a AS (FROM detail.latency_bounded) SELECT count(*) FROM a"
-                " JOIN measurements USING (result_id)"
-            ),
-            None,
-        ),
-        ("FROM per_dollar() SELECT count(*)", None),
-        ("SELECT count(*), format_rounded(max(value)) FROM rules.curves", None),
-        ("SELECT count(*) FROM results r NATURAL JOIN documents", None),
-        ("SELECT count(*) FROM results, (SHOW TABLES)", None),
-        ("SELECT count(*) FROM results, information_schema.tables", None),
-        ("FROM sqlite_master, results SELECT count(*)", None),
-        ("SELECT count(*) FROM results, duckdb_views() WHERE NOT internal", None),
-        ("SHOW TABLES", None),
+        "FROM results SELECT count(*) HAVING count(*) > 0",
+        "WITH a AS (FROM detail.latency_bounded) SELECT count(*) FROM a JOIN measurements USING (result_id)",
+        "FROM per_dollar() SELECT count(*)",
+        "SELECT count(*), format_rounded(max(value)) FROM rules.curves",
+        "SELECT count(*) FROM results r NATURAL JOIN documents",
+        "SELECT count(*) FROM results, (SHOW TABLES)",
+        "SELECT count(*) FROM results, information_schema.tables",
+        "FROM sqlite_master, results SELECT count(*)",
+        "SELECT count(*) FROM results, duckdb_views() WHERE NOT internal",
+        "SHOW TABLES",
     ],
 )
 def test_statement_of_a_folder_without_a_database_reads_what_it_needs(
-    statement: str, rows: int | None, without_database: tuple[Path, Any]
+    statement: str, without_database: tuple[Path, Any]
 ) -> None:
     folder, whole = without_database
     answer = run_query(whole, statement)
     with open_warehouse(folder, statement) as connection:
         assert run_query(connection, statement) == answer
-    assert rows is None or answer.to_pydict() == {"count_star()": [rows]}
 
 
 def test_build_of_a_file_that_no_statement_reads_is_compared(built: Path) -> None:

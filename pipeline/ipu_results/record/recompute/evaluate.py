@@ -62,6 +62,8 @@ COMPUTED = (
     "gap_kind",
 )
 KINDS = "vocabulary/claims.toml"
+METRICS_OF: Mapping[str, Sequence[str]] = load_schema_file(KINDS)["kinds"]
+"""The metrics of each kind of claim."""
 # of the columns that are computed and required
 PLACEHOLDERS = {
     "claims": {"recomputed": "[]", "verdict": NOT_RECOMPUTABLE, "reason": NO_ROW},
@@ -156,8 +158,7 @@ def _read_attached_sql(documents: Sequence[NormalisedDocument]) -> dict[tuple[st
 
 def _complete_claim(document: Document, row: Row) -> ClaimsRow:
     metric = row["metric"]
-    kinds = load_schema_file(KINDS)["kinds"].items()
-    of_metric = [kind for kind, metrics in kinds if metric in metrics]
+    of_metric = [kind for kind, metrics in METRICS_OF.items() if metric in metrics]
     if len(of_metric) != 1:
         message = f"the metric {metric!r} has no kind of claim; give it one in schema/{KINDS}"
         place = row["locator"]
