@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 from ipu_results.doors.comparison.expect import Expectation, expect_rows
 from ipu_results.doors.mcp.answers import Record, open_record
-from ipu_results.doors.mcp.brief import USUAL, WHO
+from ipu_results.doors.mcp.brief import USUAL, WHO, shorten_rows
 from ipu_results.doors.mcp.refusal import CODES
 
 from tests.conftest import ROOT, Query
@@ -157,6 +157,20 @@ def test_an_answer_has_relationship_origin_flags_and_citation(entry: Entry, ask:
     assert entry.get("status") in {*statuses, None}
     if "unverified" in statuses:
         assert "Result not verified by MLCommons Association." in actual["citation"]
+
+
+def test_a_later_row_that_differs_in_one_part_of_who_measured_keeps_all_parts() -> None:
+    described = {"result_id": "r1", "what": "ResNet-50", "usable": True, "written_by": None}
+    described |= {"figures": {}, "flags": [], "conditions": {}}
+    who = {"relationship": "vendor", "interest": "both", "origin": "measured", "status": None}
+    rows = [{**described, **who}, {**described, **who, "origin": "emulated"}, {**described, **who}]
+    _, other, same = shorten_rows(rows, ())
+    assert {name: other[name] for name in ("relationship", "interest", "origin")} == {
+        "relationship": "vendor",
+        "interest": "both",
+        "origin": "emulated",
+    }
+    assert not set(WHO) & set(same)
 
 
 @pytest.mark.parametrize("entry", FOUND, ids=describe)
