@@ -17,6 +17,8 @@ known_dataset AS (
         AS known (dataset_printed, dataset, packed)
 ),
 known_sparsity AS (FROM (VALUES {derived.sparsity: pattern}) AS known (pattern)),
+known_parallelism AS (FROM (VALUES {derived.parallelism: name, prefix, rank}) AS known (name, prefix, rank)),
+known_concurrency AS (FROM (VALUES {derived.concurrency: name, rank}) AS known (name, rank)),
 known_precision AS (  -- by each spelling, and by the name itself
     SELECT DISTINCT unnest([normalise_name(name), normalise_name(spelling)]) AS precision, name
     FROM (VALUES {precisions.names: name, value}) AS known (name, spelling)
@@ -66,6 +68,38 @@ sparse AS (
     JOIN known_sparsity p ON regexp_matches(v.conditions, p.pattern)
     GROUP BY v.conditions
 ),
+statements AS (  -- `name = text` of a column that is a condition
+    SELECT conditions, position, split_part(statement, ' = ', 1) AS name, regexp_extract(statement, ' = (.+)', 1) AS text
+    FROM (
+        SELECT
+            conditions, unnest(string_split(conditions, '; ')) AS statement,
+            generate_subscripts(string_split(conditions, '; '), 1) AS position
+        FROM (SELECT DISTINCT conditions FROM results WHERE conditions LIKE '% = %')
+    )
+),
+splits AS (
+    SELECT s.*, concat(p.prefix, s.text) AS split
+    FROM statements s
+    JOIN known_parallelism p USING (name)
+    QUALIFY p.rank = min(p.rank) OVER (PARTITION BY s.conditions)
+),
+parallelisms AS (
+    SELECT conditions, string_agg(split, ' ' ORDER BY position) AS parallelism
+    FROM splits
+    GROUP BY conditions
+),
+clients AS (
+    SELECT s.conditions, CAST(s.text AS BIGINT) AS clients
+    FROM statements s
+    JOIN known_concurrency c USING (name)
+    WHERE regexp_full_match(s.text, '[1-9][0-9]*')
+    QUALIFY c.rank = min(c.rank) OVER (PARTITION BY s.conditions)
+),
+concurrencies AS (
+    SELECT conditions, CAST(product(clients) AS BIGINT) AS concurrency
+    FROM clients
+    GROUP BY conditions
+),
 repeated AS (  -- rows that a newer version of a page prints with the same SDK and figures
     SELECT
         result_id, document_id, sdk_version,
@@ -94,6 +128,8 @@ SELECT
         nullif(regexp_extract(r.variant, '{sequence_length}', 1), ''),
         nullif(regexp_extract(r.conditions, '(?i)\bseq(?:uence|\.) length = (\d+)', 1), '')
     ) AS BIGINT) AS sequence_length,
+    l.parallelism,
+    t.concurrency,
     CASE
         WHEN regexp_matches(r.variant, '(?i)\bpacked\b') OR d.packed = 'yes' THEN TRUE
         WHEN regexp_matches(r.variant, '{sequence_length}') THEN FALSE
@@ -119,6 +155,8 @@ LEFT JOIN phases p ON p.model_printed = r.model_printed AND p.variant = r.varian
 LEFT JOIN known_dataset d ON d.dataset_printed = coalesce(r.dataset_printed, e.dataset)
 LEFT JOIN known_precision c ON c.precision = normalise_name(r.precision_printed)
 LEFT JOIN sparse s ON s.conditions = r.conditions
+LEFT JOIN parallelisms l ON l.conditions = r.conditions
+LEFT JOIN concurrencies t ON t.conditions = r.conditions
 LEFT JOIN documents ON documents.document_id = r.document_id
 LEFT JOIN flag_counts f USING (result_id)
 LEFT JOIN repetitions o USING (result_id)

@@ -2,8 +2,8 @@ WITH histories AS (SELECT document_id FROM cells WHERE column_name = 'printed_un
 SELECT
     result_id, publisher, relationship, interest, task, model, model_printed, variant, phase, dataset, dataset_printed,
     sequence_length, packed, platform, chip, chip_count, sdk_version, framework, precision, precision_printed, batch_size,
-    micro_batch_size, input_tokens, output_tokens, throughput, item, throughput_per_chip, throughput_implied, latency_ms, latency_basis,
-    time_to_train_s, minutes, conditions, usable, errors, warnings, document_id, published_on
+    micro_batch_size, input_tokens, output_tokens, parallelism, concurrency, throughput, item, throughput_per_chip,
+    throughput_implied, latency_ms, latency_basis, time_to_train_s, minutes, conditions, usable, errors, warnings, document_id, published_on
 FROM measurements
 WHERE origin = 'published' AND benchmark IS DISTINCT FROM 'mlperf-training' AND printed_until IS NULL
 QUALIFY row_number() OVER (

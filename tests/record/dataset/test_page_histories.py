@@ -175,6 +175,29 @@ def test_revision_is_another_figure_of_the_same_row(history: duckdb.DuckDBPyConn
     ]
 
 
+# document, line, and what the conditions of that row say of chips and clients
+SPLITS = [
+    ("inf2-throughput-decoder", 1, "TP=24 DP=1", None),
+    ("trn1-training-decoder", 1, "TP=8 DP=32 PP=4", None),
+    ("trn1n-nlp", 1, "[32xNC(DP)] x 16Nodes(DP)", None),
+    ("inf1-throughput-encoder", 1, "Data Parallel", 8),
+    ("inf1-neuronperf-nlp", 1, "Data Parallel", 8),
+]
+
+
+@pytest.mark.parametrize(("document", "row", "parallelism", "concurrency"), SPLITS)
+def test_conditions_say_how_work_was_split_and_how_much_was_under_way(
+    document: str, row: int, parallelism: str, concurrency: int | None, query: Query
+) -> None:
+    found = query(
+        f"""
+        SELECT parallelism, concurrency FROM results
+        WHERE document_id = 'aws-neuron-{document}' AND row_number = {row}
+        """
+    )
+    assert found == [(parallelism, concurrency)]
+
+
 def test_row_that_its_page_no_longer_prints_is_not_usable(
     history: duckdb.DuckDBPyConnection,
 ) -> None:
