@@ -120,7 +120,7 @@ CREATE OR REPLACE MACRO normalise_name(name) AS
     lower(regexp_replace(name, '[\s\-_]+', '', 'g'));
 
 -- Why no verdict and no ranking rests on a row; `usable` says that one may.
-CREATE OR REPLACE MACRO name_unusable(usable, same_as, errors, origin, relationship, printed_until) AS
+CREATE OR REPLACE MACRO name_unusable(usable, same_as, errors, origin, relationship, figures_are, printed_until) AS
     CASE
         WHEN usable THEN NULL
         WHEN same_as IS NOT NULL THEN 'repeated'
@@ -128,6 +128,7 @@ CREATE OR REPLACE MACRO name_unusable(usable, same_as, errors, origin, relations
         WHEN origin = 'official' THEN 'repeated'  -- another entry has the same runs
         WHEN origin = 'emulated' THEN 'emulated'
         WHEN relationship = 'submitted' THEN 'submitted'
+        WHEN figures_are IS NOT NULL THEN figures_are
         WHEN printed_until IS NOT NULL THEN 'superseded'
         ELSE 'suspect'
     END;

@@ -98,6 +98,9 @@ class SharedCache(Cache):
 
 SHARED = SharedCache()
 
+# Documents with all versions of a page of a vendor.
+HISTORIES = "(SELECT DISTINCT document_id FROM cells WHERE column_name = 'printed_until')"
+
 Query = Callable[[str], list[tuple[Any, ...]]]
 Done = subprocess.CompletedProcess[str]
 

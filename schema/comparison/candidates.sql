@@ -35,8 +35,10 @@ SELECT
     nullif(regexp_extract(r.variant, '{input_size}'), '') AS input_size,
     e.comparable_rounds, if(e.convergence_unit = 'epochs', e.epochs_to_converge, NULL) AS epochs,
     e.minutes_low, e.minutes_high, e.attribution,
-    name_unusable(r.usable, r.same_as, r.errors, r.origin, r.relationship, r.printed_until) AS unusable
+    name_unusable(r.usable, r.same_as, r.errors, r.origin, r.relationship, d.figures_are, r.printed_until)
+        AS unusable
 FROM results r
+LEFT JOIN documents d USING (document_id)
 LEFT JOIN few_figures USING (result_id)
 LEFT JOIN doubts USING (result_id)
 LEFT JOIN setups ON setups.table_name = r.table_name

@@ -145,7 +145,7 @@ SELECT
     coalesce(f.warnings, 0) AS warnings,
     o.same_as,
     coalesce(f.errors, 0) = 0 AND f.is_suspect IS NOT TRUE AND o.same_as IS NULL AND r.origin <> 'emulated'
-        AND r.printed_until IS NULL
+        AND r.printed_until IS NULL AND documents.figures_are IS NULL
         AND documents.kind IS DISTINCT FROM 'submission' AND e.usable IS NOT FALSE AS usable
 FROM results r
 LEFT JOIN entries e USING (result_id)

@@ -7,8 +7,12 @@ WITH flagged AS (
     WHERE severity = 'error'
     GROUP BY result_id
 )
-SELECT *, name_unusable(usable, same_as, errors, origin, relationship, printed_until) AS unusable
-FROM results
+SELECT
+    r.*,
+    name_unusable(r.usable, r.same_as, r.errors, r.origin, r.relationship, d.figures_are, r.printed_until)
+        AS unusable
+FROM results r
+LEFT JOIN documents d USING (document_id)
 UNION ALL BY NAME
 SELECT
     m.*, microbenchmark_id AS result_id, 'published' AS origin, operation AS model,

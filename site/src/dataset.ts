@@ -144,7 +144,9 @@ export class Dataset {
       [this.isRepetition(row), "it prints the measurement of another row again"],
       [this.getText(row, "printed_until") !== "", "its page no longer prints it"],
     ] as const;
-    return reasons.filter(([applies]) => applies).map(([, reason]) => reason);
+    const found = reasons.filter(([applies]) => applies).map(([, reason]) => reason);
+    // what remains is what its sidecar says: `documents.figures_are`
+    return found.length || this.isUsable(row) ? found : ["its document has reference values of tests, not measurements"];
   }
 
   /** The errors and warnings on a figure; a suspect row has all of its figures in doubt. */

@@ -7,6 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from ipu_results.record.read.text import clean, lift_footnote
 from ipu_results.schema.vocabulary import (
+    TableHeader,
     explain_mismatch,
     find_headers,
     normalise_header,
@@ -68,6 +69,14 @@ def test_every_header_has_each_field_once() -> None:
         if header.required is None:
             assert len(set(once)) == len(once), header.table
         assert [header.field_of(name.upper()) for name in header.names] == fields
+
+
+def test_name_with_its_unit_wins_over_the_name_alone() -> None:
+    fields = (("Rate", "throughput"), ("Rate (J)", "run_energy_j"), ("Seen (tok/s)", "place"))
+    header = TableHeader("performance-csv", "table", fields, "inference")
+    printed = ["rate (items/s)", "Rate (j)", "Seen (tok/s)", "seen"]
+    expected = ["throughput", "run_energy_j", "place", "place"]
+    assert list(map(header.field_of, printed)) == expected
 
 
 # --- text of a cell

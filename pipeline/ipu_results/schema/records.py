@@ -22,6 +22,7 @@ class DocumentsRow(TypedDict):
     retrieved_on: date | None
     file: str
     note: str
+    figures_are: str | None
     measured_by: str | None
     measured_on: str | None
     verified: str | None

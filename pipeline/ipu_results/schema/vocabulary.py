@@ -29,6 +29,8 @@ for column in table("results").as_filled().columns:
         NUMERIC_FIELDS.add(column.name)
 
 Names = Mapping[str, str]
+UNITS_LIKE: Names = load_schema_file("vocabulary/units.toml")["like"]
+"""The column with the same units as another."""
 
 # a derived column and the printed one that it is made of
 PRINTED_IN = {"minutes": "time_to_train_s"}
@@ -219,6 +221,7 @@ def load_vocabulary() -> Vocabulary:
     headers = _load("table_headers")
     operation_counts = _list_operation_counts()
     metrics = units.pop("metrics")  # which are no units
+    del units["like"]
     return Vocabulary(
         table_headers=tuple(map(_build_header, headers["table_header"])),
         # what is known of the chip; the platform's own entry wins
@@ -232,7 +235,7 @@ def load_vocabulary() -> Vocabulary:
             normalise_name(name): entry for name, entry in precisions["compute"].items()
         },
         metrics=metrics,
-        units={column: _build_units(printed) for column, printed in units.items()},
+        units=_build_all_units(units),
         metadata=headers["metadata"],
         chips=_index_spellings({**dict.fromkeys(chips, ()), **platforms["chip_names"]}),
         chip_refinements=platforms["chip_refinements"],
@@ -267,6 +270,14 @@ def _build_header(entry: Entry) -> TableHeader:
         if name in entry:
             values[name] = tuple(entry[name])
     return TableHeader(**values)
+
+
+def _build_all_units(units: Mapping[str, Mapping[str, Entry]]) -> dict[str, dict[str, Unit]]:
+    """Index the units of each column, and of those that have the units of another."""
+    built = {column: _build_units(printed) for column, printed in units.items()}
+    for column, other in UNITS_LIKE.items():
+        built[column] = built[other]
+    return built
 
 
 def _build_units(printed: Mapping[str, Entry]) -> dict[str, Unit]:
@@ -369,7 +380,7 @@ class TableHeader:
     """Kind of the documents that have it."""
     table: str
     fields: tuple[tuple[str, str], ...]
-    """Printed names without units, each with the field that it fills."""
+    """Printed names, each with the field that it fills; one with its unit wins over one without."""
     task: str
     platforms: str | None = None
     """Pattern of the machines in the table: it decides between two tables with the same header."""
@@ -388,6 +399,8 @@ class TableHeader:
     """Printed names that the table must have, if it may lack the others."""
     items: Mapping[str, str] = dataclasses.field(default_factory=dict, hash=False)
     """What the figures of a column count, by its name with its unit, where that does not say it."""
+    units: Mapping[str, str] = dataclasses.field(default_factory=dict, hash=False)
+    """The unit of a column, or the metric of a quality, by its printed name, which has none."""
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -415,13 +428,23 @@ class TableHeader:
 
     def field_of(self, header: str) -> str:
         """Return the field that a printed name fills."""
-        return _map_fields(self.fields)[normalise_header(header)]
+        fields = _map_fields(self.fields)
+        name = normalise_header(header)
+        return fields.get((name, _normalise_unit(header))) or fields[name, ""]
 
 
 # every document of a kind has the same headers
 @lru_cache(maxsize=4096)
-def _map_fields(fields: tuple[tuple[str, str], ...]) -> dict[str, str]:
-    return {normalise_header(name): field for name, field in fields}
+def _map_fields(fields: tuple[tuple[str, str], ...]) -> dict[tuple[str, str], str]:
+    """Map name and unit of each column to its field, and its name alone where no other has it."""
+    mapped = {(normalise_header(name), _normalise_unit(name)): field for name, field in fields}
+    for name, field in fields:
+        mapped.setdefault((normalise_header(name), ""), field)
+    return mapped
+
+
+def _normalise_unit(header: str) -> str:
+    return (parse_unit(header) or "").casefold()
 
 
 # the headers of one document are compared with those of every table

@@ -16,6 +16,8 @@ from ipu_results.doors.submission.judge import create_relation, run_rule
 from ipu_results.kit.statements import define_macros
 from ipu_results.record.store.query import open_warehouse
 
+from tests.conftest import HISTORIES, Query
+
 Session = duckdb.DuckDBPyConnection
 RENAMED = "'TinyNet-9' AS model, 'My box' AS platform, NULL AS chip"
 COPIED = "S11-copied-row"
@@ -138,31 +140,32 @@ VARIANTS: Mapping[str, str] = {
 }
 
 
-# Pages with one figure of few digits a row, of which nothing tells a copy from figures of others.
-DECODERS = {"aws-neuron-trn1-training-decoder"}
-ROUNDED = DECODERS | {"aws-neuron-trn1-nlp", "aws-neuron-trn1n-nlp"}
+# Histories with one figure a row, or with figures of three digits: nothing tells a copy of them
+# from figures of others.
+ROUNDED = f"""
+    WITH counts AS (SELECT result_id, count(*) AS figures FROM figures GROUP BY result_id)
+    SELECT document_id
+    FROM results
+    LEFT JOIN counts USING (result_id)
+    WHERE document_id IN {HISTORIES}
+    GROUP BY document_id
+    HAVING avg(coalesce(figures, 0) + (throughput IS NOT NULL)::INTEGER) <= 1
+        OR median(count_digits(throughput)) <= 3
+"""
 NOT_RECOGNISED = {
-    "as printed": DECODERS,
-    "another batch size": DECODERS
-    | {
+    "another batch size": {
         "graphcore-performance-2022-03",
         "graphcore-performance-2022-h2",
         "graphcore-performance-2023-h1",
-    },
-    "latencies in another unit": DECODERS,
-    "five digits": ROUNDED,
-    "per chip": ROUNDED
-    | {
-        "aws-neuron-inf2-latency-llm",
-        "aws-neuron-trn1-training-encoder",
-        "aws-neuron-trn1-training-vision-transformers",
     },
 }
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", VARIANTS)
-def test_document_under_other_names_is_recognised(name: str, session: Session) -> None:
+def test_document_under_other_names_is_recognised(
+    name: str, session: Session, query: Query
+) -> None:
     set_record(session, "FROM rows WHERE same_as IS NULL")
     missed = set()
     for (document,) in session.execute("SELECT DISTINCT document_id FROM rows").fetchall():
@@ -170,7 +173,8 @@ def test_document_under_other_names_is_recognised(name: str, session: Session) -
         hand_in(session, f"SELECT * REPLACE ({RENAMED}) FROM ({rows})")
         if not is_copied(session):
             missed.add(document)
-    assert missed <= NOT_RECOGNISED[name]
+    rounded = {document for (document,) in query(ROUNDED)}
+    assert missed - rounded <= NOT_RECOGNISED.get(name, set())
 
 
 POWERS = ("power_w", "energy_per_item_j", "efficiency", "run_energy_j")

@@ -73,7 +73,15 @@ def test_sidecar_becomes_a_document_with_its_bytes(put: Put) -> None:
     assert document.record() == {
         **{key: ENTRY[key] for key in ENTRY if key not in ("tables", "reader")},
         **dict.fromkeys(
-            ("commit", "retrieved_on", "measured_by", "measured_on", "verified", "sources")
+            (
+                "commit",
+                "retrieved_on",
+                "figures_are",
+                "measured_by",
+                "measured_on",
+                "verified",
+                "sources",
+            )
         ),
         "file": "deep/page.html",
     }
@@ -132,6 +140,7 @@ INVALID: list[tuple[dict[str, Any], str]] = [
     ({"attachments": {"stamps.parquet": "abc"}}, "`$.attachments[...]`"),
     ({"attachments": {"../stamps.parquet": "a" * 64}}, "attachments"),
     ({"kind": "novel"}, "kind 'novel' is not one of"),
+    ({"figures_are": "guesses"}, "figures_are 'guesses' is not one of reference"),
     ({"reader": "novel"}, "reader 'novel' is not one of performance-page"),
     ({"reader": "mlperf-log"}, "reader 'mlperf-log' is not one of"),
     ({"document_id": "A page"}, "document_id 'A page' does not match"),

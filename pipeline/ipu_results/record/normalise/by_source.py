@@ -13,7 +13,6 @@ import pyarrow as pa
 from ipu_results.errors import CatalogueError, DamagedDocumentError
 from ipu_results.record.normalise.decimal_mark import DecimalMark, find_decimal_marks
 from ipu_results.record.normalise.fields import (
-    LATENCIES,
     MICROBENCHMARKS,
     NO_VALUE,
     CellValues,
@@ -40,6 +39,7 @@ from ipu_results.record.sources.catalogue import Document
 from ipu_results.schema import table as published_table
 from ipu_results.schema.vocabulary import (
     KINDS,
+    UNITS_LIKE,
     Quantity,
     TableHeader,
     Vocabulary,
@@ -55,7 +55,8 @@ RUN_ID = published_table("runs").column("run_id").pattern
 # The columns of a run's points have no unit in their names.
 POINT_UNITS = {
     "throughput": "items/s",
-    **dict.fromkeys(("latency_ms", *LATENCIES), "ms"),
+    "latency_ms": "ms",
+    **{column: "ms" for column, other in UNITS_LIKE.items() if other == "latency_ms"},
     "power_w": "W",
     "efficiency": "items/s/W",
 }

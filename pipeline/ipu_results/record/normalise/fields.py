@@ -39,6 +39,7 @@ from ipu_results.schema.vocabulary import (
     KEPT_FIGURES,
     KINDS,
     POWER_SCOPES,
+    UNITS_LIKE,
     Vocabulary,
     normalise_header,
     normalise_name,
@@ -46,22 +47,6 @@ from ipu_results.schema.vocabulary import (
     strip_unit,
 )
 
-# Columns with the units of `latency_ms`.
-LATENCIES = (
-    "latency_ms_low",
-    "latency_ms_high",
-    "latency_isolated_ms",
-    "latency_p90_ms",
-    "latency_p95_ms",
-    "latency_p99_ms",
-    "latency_per_token_ms",
-    "latency_per_token_p99_ms",
-    "ttft_ms",
-    "ttft_p99_ms",
-    "tpot_ms",
-    "tpot_p99_ms",
-)
-STATISTICS = ("latency_min_ms", "latency_median_ms", "latency_max_ms", "latency_std_ms")
 # Columns of `results` that a field of the same name fills.
 GATHERED = frozenset(table("results").as_filled().names)
 OF_ENTRIES = (
@@ -359,12 +344,12 @@ def _convert_elsewhere(column: Column) -> Converter:
     return _ignore if column.kind == "text" else _keep_double(column.unit, is_exact=column.exact)
 
 
-def _convert_figure(column: str, units_of: str | None = None) -> Converter:
-    """Convert a figure in one of the units of `column`, or of another column with the same units.
+def _convert_figure(column: str) -> Converter:
+    """Convert a figure in one of the units of `column`.
 
     A computed one is rounded after its factor: what is behind DERIVED_DIGITS is noise.
     """
-    units_column = units_of or column
+    units_column = UNITS_LIKE.get(column, column)
 
     def converter(text: str, context: CellContext) -> CellValues:
         finish: Callable[[float], float] = float
@@ -373,7 +358,7 @@ def _convert_figure(column: str, units_of: str | None = None) -> Converter:
             printed = parse_derived_number(text)
         else:
             printed = parse_number(text, context.mark)
-        unit = context.vocabulary.find_unit(units_column, context.unit or "")
+        unit = context.vocabulary.find_unit(column, context.unit or "")
         if unit is None:
             problem = f"unknown unit {context.unit!r}" if context.unit else "no unit"
             word = UnknownWord("unit", units_column, context.unit or "")
@@ -458,7 +443,7 @@ CONVERTERS: dict[str, Converter] = {
     "entry_quality_target": _keep_double(None, is_exact=True),
     **dict.fromkeys(KEPT_FIGURES, _keep_figure),
     **dict.fromkeys(IGNORED, _ignore),
-    **{column: _convert_figure(column, "latency_ms") for column in (*LATENCIES, *STATISTICS)},
+    **{column: _convert_figure(column) for column in UNITS_LIKE},
     "platform": _convert_platform,
     "model": _convert_model,
     "variant": _convert_variant,

@@ -27,10 +27,11 @@ from ipu_results.record.read.document import MetadataItem, ParsedDocument
 from ipu_results.record.sources.catalogue import Document
 from ipu_results.schema import table as published_table
 from ipu_results.schema.frames import Integers, arrow_schema, build_array
-from ipu_results.schema.vocabulary import KINDS, Vocabulary
+from ipu_results.schema.vocabulary import KINDS, UNITS_LIKE, Vocabulary
 
 HALF = "half of the batch size"  # how the paper on two chips states the items of each
-RATE_FIELDS = ("throughput", "efficiency")  # their units count items, such as images
+RATES = ("throughput", "efficiency")  # their units count items, such as images
+RATE_FIELDS = (*RATES, *(column for column, other in UNITS_LIKE.items() if other in RATES))
 ACCEPTED = "accepted"
 DUPLICATE = "duplicate"
 QUARANTINED = "quarantined"

@@ -19,10 +19,8 @@ import pyarrow.compute as pc
 from ipu_results.record.normalise.decimal_mark import DecimalMark
 from ipu_results.record.normalise.fields import (
     CONDITION,
-    LATENCIES,
     NO_VALUE,
     NOT_READ,
-    STATISTICS,
     CellContext,
     CellValues,
     check_field,
@@ -34,23 +32,21 @@ from ipu_results.record.sources.catalogue import SUBMISSION, Document
 from ipu_results.schema import Table
 from ipu_results.schema import table as published_table
 from ipu_results.schema.frames import Integers, arrow_schema, build_array
-from ipu_results.schema.vocabulary import TableHeader, Vocabulary, parse_unit, strip_unit
+from ipu_results.schema.vocabulary import (
+    UNITS_LIKE,
+    TableHeader,
+    Vocabulary,
+    parse_unit,
+    strip_unit,
+)
 
 RESULTS = published_table("results").as_filled()
 BRACKETED = re.compile(r"\(([^()]+)\)")  # the unit in a caption
 FIGURE_FIELDS = frozenset(
     (
-        "throughput",
-        "latency_ms",
-        *LATENCIES,
-        *STATISTICS,
-        "efficiency",
-        "time_to_train_s",
-        "time_to_result_s",
-        "energy_per_item_j",
-        "run_energy_j",
-        "power_w",
-        "quality_value",
+        *(column.name for column in RESULTS.columns if column.figure),
+        *UNITS_LIKE,
+        "quality_figure",
         "ranking",
         "metric",
     )
@@ -287,7 +283,7 @@ class TableSource:
         for name in self.table.columns:
             field = header.field_of(name)
             check_field(field, header.table)
-            unit = units.get(field) or find_printed_unit(self.table, name)
+            unit = units.get(field) or header.units.get(name) or find_printed_unit(self.table, name)
             mark = self.get_mark(name)
             item = header.item_of(name)
             context = CellContext(self.vocabulary, unit, header.strict, header.derived, mark, item)

@@ -95,7 +95,8 @@ class Sidecar(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
     `measured_on` and `verified` say who measured, on what, and how the transcription was verified.
     `context` is the digest of the words that may change what figures mean, and `means` is what they
     say for the figures as they are read: a person's signature. `decimal_mark` is what a person
-    read. Only a local run and a submission have no `url`.
+    read. `figures_are` says what the figures are if they are no measurements to rank. Only a local
+    run and a submission have no `url`.
     """
 
     document_id: str
@@ -121,6 +122,7 @@ class Sidecar(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
     context: Annotated[str, msgspec.Meta(pattern=r"^[0-9a-f]{16}$")] | None = None
     means: str | None = None
     decimal_mark: Literal["point", "comma"] | None = None
+    figures_are: str | None = None
 
     def __post_init__(self) -> None:
         """Replace a former name of the reader with its present one."""
@@ -182,19 +184,27 @@ def _find_wrong_keys(entry: Mapping[str, Any]) -> str | None:
     return "; ".join(sorted(parts)) or None
 
 
+def _find_refused_word(name: str, value: str | None) -> str | None:
+    """Return why the column of this name in `documents` does not accept a value."""
+    column = table("documents").column(name)
+    if value is None:
+        return None
+    if column.choices and value not in column.choices:
+        return f"{name} {value!r} is not one of {', '.join(column.choices)}"
+    if column.pattern and not re.fullmatch(column.pattern, value):
+        return f"{name} {value!r} does not match {column.pattern}"
+    return None
+
+
 def _find_invalid(sidecar: Sidecar) -> str | None:
     """Return what the schema of `documents` or the registry of kinds refuses, with the accepted
     values.
     """
     if sidecar.reader not in INGESTED:
         return f"reader {sidecar.reader!r} is not one of {', '.join(INGESTED)}"
-    for name in ("document_id", "kind", "url"):
-        column = table("documents").column(name)
-        value = getattr(sidecar, name)
-        if column.choices and value not in column.choices:
-            return f"{name} {value!r} is not one of {', '.join(column.choices)}"
-        if column.pattern and value is not None and not re.fullmatch(column.pattern, value):
-            return f"{name} {value!r} does not match {column.pattern}"
+    for name in ("document_id", "kind", "url", "figures_are"):
+        if refused := _find_refused_word(name, getattr(sidecar, name)):
+            return refused
     for name in ("title", "publisher", "licence"):
         if not getattr(sidecar, name).strip():
             return f"{name} is blank"
@@ -296,6 +306,7 @@ class Document(Sidecar, frozen=True, kw_only=True):
             retrieved_on=self.retrieved_on,
             file=self.file,
             note=self.note,
+            figures_are=self.figures_are,
             measured_by=self.measured_by,
             measured_on=self.measured_on,
             verified=self.verified,
