@@ -29,8 +29,12 @@ for column in table("results").as_filled().columns:
         NUMERIC_FIELDS.add(column.name)
 
 Names = Mapping[str, str]
-UNITS_LIKE: Names = load_schema_file("vocabulary/units.toml")["like"]
+UNIT_TABLES = load_schema_file("vocabulary/units.toml")
+UNITS_LIKE: Names = UNIT_TABLES["like"]
 """The column with the same units as another."""
+NO_COLUMNS = ("like", "metrics")  # tables that are no column's units
+MEASURED = (*(name for name in UNIT_TABLES if name not in NO_COLUMNS), *UNITS_LIKE)
+"""The columns with units."""
 
 # a derived column and the printed one that it is made of
 PRINTED_IN = {"minutes": "time_to_train_s"}

@@ -27,11 +27,15 @@ from ipu_results.record.read.document import MetadataItem, ParsedDocument
 from ipu_results.record.sources.catalogue import Document
 from ipu_results.schema import table as published_table
 from ipu_results.schema.frames import Integers, arrow_schema, build_array
-from ipu_results.schema.vocabulary import KINDS, UNITS_LIKE, Vocabulary
+from ipu_results.schema.vocabulary import KINDS, Vocabulary
 
 HALF = "half of the batch size"  # how the paper on two chips states the items of each
-RATES = ("throughput", "efficiency")  # their units count items, such as images
-RATE_FIELDS = (*RATES, *(column for column, other in UNITS_LIKE.items() if other in RATES))
+# Their units count items, such as images.
+RATE_FIELDS = tuple(
+    column.name
+    for column in published_table("results").as_filled().columns
+    if (column.unit or "").startswith("item/")
+)
 ACCEPTED = "accepted"
 DUPLICATE = "duplicate"
 QUARANTINED = "quarantined"

@@ -33,7 +33,7 @@ from ipu_results.schema import Table
 from ipu_results.schema import table as published_table
 from ipu_results.schema.frames import Integers, arrow_schema, build_array
 from ipu_results.schema.vocabulary import (
-    UNITS_LIKE,
+    MEASURED,
     TableHeader,
     Vocabulary,
     parse_unit,
@@ -45,7 +45,7 @@ BRACKETED = re.compile(r"\(([^()]+)\)")  # the unit in a caption
 FIGURE_FIELDS = frozenset(
     (
         *(column.name for column in RESULTS.columns if column.figure),
-        *UNITS_LIKE,
+        *MEASURED,
         "quality_figure",
         "ranking",
         "metric",
