@@ -136,7 +136,7 @@ SELECT
     END AS packed,
     coalesce(d.dataset, r.dataset_printed, e.dataset) AS dataset,
     e.submitter,
-    r.throughput / r.chip_count AS throughput_per_chip,
+    coalesce(r.throughput / r.chip_count, r.chip_throughput) AS throughput_per_chip,
     CASE WHEN r.latency_basis IS NULL OR r.latency_basis = 'per-batch' THEN 1000 * r.batch_size / r.latency_ms END
         AS throughput_implied,
     s.sparsity,
