@@ -28,3 +28,4 @@ LEFT JOIN detail.comparison_remarks m
 LEFT JOIN flags f ON f.result_id = r.result_id AND f.rule = 'R26'
 WHERE r.task = 'inference' AND r.latency_ms IS NOT NULL AND r.origin <> 'emulated' AND r.same_as IS NULL
     AND r.relationship IS DISTINCT FROM 'submitted'
+    AND r.document_id NOT IN (SELECT document_id FROM documents WHERE figures_are IS NOT NULL)

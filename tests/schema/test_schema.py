@@ -150,6 +150,7 @@ def test_views_split_the_results(query: Query) -> None:
     left_out = (
         "origin = 'emulated' OR sparsity IS NOT NULL OR same_as IS NOT NULL AND benchmark IS NULL"
         " OR result_id IN (SELECT result_id FROM flags WHERE rule = 'R36')"
+        " OR document_id IN (SELECT document_id FROM documents WHERE figures_are IS NOT NULL)"
     )
     [(rows, official, others)] = query(
         f"SELECT count(*), count(*) FILTER ({mlperf}), count(*) FILTER ({left_out}) FROM results"

@@ -3,7 +3,8 @@
 -- Little's law, throughput × latency / batch: less than one is impossible if the latency is that of a batch.
 -- `item_latency` marks a latency that is of an item, or must be: its source says so, or less than a batch is in flight.
 -- Measured and emulated rows have checks of their own. Of a page whose history is known these are the rows that it prints
--- now: the older ones are the same configurations again, and no siblings of them.
+-- now: the older ones are the same configurations again, and no siblings of them. Reference values of tests are left out:
+-- nobody says that they were measured.
 WITH few_figures AS (
     SELECT
         result_id,
@@ -34,6 +35,7 @@ WITH few_figures AS (
     LEFT JOIN rules.identities i ON i.model_printed = r.model_printed AND i.platform = r.platform
         AND i.framework = r.framework
     WHERE r.origin = 'published' AND r.printed_until IS NULL
+        AND r.document_id NOT IN (SELECT document_id FROM documents WHERE figures_are IS NOT NULL)
 )
 SELECT
     *,

@@ -15,6 +15,7 @@ from ipu_results.build import IngestConfig, ingest
 from ipu_results.record.read.context import digest_context
 from ipu_results.record.read.dispatch import read_document
 from ipu_results.record.store.files import DATABASE
+from ipu_results.schema import VIEWS
 from ipu_results.schema.vocabulary import load_vocabulary
 
 from tests.conftest import Query
@@ -207,6 +208,23 @@ def test_row_that_its_page_no_longer_prints_is_not_usable(
         (128,),
         (512,),
     ]
+
+
+KEEP_REFERENCES = {"provenance", "revisions"}
+
+
+def test_reference_values_of_tests_are_kept_and_nowhere_ranked(query: Query) -> None:
+    documents = "SELECT document_id FROM documents WHERE figures_are = 'reference'"
+    rows = f"SELECT result_id FROM results WHERE document_id IN ({documents})"
+    [(count, usable)] = query(
+        f"SELECT count(*), bool_or(usable) FROM results JOIN ({rows}) USING (result_id)"
+    )
+    assert count > 1000
+    assert usable is False
+    for view in VIEWS:
+        if "result_id" in view.names and view.name not in KEEP_REFERENCES:
+            listed = query(f"SELECT count(*) FROM {view.source} WHERE result_id IN ({rows})")
+            assert listed == [(0,)], view.name
 
 
 def test_revisions_are_those_that_were_read_in_the_repository(query: Query) -> None:
