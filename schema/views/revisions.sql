@@ -60,7 +60,7 @@ points AS (
 )
 SELECT
     publisher, document_id, task, model, model_printed, platform, framework, precision, batch_size, input_tokens,
-    output_tokens, conditions, series, column_name, item, before, value AS after, value / before AS ratio,
+    output_tokens, conditions, series, column_name, item, before, value AS after, value / nullif(before, 0) AS ratio,
     before_published_on, before_printed_until, published_on, before_sdk_version, sdk_version,
     before_software = software AS same_software,
     CASE

@@ -69,7 +69,7 @@ test("a run is compared by keyboard alone, with ratio, source and refusals", () 
     await page.getByRole("dialog").getByText("as printed").first().waitFor();
     await page.keyboard.press("Escape");
     await page.getByText(/training may not be compared with inference/).waitFor();
-    await page.getByLabel("Throughput").fill("fast");
+    await page.getByRole("textbox", { name: /^Throughput/ }).fill("fast");
     await page.getByRole("button", { name: "Compare", exact: true }).click();
     await page.getByText("throughput fast is not a number above 0").waitFor();
     await page.evaluate(() => (location.hash = "#/run?model=Llama-2&task=training&throughput=1"));

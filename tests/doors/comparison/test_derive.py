@@ -32,7 +32,7 @@ ROW = {
     "platform": "Bow-2000",
     "chip": "Bow",
 }
-BY_USER = {"document_id": ["by-a-user"], "kind": ["submission"]}
+BY_USER = {"document_id": ["by-a-user"], "kind": ["submission"], "figures_are": [None]}
 
 
 def derive(
@@ -127,10 +127,11 @@ def test_input_that_is_not_declared_cannot_be_read() -> None:
 
 
 def test_value_without_its_input() -> None:
-    wrong = SQL.replace("r.throughput / r.chip_count", "1.0::DOUBLE")
+    wrong = SQL.replace("1000 * r.batch_size / r.latency_ms", "1.0::DOUBLE")
+    assert wrong != SQL
     message = (
-        "results.sql: r0000000000000000: throughput_per_chip has a value without its input"
-        " throughput"
+        "results.sql: r0000000000000000: throughput_implied has a value without its input"
+        " batch_size"
     )
     with pytest.raises(GateError, match=message):
         derive(sql=wrong, latency_ms=1.0)
@@ -139,7 +140,11 @@ def test_value_without_its_input() -> None:
 @pytest.mark.parametrize(
     ("old", "new", "message"),
     [
-        ("r.throughput / r.chip_count", "'fast'", "no throughput_per_chip of type double"),
+        (
+            "coalesce(r.throughput / r.chip_count, r.chip_throughput)",
+            "'fast'",
+            "no throughput_per_chip of type double",
+        ),
         ("e.submitter,", "e.submitter, 1 AS rank,", "returns rank, which is not a derived column"),
         ("FROM results r\nLEFT", "FROM (FROM results LIMIT 0) r\nLEFT", "1 rows are lost"),
         (
