@@ -56,7 +56,11 @@ points AS (
     FROM (FROM printed ANTI JOIN ambiguous USING (document_id, series)) p
     JOIN cells c ON c.result_id = p.result_id
     WHERE c.column_name IN (FROM figure_columns) AND c.value IS NOT NULL
-    WINDOW versions AS (PARTITION BY p.document_id, p.series, c.column_name ORDER BY p.row_number)
+    -- A figure follows one in its unit, and a quality one of its metric, which is its unit.
+    WINDOW versions AS (
+        PARTITION BY p.document_id, p.series, c.column_name, c.factor, if(c.column_name = 'quality_value', c.unit, '')
+        ORDER BY p.row_number
+    )
 )
 SELECT
     publisher, document_id, task, model, model_printed, platform, framework, precision, batch_size, input_tokens,

@@ -149,9 +149,16 @@ export class Dataset {
     return found.length || this.isUsable(row) ? found : ["its document has reference values of tests, not measurements"];
   }
 
+  /** The column that a figure is computed from, or its own; a throughput per chip is sometimes printed as such. */
+  findSource(row: number, name: string): string {
+    const source = SOURCES[name] ?? name;
+    const isOfOneChip = name === "throughput_per_chip" && this.getValue(row, source) === null;
+    return isOfOneChip ? "chip_throughput" : source;
+  }
+
   /** The errors and warnings on a figure; a suspect row has all of its figures in doubt. */
   findDoubts(row: number, name: string): Flag[] {
-    const source = SOURCES[name] ?? name;
+    const source = this.findSource(row, name);
     const isOfFigure = ({ rule, column }: Flag) => column === source || (rule === SUSPECT && !COUNTS.has(name));
     return (this.flags.get(row) ?? []).filter((flag) => flag.severity !== "info" && isOfFigure(flag));
   }

@@ -53,6 +53,7 @@ const UNITS: Record<string, string> = {
   energy_per_item_j: "J per item",
   minutes: "min",
   throughput_per_chip: "items/s per chip",
+  chip_throughput: "items/s per chip",
   throughput_per_1000_usd: "items/s per $1,000",
   batch_size: "items",
 };

@@ -1,7 +1,7 @@
 // What the page of a result printed for the same row, before and after.
 import { WithData } from "./data";
 import type { Dataset } from "./dataset";
-import { formatFigure, formatUnit, SOURCES } from "./format";
+import { formatFigure, formatUnit } from "./format";
 import { filterRows, getText, type Row } from "./frame";
 import { join, Section } from "./parts";
 import { formatHash } from "./route";
@@ -10,7 +10,7 @@ interface Props {
   data: Dataset;
   row: number;
   id: string;
-  name: string; // the figure that the panel is about
+  name: string; // the printed figure that the panel is about
 }
 
 export function History({ data, row, id, name }: Props) {
@@ -19,7 +19,7 @@ export function History({ data, row, id, name }: Props) {
       {(history) => {
         const [own] = [...filterRows(history, "result_id", id), ...filterRows(history, "before_result_id", id)];
         if (!own) return null;
-        const changes = filterRows(history, "series", getText(own, "series")).filter((change) => change.column_name === (SOURCES[name] ?? name));
+        const changes = filterRows(history, "series", getText(own, "series")).filter((change) => change.column_name === name);
         const [first] = changes;
         if (!first) return null;
         const unit = formatUnit(name, data.getText(row, "item"));

@@ -135,6 +135,7 @@ export interface Data {
 export interface Known {
   machines: Record<string, [chip: string | null, chips: number | null]>;
   items: Record<string, string>; // by model
+  models: string[]; // that a run may be compared with
   accelerators: string[]; // chips that a visitor may have, also those of no machine here
   precision_names: string[];
   precisions: Record<string, string>; // the name that spellings share, by spelling without case, blanks, hyphens and underscores

@@ -5,7 +5,7 @@ import { WithData } from "./data";
 import type { Dataset } from "./dataset";
 import { Dialog } from "./dialog";
 import { Actions } from "./actions";
-import { formatFigure, formatUnit, INTERESTS, SOURCES, TITLES } from "./format";
+import { formatFigure, formatUnit, INTERESTS, TITLES } from "./format";
 import { getRows, getText, type Row } from "./frame";
 import type { StartData } from "./load";
 import { Origin, Verdict } from "./marks";
@@ -63,7 +63,7 @@ function Content(figure: Figure) {
   const { data, row, id, name } = figure;
   const text = data.readRow(row);
   const unit = formatUnit(name, text("item"));
-  const base = SOURCES[name] ?? name;
+  const base = data.findSource(row, name);
   const derivation = describeDerivation(data, row, name);
   const printed = (column: string) => (text(`${column}_printed`) === text(column) ? "" : text(`${column}_printed`));
   return (
@@ -87,7 +87,7 @@ function Content(figure: Figure) {
       <WithData name="provenance" loading="Loading the source">
         {(tables) => <Sources {...figure} name={base} tables={tables} />}
       </WithData>
-      <History data={data} row={row} id={id} name={name} />
+      <History data={data} row={row} id={id} name={base} />
       <Others data={data} row={row} id={id} />
       <Official data={data} row={row} id={id} />
       <Claims id={id} model={text("model_printed")} />
@@ -137,8 +137,8 @@ function FewFigures({ data, row, id }: Figure) {
 
 /** The arithmetic of a computed figure, with every digit. */
 function describeDerivation(data: Dataset, row: number, name: string): string {
-  const source = SOURCES[name];
-  if (!source || data.getValue(row, name) === null) return "";
+  const source = data.findSource(row, name);
+  if (source === name || source === "chip_throughput" || data.getValue(row, name) === null) return "";
   const from = `${formatFigure(data.getValue(row, source))} ${formatUnit(source, data.getText(row, "item"))}`;
   if (name === "minutes") return `${from} of training, in minutes`;
   if (name === "throughput_per_chip") return `${from} ÷ ${data.getText(row, "chip_count")} chips`;

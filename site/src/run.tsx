@@ -109,7 +109,8 @@ function warmUp(): void {
 }
 
 function Content({ data, known, query }: { data: Dataset; known: Known; query: URLSearchParams }) {
-  const words = (name: string) => [...(data.getColumn(name) as TextColumn).words].sort((left, right) => left.localeCompare(right, "en", { numeric: true }));
+  const sort = (words: string[]) => [...words].sort((left, right) => left.localeCompare(right, "en", { numeric: true }));
+  const words = (name: string) => sort((data.getColumn(name) as TextColumn).words);
   const { run, problems } = parseRun(known, query);
   useEffect(() => {
     if (query.size === 0) warmUp();
@@ -147,7 +148,7 @@ function Content({ data, known, query }: { data: Dataset; known: Known; query: U
       </p>
       <form onSubmit={submit} key={query.toString()}>
         <div class="choices">
-          {select("model", "Model", words("model"), "choose a model")}
+          {select("model", "Model", sort(known.models), "choose a model")}
           {select("task", "Task", TASKS, "")}
           {select("platform", "Machine", Object.keys(known.machines), "unknown here, or not stated")}
           {input("batch_size", "Batch, over the whole machine")}

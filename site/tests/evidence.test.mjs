@@ -106,6 +106,22 @@ test("the panel has what a page printed before, and what changed silently", asyn
     assert.match(after, /32.335 ms\s+from 2024-02-21, SDK 2.17.0, the versions of the software stayed the same/);
   }));
 
+test("a throughput that is printed per chip is shown as printed, and as what the page printed before", async () =>
+  onPage("#/results?show=r2b353a17bf962a24.throughput_per_chip", async (page) => {
+    const dialog = page.getByRole("dialog");
+    await dialog.getByText("Throughput (out tok/s/GPU)", { exact: true }).first().waitFor();
+    assert.equal(await dialog.getByText("Computed:").count(), 0);
+    const section = dialog.locator("section", { hasText: "What the page printed over time" });
+    await section.getByText(/^1,576 .*s\/s per chip/).waitFor();
+  }));
+
+test("the form offers no model that has reference values alone", async () =>
+  onPage("#/run", async (page) => {
+    const options = page.locator("select[name=model] option");
+    await options.filter({ hasText: "ResNet-50 v1.5" }).first().waitFor({ state: "attached" });
+    assert.deepEqual((await options.allTextContents()).filter((name) => name.startsWith("test_")), []);
+  }));
+
 test("a figure of a static page leads to its page and table in one click", async () => {
   for (const path of ["replications.html", "energy.html", "peak/gc200.html"])
     await onPage(path, async (page) => {

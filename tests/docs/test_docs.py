@@ -99,7 +99,7 @@ def test_names_that_python_examples_import_exist() -> None:
             assert node.attr in ipu_results.__all__
 
 
-SENTENCES = {  # of the README and of the findings page, with the query that gives their figures
+SENTENCES = {  # of the README, the findings and the revisions, with the query that gives their figures
     "{} results from {} source rows of {} documents, no row lost, {} quarantined": (
         """
         SELECT (SELECT count(*) FROM results), (SELECT count(*) FROM source_rows), (SELECT count(*)
@@ -181,6 +181,19 @@ SENTENCES = {  # of the README and of the findings page, with the query that giv
         WHERE kind = 'performance'
         HAVING bool_and(metric = 'MLPerf time to train') FILTER (verdict = 'confirmed')"""
     ),
+    "Of {:,} changed figures on AWS Neuron's benchmark pages, {} changed while the versions of the software printed beside them stayed the same. {} of these changed by more than 5 %": (
+        """
+        SELECT count(*), count(*) FILTER (silent), count(*) FILTER (silent AND abs(ratio - 1) > 0.05)
+        FROM revisions
+        WHERE publisher = 'AWS'"""
+    ),
+    "whose {} changes of 2022 nobody can judge": (
+        """
+        SELECT count(*) FROM revisions
+        WHERE publisher = 'AWS' AND silent IS NULL
+        HAVING bool_and(year(published_on) = 2022)"""
+    ),
+    "It lists {} rows": "SELECT count(*) FROM results WHERE printed_until = '2024-02-28'",
     "There are {} flags on {} rows of {} documents; {} are errors, on {} rows of {}": """
         WITH sources AS (
             SELECT result_id, document_id FROM results
@@ -201,7 +214,8 @@ SENTENCES = {  # of the README and of the findings page, with the query that giv
 @pytest.mark.parametrize("sentence", SENTENCES)
 def test_figures_of_sentences_are_those_of_the_dataset(sentence: str, query: Query) -> None:
     [figures] = query(SENTENCES[sentence])
-    text = README.read_text(encoding="utf-8") + PAGE_OF_FINDINGS.read_text(encoding="utf-8")
+    pages = (README, PAGE_OF_FINDINGS, DOCS / "explanation" / "revisions.md")
+    text = "\n".join(page.read_text(encoding="utf-8") for page in pages)
     assert sentence.format(*figures) in " ".join(text.split())
 
 

@@ -21,14 +21,6 @@ def describe_doubtful(reasons: Sequence[str | None]) -> str:
     return ", ".join(f"{counts[name]} {REASONS[name]}" for name in DOUBTFUL if counts[name])
 
 
-def keep_doubtful(words: str) -> str:
-    """Keep of what `describe_unusable` says the counts of rows whose figures are doubted."""
-    doubted = tuple(REASONS[name] for name in DOUBTFUL)
-    return ", ".join(
-        part for part in words.partition(": ")[2].split(", ") if part.endswith(doubted)
-    )
-
-
 def describe_unusable(reasons: Sequence[str | None]) -> str:
     """Say how many rows are not usable and why, empty where all are; a usable one has no reason."""
     counts = Counter(reason for reason in reasons if reason is not None)

@@ -176,6 +176,27 @@ def test_revision_is_another_figure_of_the_same_row(history: duckdb.DuckDBPyConn
     ]
 
 
+def test_a_figure_follows_one_in_its_unit_and_of_its_metric(query: Query) -> None:
+    compared = query(
+        """
+        SELECT count(*), count(DISTINCT a.unit) FILTER (r.column_name = 'quality_value')
+        FROM revisions r
+        JOIN cells a ON a.result_id = r.result_id AND a.column_name = r.column_name
+        JOIN cells b ON b.result_id = r.before_result_id AND b.column_name = r.column_name
+        WHERE a.value = r.after AND b.value = r.before AND a.factor = b.factor
+            AND (r.column_name <> 'quality_value' OR a.unit = b.unit)
+        """
+    )
+    [(revisions,)] = query("SELECT count(*) FROM revisions")
+    [(found, metrics)] = compared
+    assert found == revisions
+    assert metrics > 1
+
+
+def test_no_ratio_to_a_figure_of_zero(query: Query) -> None:
+    assert query("SELECT ratio FROM revisions WHERE before = 0") == [(None,)]
+
+
 # document, line, and what the conditions of that row say of chips and clients
 SPLITS = [
     ("inf2-throughput-decoder", 1, "TP=24 DP=1", None),

@@ -36,7 +36,7 @@ from ipu_results.doors.mcp.refusal import Answer, RefusalError, join_refusals
 from ipu_results.errors import ComparisonError
 from ipu_results.kit.statements import run_statement
 from ipu_results.kit.text import format_float
-from ipu_results.schema.usable import keep_doubtful
+from ipu_results.schema.usable import describe_doubtful
 
 MAX_REASONS = 3
 # of the two rows of a pair, the first as run 1
@@ -50,6 +50,7 @@ PAIR_OBSTACLES = """
     )
     ORDER BY place > 1, obstacle.code <> 'flagged', run, place
 """
+UNUSABLE = "SELECT c.unusable FROM mine JOIN candidates c USING (model, task)"
 FIGURE_OBSTACLE = """
     SELECT figure, obstacle.code, obstacle.reason
     FROM shared_figures
@@ -260,6 +261,7 @@ def compare_run(record: Record, **figures: str | float | bool) -> Answer:
         [comparison] = judge(session, [stated])
         if not comparison.matches and comparison.status == "no-comparable-row":
             raise _build_refusal(session, comparison)
+        unusable = [name for (name,) in session.execute(UNUSABLE).fetchall()]
     # predictions last
     nearest = sorted(
         comparison.matches, key=lambda match: (match.group == EMULATED, match.distance)
@@ -275,7 +277,7 @@ def compare_run(record: Record, **figures: str | float | bool) -> Answer:
         "nearest": [describe_match(match) for match in answer["matches"]],
         "plausibility": answer["checks"],
         "not_compared": answer["refusals"],
-        "left_out": keep_doubtful(comparison.unusable) if record.is_brief else comparison.unusable,
+        "left_out": describe_doubtful(unusable) if record.is_brief else comparison.unusable,
         "results": results,
         "citation": citation,
     }

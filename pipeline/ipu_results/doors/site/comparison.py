@@ -32,6 +32,13 @@ NOT_SUBMITTED = "relationship IS DISTINCT FROM 'submitted'"  # those rows are le
 RECORD = ("candidates", "machines", "operations", "stated_peaks")
 RUN = "SELECT NULL::BIGINT AS run, * FROM record.candidates WHERE FALSE"
 OF_MODEL = "FROM record.candidates WHERE model IN (SELECT model FROM mine)"
+MODELS = """
+    SELECT DISTINCT model
+    FROM results
+    LEFT JOIN documents USING (document_id)
+    WHERE figures_are IS NULL
+    ORDER BY 1
+"""
 PRECISIONS = "SELECT DISTINCT precision FROM results WHERE precision IS NOT NULL ORDER BY 1"
 
 # Of `schema/side_by_side/`: what the file has as tables, then what the page runs for each question.
@@ -95,6 +102,7 @@ def build_run_form(connection: Connection) -> dict[str, object]:
     machines = sorted(words.machines.items())
     return {
         "machines": {name: [facts["chip"], facts["chip_count"]] for name, facts in machines},
+        "models": run_query(connection, MODELS)["model"].to_pylist(),
         "items": dict(sorted(words.items.items())),
         "accelerators": list_accelerators(),
         "precision_names": run_query(connection, PRECISIONS)["precision"].to_pylist(),
