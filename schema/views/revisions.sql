@@ -58,7 +58,10 @@ points AS (
     WHERE c.column_name IN (FROM figure_columns) AND c.value IS NOT NULL
     -- A figure follows one in its unit, and a quality one of its metric, which is its unit.
     WINDOW versions AS (
-        PARTITION BY p.document_id, p.series, c.column_name, c.factor, if(c.column_name = 'quality_value', c.unit, '')
+        PARTITION BY
+            p.document_id, p.series, c.column_name, c.factor,
+            -- if(…) is newer than the oldest DuckDB that we support.
+            CASE WHEN c.column_name = 'quality_value' THEN c.unit END
         ORDER BY p.row_number
     )
 )

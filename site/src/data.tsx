@@ -7,7 +7,7 @@ type State<Kind> = { data: Kind } | { problem: string } | null;
 
 interface Props<Name extends keyof Data> {
   name: Name;
-  loading: string;
+  loading?: string; // without it nothing is shown until then: of what few rows have, a note would only move what is below
   children: (data: Data[Name]) => ComponentChildren;
 }
 
@@ -24,7 +24,7 @@ export function WithData<Name extends keyof Data>({ name, loading, children }: P
       current = false;
     };
   }, [name]);
-  if (state === null) return <p role="status">{loading} …</p>;
+  if (state === null) return loading ? <p role="status">{loading} …</p> : null;
   if ("problem" in state) return <p role="alert">{state.problem}</p>;
   return <>{children(state.data)}</>;
 }

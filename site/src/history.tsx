@@ -15,7 +15,7 @@ interface Props {
 
 export function History({ data, row, id, name }: Props) {
   return (
-    <WithData name="history" loading="Looking for earlier figures of the page">
+    <WithData name="history">
       {(history) => {
         const [own] = [...filterRows(history, "result_id", id), ...filterRows(history, "before_result_id", id)];
         if (!own) return null;
