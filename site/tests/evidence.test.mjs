@@ -6,11 +6,8 @@ import { test } from "node:test";
 import { DIST, serve } from "./server.mjs";
 import { onPage, openPage } from "./session.mjs";
 
-const WIDTHS = [360, 768, 1280, 1920];
 const RUN = "#/run?model=ResNet-50+v1.5&task=inference&platform=IPU-M2000&batch_size=4&throughput=7800";
 const PHONE = { viewport: { width: 360, height: 760 }, isMobile: true, hasTouch: true };
-const VIEWS = [RUN];
-const PAGES = ["replications.html", "energy.html", "peak.html", "microbenchmarks.html", "peak/gc200.html", "microbenchmark/convolution.html"];
 
 test("who measured is a facet and a column, and submitted rows are shown by an explicit choice only", async () => {
   const text = await readFile(join(DIST, "data/results.js"), "utf8");
@@ -140,30 +137,6 @@ test("a figure of a static page leads to its page and table in one click", async
     await row.locator("xpath=ancestor::div/preceding-sibling::p").last().getByRole("link").waitFor(); // its document
   });
 });
-
-for (const width of WIDTHS)
-  test(`new views and pages fit ${width} px, and without scripts the pages hold their figures`, async () => {
-    for (const path of [...VIEWS, ...PAGES]) {
-      const opened = await openPage(path, { viewport: { width, height: 900 }, javaScriptEnabled: path.startsWith("#") });
-      await opened.page.locator("table").first().waitFor();
-      if (path.startsWith("#")) assert.ok((await opened.page.evaluate(() => document.documentElement.scrollWidth)) <= width, path);
-      else assert.ok((await opened.page.locator("td a[href*='show='], td a[href^='microbenchmark/'], td a[href^='#']").count()) > 3, path);
-      await opened.close();
-    }
-  });
-
-for (const colorScheme of ["light", "dark"])
-  test(`axe reports no violation on the new views, ${colorScheme}`, async () => {
-    const axe = await readFile(new URL("../node_modules/axe-core/axe.min.js", import.meta.url), "utf8");
-    for (const path of VIEWS) {
-      const opened = await openPage(path, { colorScheme, bypassCSP: true });
-      await opened.page.locator("table").first().waitFor();
-      await opened.page.evaluate(axe);
-      const { violations } = await opened.page.evaluate(() => window.axe.run());
-      assert.deepEqual(violations.map(({ id, nodes }) => `${id}: ${nodes[0].html.slice(0, 160)}`), [], path);
-      await opened.close();
-    }
-  });
 
 test("a chart of a static page keeps its size on a phone, within a box that scrolls, and is dark in a dark page", async () => {
   const { page, context } = await openPage("chart/replications.html", { ...PHONE, colorScheme: "dark" });
