@@ -262,10 +262,17 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     steal from the end.
 
     One worker builds the warehouse. The second of two starts in the middle, with the modules that
-    need none.
+    need none, and first with the browser: one test of minutes, beside which the others would be
+    done if it came last.
     """
     needing = {item.path for item in items if "warehouse" in getattr(item, "fixturenames", ())}
-    items.sort(key=lambda item: (item.path.name not in FIRST, item.path not in needing))
+    items.sort(
+        key=lambda item: (
+            item.path.name not in FIRST,
+            item.path not in needing,
+            item.path.name != "test_browser.py",
+        )
+    )
     half, last = (
         len(items) // 2,
         sum(item.path in needing or item.path.name in FIRST for item in items),
