@@ -25,6 +25,7 @@ from ipu_results.kit.text import to_json_value
 
 GOLDEN = Path(__file__).with_name("verdicts.json")
 SAMPLED = 3  # pairs of each reason that are written in full
+MAX_PAIRS = 20_000  # about, that are judged together
 EVERY = 12  # of the results are compared as a whole
 BASES = ("same", "per-chip", "whole-machine")
 # Each pair with its first obstacle, else what is said of each figure that both have.
@@ -38,7 +39,7 @@ PAIRS = """
         FROM shared_figures
         GROUP BY run, result_id
     )
-    SELECT m.result_id AS first, o.result_id AS second, CASE
+    SELECT m.model, m.result_id AS first, o.result_id AS second, CASE
         WHEN len(o.obstacles) = 0 THEN coalesce(f.texts, 'no figure in common')
         ELSE format('{}: {}', o.obstacles[1].code, o.obstacles[1].reason)
     END AS reason
@@ -50,18 +51,27 @@ PAIRS = """
 JUDGED = f"""
     WITH pairs AS ({PAIRS}),
     counted AS (
-        SELECT split_part(reason, ':', 1) AS kind, count(*) AS pairs FROM pairs GROUP BY kind
+        SELECT model, split_part(reason, ':', 1) AS kind, count(*) AS pairs
+        FROM pairs
+        GROUP BY model, kind
     )
     SELECT
-        (SELECT md5(string_agg(concat_ws(' ', first, second, reason), chr(10) ORDER BY first, second))
-            FROM pairs) AS digest,
-        (SELECT map(list(kind ORDER BY kind), list(pairs ORDER BY kind)) FROM counted) AS counts
+        model,
+        md5(string_agg(concat_ws(' ', first, second, reason), chr(10) ORDER BY first, second))
+            AS digest,
+        (
+            SELECT map(list(kind ORDER BY kind), list(c.pairs ORDER BY kind))
+            FROM counted c
+            WHERE c.model = pairs.model
+        ) AS counts
+    FROM pairs
+    GROUP BY model
 """
 SAMPLES = f"""
-    SELECT first, second, reason
+    SELECT model, first, second, reason
     FROM ({PAIRS})
     QUALIFY row_number() OVER (
-        PARTITION BY split_part(reason, ':', 1) ORDER BY md5(first || second)
+        PARTITION BY model, split_part(reason, ':', 1) ORDER BY md5(first || second)
     ) <= {SAMPLED}
     ORDER BY ALL
 """
@@ -73,23 +83,42 @@ def list_models(connection: duckdb.DuckDBPyConnection) -> dict[str, list[str]]:
     return {model: [row["result_id"] for row in own] for model, own in groups}
 
 
+def split_models(models: Mapping[str, list[str]]) -> Iterator[list[str]]:
+    """Yield models whose pairs are judged together: to plan the statements takes as long as to
+    judge some thousand pairs.
+    """
+    together: list[str] = []
+    pairs = 0
+    for model, ids in models.items():
+        together.append(model)
+        pairs += len(ids) ** 2
+        if pairs > MAX_PAIRS:
+            yield together
+            together = []
+            pairs = 0
+    if together:
+        yield together
+
+
 def judge_pairs(
     connection: duckdb.DuckDBPyConnection, sql: str, models: Mapping[str, list[str]]
-) -> Iterator[tuple[str, list[dict[str, Any]]]]:
+) -> Iterator[dict[str, Any]]:
     """Yield what a statement says of the pairs of each model, repeated rows among them."""
-    for model, ids in models.items():
-        with open_session(connection, "model = $model", {"model": model}) as session:
+    for together in split_models(models):
+        values = {"models": together}
+        with open_session(connection, "list_contains($models, model)", values) as session:
             session.execute("UPDATE candidates SET unusable = NULL")
-            load_results(session, ids)
+            load_results(session, [key for model in together for key in models[model]])
             run_statements(session, "shared_figures")
-            yield model, session.sql(sql).to_arrow_table().to_pylist()
+            yield from session.sql(sql).to_arrow_table().to_pylist()
 
 
 def judge_models(connection: duckdb.DuckDBPyConnection) -> dict[str, Any]:
     """Return the number of pairs by reason, and a digest of all, of each model."""
-    judged = {}
-    for model, [row] in judge_pairs(connection, JUDGED, list_models(connection)):
-        judged[model] = {"digest": row["digest"], "counts": dict(row["counts"] or ())}
+    models = list_models(connection)
+    judged: dict[str, Any] = {model: {"digest": None, "counts": {}} for model in models}
+    for row in judge_pairs(connection, JUDGED, models):
+        judged[row["model"]] = {"digest": row["digest"], "counts": dict(row["counts"])}
     return judged
 
 
@@ -141,10 +170,9 @@ def round_floats(value: Any) -> Any:
 def build_golden(record: Record) -> dict[str, Any]:
     models = list_models(record.connection)
     samples: dict[str, list[tuple[str, str]]] = {}
-    for _, rows in judge_pairs(record.connection, SAMPLES, models):
-        for row in rows:
-            kind = row["reason"].partition(":")[0]
-            samples.setdefault(kind, []).append((row["first"], row["second"]))
+    for row in judge_pairs(record.connection, SAMPLES, models):
+        kind = row["reason"].partition(":")[0]
+        samples.setdefault(kind, []).append((row["first"], row["second"]))
     pairs = [pair for own in samples.values() for pair in sorted(own)[:SAMPLED]]
     return {
         "models": judge_models(record.connection),
