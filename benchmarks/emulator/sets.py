@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from ipu_results.emulator.codelets import estimate_amp_1x1, estimate_reduction
+from ipu_results.emulator.codelets import Grid, estimate_amp_1x1, estimate_reduction
 from ipu_results.emulator.frontend import read_program
 from ipu_results.emulator.network import load_sized_network
 from ipu_results.emulator.operators import Program
@@ -113,9 +113,9 @@ def score_vertex() -> Iterator[Score]:
         rows = _read_sizes(line)["n"]
         rate = float(line["value"]) * 1e12
         cycles = float(round(2 * rows * MACS_OF_ROW * TILES * BOW_CLOCK / rate))
-        single = np.ones(1)
-        field = np.array([float(rows)])
-        (predicted,) = estimate_amp_1x1(target, field, single, single, single)
+        one = np.ones(1)
+        share = Grid(np.array([float(rows)]), one, one, one, one, one, one)
+        (predicted,) = estimate_amp_1x1(target, share)
         yield Score(
             OPERATORS,
             "vertex",

@@ -26,6 +26,12 @@ def array(*values: float) -> codelets.Array:
     return np.array(values, dtype=np.float64)
 
 
+def share(**sizes: codelets.Array | float) -> codelets.Grid:
+    """Return what a tile has of a convolution: 1 of what is not stated."""
+    names = ("rows", "columns", "batch", "ins", "outs", "groups", "taps")
+    return codelets.Grid(**{name: np.atleast_1d(sizes.get(name, 1.0)) for name in names})
+
+
 # AMP
 
 
@@ -38,9 +44,8 @@ def test_amp_1x1_on_mk2_keeps_the_state_of_the_workers(
     load, w, w0 = 32 * 16 // 8, 6 * worker, 6 * (worker + zeroing)
     later, first = 14 + 3 * (19 + 7 + load + w), 12 + 3 * (19 + 7 + load + w0)
     expected = 50 + 6 * (7 + 3 * (2 * 4 - 1)) + 2 * (12 + (4 - 1) * later + first)
-    assert codelets.estimate_amp_1x1(
-        MK2, array(elements), array(2), array(4), array(3)
-    ).tolist() == [expected]
+    tile = share(rows=elements, groups=2, ins=4, outs=3)
+    assert codelets.estimate_amp_1x1(MK2, tile).tolist() == [expected]
 
 
 # field rows and columns of a tile, cycles of the pieces of the slowest worker
@@ -59,17 +64,14 @@ ROWS = [
 def test_amp_nx1(height: int, more: int) -> None:
     """Mk1 calls the inner loop for each group of input channels, Mk2 hoists it."""
     rows, columns, pieces = (array(*values) for values in zip(*ROWS, strict=True))
-    w, taps = 6 * (20 + pieces), (3, array(2), height)
+    w = 6 * (20 + pieces)
+    tile = share(rows=rows, columns=columns, groups=2, ins=5, outs=4, taps=2)
     load = 32 * 8 // 8 + more
     expected = 95 + 2 * (16 + 5 * (23 + 4 * (23 + 3 * (15 + 2 * (20 + load + w)))))
-    assert codelets.estimate_amp_nx1(
-        MK1, rows, columns, array(2), array(5), array(4), taps
-    ).tolist() == list(expected)
+    assert codelets.estimate_amp_nx1(MK1, tile, 3, height).tolist() == list(expected)
     load = 32 * 16 // 8 + more
     expected = 109 + 114 + 2 * 5 * 4 * (14 + 3 * (12 + 2 * (load + 3)) + w * 2 * 3)
-    assert codelets.estimate_amp_nx1(
-        MK2, rows, columns, array(2), array(5), array(4), taps
-    ).tolist() == list(expected)
+    assert codelets.estimate_amp_nx1(MK2, tile, 3, height).tolist() == list(expected)
 
 
 # SLIC, VMAC, reduction
@@ -78,9 +80,8 @@ def test_amp_nx1(height: int, more: int) -> None:
 def estimate_slic(
     rows: int, columns: int, blocks: int, windows: int, stride: int, kind: tuple[int, int]
 ) -> float:
-    (cycles,) = codelets.estimate_slic(
-        MK2, array(rows), array(columns), array(blocks), windows, stride, kind
-    )
+    tile = share(rows=rows, columns=columns, groups=blocks)
+    (cycles,) = codelets.estimate_slic(MK2, tile, windows, stride, kind)
     return float(cycles)
 
 
@@ -114,7 +115,7 @@ def test_slic_of_many_groups_takes_several_strides(groups: int, strides: int) ->
 
 def test_vmac() -> None:
     expected = 76 + 2 * (60 + 2 * 56 + 6 * (13 + 3 * 10 * (25 + 3 * (5 - 1))))
-    assert codelets.estimate_vmac(MK2, array(56), array(2), (3, 5)).tolist() == [expected]
+    assert codelets.estimate_vmac(MK2, share(rows=56, groups=2), 3, 5).tolist() == [expected]
 
 
 def test_reductions_of_one_to_three_stages() -> None:

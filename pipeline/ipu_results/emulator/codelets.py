@@ -6,6 +6,7 @@ Arrays hold a value for each split that is tried.
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -18,6 +19,26 @@ SLIC_CHANNELS = 4  # that one stride of a SLIC call handles
 # elements that fill the pipeline of SLIC, at strides 1 and 2
 SLIC_PIPELINE = 5
 SLIC_PIPELINE_2 = 3
+
+
+@dataclass(frozen=True, slots=True)
+class Grid:
+    """An array for each dimension of a convolution, over all splits that are tried: of a tile's
+    share, or of the numbers of parts.
+    """
+
+    rows: Array
+    columns: Array
+    batch: Array
+    ins: Array
+    outs: Array
+    groups: Array
+    taps: Array
+
+    @property
+    def field(self) -> Array:
+        """The product over rows, columns and batch."""
+        return self.rows * self.columns * self.batch
 
 
 def ceil_div(dividend: Any, divisor: Any) -> Any:
@@ -51,80 +72,63 @@ def _estimate_loop(target: Target, loop: str, elements: Array) -> Array:
     return np.where(elements == 1, target[f"{loop}_one"], several)
 
 
-def estimate_amp_1x1(target: Target, field: Array, groups: Array, ins: Array, outs: Array) -> Array:
-    """Estimate a 1×1 convolution: field elements, convolution groups, input and output channel
-    groups of the tile.
+def estimate_amp_1x1(target: Target, share: Grid) -> Array:
+    """Estimate a 1×1 convolution of field elements, convolution groups, input and output channel
+    groups.
     """
     workers = target["workers"]
-    per_worker = ceil_shares(field, workers)
+    per_worker = ceil_shares(share.field, workers)
     # The first group of input channels zeroes the partials, later groups add to them.
     later_worker = _estimate_loop(target, "amp1.worker", per_worker)
     first_worker = later_worker + target["amp1.zero"] + target["amp1.zero_more"] * per_worker
     load = target["amp1.pass"] + estimate_coefficient_load(target)
     later_out = target["amp1.out"] + load + workers * later_worker
     first_out = target["amp1.out"] + load + workers * first_worker
-    later_in = target["amp1.in"] + outs * later_out
-    first_in = target["amp1.in_first"] + outs * first_out
-    group = target["amp1.group"] + (ins - 1) * later_in + first_in
-    steps = target["amp1.start_step"] * (ins * groups - 1)
+    later_in = target["amp1.in"] + share.outs * later_out
+    first_in = target["amp1.in_first"] + share.outs * first_out
+    group = target["amp1.group"] + (share.ins - 1) * later_in + first_in
+    steps = target["amp1.start_step"] * (share.ins * share.groups - 1)
     start = target["amp1.start"] + target["amp1.start_first"] + steps
-    return start + groups * group
+    return start + share.groups * group
 
 
-def estimate_amp_nx1(
-    target: Target,
-    rows: Array,
-    columns: Array,
-    groups: Array,
-    ins: Array,
-    outs: Array,
-    taps: tuple[int, Array, int],
-) -> Array:
+def estimate_amp_nx1(target: Target, share: Grid, across: int, height: int) -> Array:
     """Estimate a convolution over rows of field elements, otherwise as `estimate_amp_1x1`.
 
-    `taps` are kernel columns, steps over the kernel's rows and the filter height, which is how many
-    rows a step covers.
+    `across` are kernel columns; a step covers `height` rows of the kernel.
     """
-    across, down, height = taps
     load = estimate_coefficient_load(target) + target[f"ampn.load_{height}"]
-    whole, broken = _deal_rows(target, rows, columns)
-    pieces = whole * _estimate_loop(target, "ampn.piece", columns)
+    whole, broken = _deal_rows(target, share)
+    pieces = whole * _estimate_loop(target, "ampn.piece", share.columns)
     pieces += (broken > 0) * _estimate_loop(target, "ampn.piece", broken)
     workers = target["workers"] * (target["ampn.worker"] + pieces)
     # Mk1 calls the inner loop for each group of input channels.
     if "ampn.group" in target:
         row = target["ampn.row"] + load + workers
-        column = target["ampn.column"] + down * row
+        column = target["ampn.column"] + share.taps * row
         out = target["ampn.out"] + across * column
-        inner = target["ampn.in"] + outs * out
-        group = target["ampn.group"] + ins * inner
-        return target["ampn.start"] + groups * group
+        inner = target["ampn.in"] + share.outs * out
+        group = target["ampn.group"] + share.ins * inner
+        return target["ampn.start"] + share.groups * group
     # Mk2 hoists it.
-    column = target["ampn.column"] + down * (load + target["ampn.row"])
-    pass_ = target["ampn.inner"] + across * column + workers * down * across
-    return target["ampn.start"] + groups * ins * outs * pass_
+    column = target["ampn.column"] + share.taps * (load + target["ampn.row"])
+    pass_ = target["ampn.inner"] + across * column + workers * share.taps * across
+    return target["ampn.start"] + share.groups * share.ins * share.outs * pass_
 
 
-def _deal_rows(target: Target, rows: Array, columns: Array) -> tuple[Array, Array]:
+def _deal_rows(target: Target, share: Grid) -> tuple[Array, Array]:
     """Deal the elements to the workers. Of the worker that holds most, return how many whole rows
     it has, and how many elements of a broken one.
     """
-    share = ceil_shares(rows * columns, target["workers"])
-    whole = share // columns
-    return whole, share - whole * columns
+    most = ceil_shares(share.field, target["workers"])
+    whole = most // share.columns
+    return whole, most - whole * share.columns
 
 
 def estimate_slic(
-    target: Target,
-    rows: Array,
-    columns: Array,
-    blocks: Array,
-    windows: int,
-    stride: int,
-    kind: tuple[int, int],
+    target: Target, share: Grid, windows: int, stride: int, kind: tuple[int, int]
 ) -> Array:
-    """Estimate a SLIC convolution: `blocks` of channel groups on the tile, `windows` of 1×4 taps
-    each.
+    """Estimate a SLIC convolution: blocks of channel groups, `windows` of 1×4 taps each.
 
     `kind` is the channels of a group and the groups of one call. A call handles 4 groups at a time,
     so 8 and 16 take several strides over the same window.
@@ -142,10 +146,10 @@ def estimate_slic(
         block += target["slic.block_many"]
     else:
         body += target["slic.body"]
-    whole, broken = _deal_rows(target, rows, columns)
+    whole, broken = _deal_rows(target, share)
 
     def estimate_worker(zero: bool) -> Array:
-        row = _estimate_slic_piece(target, columns, stride, zero)
+        row = _estimate_slic_piece(target, share.columns, stride, zero)
         rest = _estimate_slic_piece(target, broken, stride, zero)
         return started + whole * row + np.sign(broken) * rest
 
@@ -155,6 +159,7 @@ def estimate_slic(
     workers = first + (windows - 1) * later
     between = loop * (windows - 1)
     work = windows * body + between + target["workers"] * strides * workers
+    blocks = share.groups * share.ins * share.outs
     return target["slic.start"] + blocks * (block + work) + 1 - loop
 
 
@@ -174,16 +179,14 @@ def _estimate_slic_piece(target: Target, length: Array, stride: int, zero: bool)
     return target["slic.piece"] + zero + np.where(at_most_one, target["slic.row_one"], row)
 
 
-def estimate_vmac(target: Target, field: Array, blocks: Array, kernel: tuple[int, int]) -> Array:
-    """Estimate a depthwise convolution by vector multiply-accumulates: `blocks` of channels on the
-    tile.
-    """
-    height, width = kernel
+def estimate_vmac(target: Target, share: Grid, height: int, width: int) -> Array:
+    """Estimate a depthwise convolution by vector multiply-accumulates, with this kernel."""
     row = target["vmac.row"] + target["vmac.tap"] * (width - 1)
-    rows = height * ceil_shares(field, target["workers"])
+    rows = height * ceil_shares(share.field, target["workers"])
     worker = target["vmac.worker"] + rows * row
-    block = target["vmac.block"] + target["vmac.element"] * field + target["workers"] * worker
-    return target["vmac.start"] + blocks * block
+    zeroing = target["vmac.element"] * share.field
+    block = target["vmac.block"] + zeroing + target["workers"] * worker
+    return target["vmac.start"] + share.groups * block
 
 
 class ReductionCost(NamedTuple):

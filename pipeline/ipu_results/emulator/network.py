@@ -7,12 +7,11 @@ every weight and result is rounded. Time is from the model of the machine.
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from functools import cache, lru_cache
 from pathlib import Path
-from typing import Any, Literal, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -37,7 +36,7 @@ from ipu_results.errors import InconsistentModelError, UnrecognisedModelError
 MAX_PROGRAMS = 128  # kept in memory, about 100 kB each
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Network:
     """A network that programs are read from: `network(micro_batch)` is its Program.
 
@@ -46,8 +45,7 @@ class Network:
     """
 
     name: str
-    model: onnx.ModelProto = field(compare=False, repr=False)
-    digest: str
+    model: onnx.ModelProto = field(repr=False)
     built_in: bool = False
     folder: Path | None = None
     batch: int | None = None
@@ -74,10 +72,16 @@ def load_network(source: Source) -> Network:
     if isinstance(source, Network):
         return source
     if isinstance(source, onnx.ModelProto):
-        return Network(source.graph.name or "model", source, _hash(source))
+        return Network(source.graph.name or "model", source)
     if isinstance(source, str) and source in ALL_NAMES:
         return _load_built_in(source)
     return _load_file(Path(source))
+
+
+@cache
+def _load_built_in(name: str) -> Network:
+    """Build the graph by shapes alone: kilobytes."""
+    return Network(name, build(name), built_in=True)
 
 
 @cache
@@ -100,20 +104,7 @@ def load_shaped_network(source: Source, shapes: Mapping[str, Shape]) -> Network:
     model.CopyFrom(network.model)
     with name_document(network.name):
         batch = fix_shapes(select_data_inputs(model), shapes)
-    sizes = repr(sorted(shapes.items())).encode()
-    digest = hashlib.sha256(network.digest.encode() + sizes).hexdigest()
-    return replace(network, model=model, digest=digest, batch=batch, built_in=False)
-
-
-@cache
-def _load_built_in(name: str) -> Network:
-    """Build the graph by shapes alone: kilobytes."""
-    model = build(name)
-    return Network(name, model, _hash(model), built_in=True)
-
-
-def _hash(model: onnx.ModelProto) -> str:
-    return hashlib.sha256(model.SerializeToString(deterministic=True)).hexdigest()
+    return replace(network, model=model, batch=batch, built_in=False)
 
 
 def _load_file(path: Path) -> Network:
@@ -130,12 +121,7 @@ def _load_file(path: Path) -> Network:
         model = onnx.load_model_from_string(data)
     except DecodeError as error:
         raise UnrecognisedModelError("is not an ONNX model", document=str(path)) from error
-    return Network(
-        str(path),
-        model,
-        digest=hashlib.sha256(data).hexdigest(),
-        folder=path.parent,
-    )
+    return Network(str(path), model, folder=path.parent)
 
 
 FloatArray = npt.NDArray[Any]
@@ -143,7 +129,7 @@ MAX_MESSAGE = 300  # characters of onnxruntime's own message
 
 
 @lru_cache(maxsize=2)
-def open_session(network: Network, data_inputs: tuple[str, ...]) -> Any:
+def open_session(network: Network) -> Any:
     """Open an onnxruntime session in fp16, kept for the next batch because it takes seconds.
 
     Raises InconsistentModelError for a network without weights.
@@ -154,7 +140,7 @@ def open_session(network: Network, data_inputs: tuple[str, ...]) -> Any:
     # keeps every cast
     options.graph_optimization_level = onnxruntime.GraphOptimizationLevel.ORT_DISABLE_ALL
     options.log_severity_level = 4
-    model = insert_fp16_casts(_load_weights(network, data_inputs))
+    model = insert_fp16_casts(_load_weights(network))
     data = model.SerializeToString()
     try:
         return onnxruntime.InferenceSession(data, options, providers=["CPUExecutionProvider"])
@@ -206,25 +192,22 @@ def _add_casts(node: onnx.NodeProto, wide: set[str]) -> list[onnx.NodeProto]:
             full = f"{name}/wide"
             half = f"{name}/half"
             renamed.output[at] = full
-            nodes.append(_make_cast(half, full, half, TensorProto.FLOAT16))
-            nodes.append(_make_cast(f"{name}/rounded", half, name, TensorProto.FLOAT))
+            nodes.append(helper.make_node("Cast", [full], [half], to=TensorProto.FLOAT16))
+            nodes.append(helper.make_node("Cast", [half], [name], to=TensorProto.FLOAT))
     return nodes
 
 
-def _make_cast(name: str, source: str, result: str, kind: int) -> onnx.NodeProto:
-    return helper.make_node("Cast", [source], [result], name, to=kind)
-
-
-def _load_weights(network: Network, data_inputs: tuple[str, ...]) -> onnx.ModelProto:
+def _load_weights(network: Network) -> onnx.ModelProto:
     if network.built_in:
         return build(network.name, weights=True)
     model = onnx.ModelProto()
     model.CopyFrom(network.model)
     if network.folder is not None:
         onnx.load_external_data_for_model(model, str(network.folder))
-    filled = {tensor.name for tensor in model.graph.initializer}.union(data_inputs)
+    known = {tensor.name for tensor in model.graph.initializer}
+    known.update(value.name for value in select_data_inputs(model))
     for value in model.graph.input:
-        if value.name not in filled:
+        if value.name not in known:
             message = f"has no weights (for example {value.name}): it can be timed but not run"
             raise InconsistentModelError(message, document=network.name)
     return model
@@ -233,19 +216,11 @@ def _load_weights(network: Network, data_inputs: tuple[str, ...]) -> onnx.ModelP
 class EmulatedRun(NamedTuple):
     """Outputs of a whole batch by name, and the predicted timing.
 
-    Never a measurement: see `origin`.
+    Never a measurement: see `timing.origin`.
     """
 
     outputs: dict[str, FloatArray]
     timing: Prediction
-
-    @property
-    def origin(self) -> Literal["emulated"]:
-        return self.timing.origin
-
-    @property
-    def calibration_id(self) -> str:
-        return self.timing.calibration_id
 
 
 class Emulator:
@@ -318,7 +293,7 @@ class CompiledNetwork:
         return self._compute(self._check_inputs(x, self.timing.micro_batch_size))
 
     def _compute(self, arrays: Mapping[str, FloatArray]) -> dict[str, FloatArray]:
-        session = open_session(self.network, tuple(arrays))
+        session = open_session(self.network)
         feeds = {}
         for source in session.get_inputs():
             array = np.asarray(arrays[source.name])
@@ -333,11 +308,8 @@ class CompiledNetwork:
     ) -> dict[str, FloatArray]:
         """Return the inputs by name. Raises InconsistentModelError for other names or shapes."""
         program = self.network(self.timing.micro_batch_size)
-        if isinstance(x, Mapping):
-            arrays = dict(x)
-        else:
-            arrays = {program.inputs[0].name: x}
         names = [tensor.name for tensor in program.inputs]
+        arrays = dict(x) if isinstance(x, Mapping) else {names[0]: x}
         if set(arrays) != set(names):
             named = ", ".join(arrays) or "none"
             raise self._error(f"has the inputs {', '.join(names)}, not {named}")

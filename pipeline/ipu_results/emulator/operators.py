@@ -141,10 +141,6 @@ class Recurrence:
     elements: int
 
     @property
-    def weights(self) -> int:
-        return self.product.weights
-
-    @property
     def macs(self) -> int:
         return self.steps * self.product.macs
 
@@ -177,10 +173,6 @@ class Tensor:
     def elements(self) -> int:
         return prod(self.shape)
 
-    @property
-    def bytes(self) -> int:
-        return -(-self.elements * self.bits // 8)
-
 
 @dataclass(frozen=True, slots=True)
 class Program:
@@ -204,18 +196,8 @@ class Program:
         return hash((self.name, self.inputs, self.parameters, len(self.operators)))
 
     @property
-    def products(self) -> list[Product]:
-        """The operators that multiply and have weights."""
-        return [operator for operator in self.operators if isinstance(operator, Product)]
-
-    @property
     def macs(self) -> int:
-        return sum(product.macs for product in self.products)
-
-    @property
-    def weights(self) -> int:
-        """Elements of all convolution kernels and constant matrices."""
-        return sum(product.weights for product in self.products)
+        return sum(part.macs for part in self.operators if isinstance(part, Product))
 
 
 @lru_cache(maxsize=256)

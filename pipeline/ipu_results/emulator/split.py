@@ -4,14 +4,15 @@ fewest cycles.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import lru_cache, partial
+from typing import NamedTuple
 
 import numpy as np
 
 from ipu_results.emulator import codelets
-from ipu_results.emulator.codelets import Array, ceil_div, ceil_shares
+from ipu_results.emulator.codelets import Array, Grid, ceil_div, ceil_shares
 from ipu_results.emulator.target import Target
 
 DIMENSIONS = ("rows", "columns", "batch", "groups", "ins", "outs", "taps")
@@ -49,6 +50,10 @@ class ConvolutionShape:
     in_columns: int = 0
 
     @property
+    def has_window(self) -> bool:
+        return self.kernel_rows > 1 or self.kernel_columns > 1
+
+    @property
     def macs(self) -> int:
         results = self.batch * self.groups * self.outs * self.rows * self.columns
         return results * self.ins * self.kernel_rows * self.kernel_columns
@@ -58,7 +63,7 @@ class ConvolutionShape:
 class SplitPlan:
     """The chosen split and its cost: cycles, supersteps, and temporary bytes of the fullest tile.
 
-    `split` holds the parts of each of DIMENSIONS.
+    `split` holds the parts of each of DIMENSIONS. `rank` is what the search compares.
     """
 
     vertex: str
@@ -68,36 +73,11 @@ class SplitPlan:
     exchange: float
     supersteps: int
     temporary: float
+    rank: float
 
     @property
     def cycles(self) -> float:
         return self.compute + self.reduce + self.exchange
-
-
-@dataclass(frozen=True, slots=True)
-class Candidate:
-    """The best split of one vertex type."""
-
-    rank: float
-    plan: SplitPlan
-
-
-@dataclass(frozen=True, slots=True)
-class Grid:
-    """An array for each dimension, over all splits that are tried."""
-
-    rows: Array
-    columns: Array
-    batch: Array
-    ins: Array
-    outs: Array
-    groups: Array
-    taps: Array
-
-    @property
-    def field(self) -> Array:
-        """The product over rows, columns and batch."""
-        return self.rows * self.columns * self.batch
 
 
 @dataclass(frozen=True, slots=True)
@@ -133,10 +113,10 @@ def plan_split(shape: ConvolutionShape, target: Target) -> SplitPlan:
 @lru_cache(maxsize=65_536)
 def search_splits(shape: ConvolutionShape, target: Target) -> SplitPlan:
     """Search as `plan_split`, by the constants in SEARCHED alone."""
-    if shape.kernel_rows == shape.kernel_columns == 1:
+    if not shape.has_window:
         shape = _join_field(shape)
-    candidates = [_choose(shape, target, vertex) for vertex in _iterate_vertices(shape, target)]
-    return min(candidates, key=lambda candidate: candidate.rank).plan
+    plans = [_choose(shape, target, vertex) for vertex in _list_vertices(shape, target)]
+    return min(plans, key=lambda plan: plan.rank)
 
 
 def _join_field(shape: ConvolutionShape) -> ConvolutionShape:
@@ -154,100 +134,64 @@ def _join_field(shape: ConvolutionShape) -> ConvolutionShape:
     )
 
 
-def _iterate_vertices(shape: ConvolutionShape, target: Target) -> Iterator[Vertex]:
-    """Yield each vertex type that can compute the shape."""
-    if shape.kernel_rows == shape.kernel_columns == 1:
-        yield _describe_amp_1x1(target)
-        return
+def _list_vertices(shape: ConvolutionShape, target: Target) -> list[Vertex]:
+    """List the vertex types that can compute the shape."""
     # SLIC has fp16 inputs alone
     has_slic = "slic.start" in target and target["element.bytes"] == FP16_BYTES
-    if not has_slic:
+    if not has_slic or not shape.has_window:
         # The Mk1 planner overrates the padding of rows taken as channels, and takes one row.
-        yield _describe_amp_nx1(shape, target, height=1)
-        return
+        return [_describe_amp(shape, target, height=1)]
     # Kernel rows are taken as channels where a group has few.
-    for height in AMP_HEIGHTS:
-        yield _describe_amp_nx1(shape, target, height)
+    vertices = [_describe_amp(shape, target, height) for height in AMP_HEIGHTS]
     if shape.stride <= 2:
         for channels, groups in SLIC_KINDS:
             # Fewer channels may be padded, so that more are never cheaper.
             if max(shape.ins, shape.outs) <= channels or channels == WIDEST_SLIC:
-                yield _describe_slic(shape, target, channels, groups)
+                vertices.append(_describe_slic(shape, target, channels, groups))
     if shape.ins == shape.outs == 1:
-        yield _describe_vmac(shape, target)
+        vertices.append(_describe_vmac(shape, target))
+    return vertices
 
 
-def _describe_amp_1x1(target: Target) -> Vertex:
-    def estimate(share: Grid) -> Array:
-        return codelets.estimate_amp_1x1(
-            target,
-            field=share.rows,
-            groups=share.groups,
-            ins=share.ins,
-            outs=share.outs,
-        )
-
-    return Vertex(
-        "amp 1x1",
-        estimate,
-        ins=int(target["conv.in_channels"]),
-        outs=int(target["conv.units"]),
-    )
-
-
-def _describe_vmac(shape: ConvolutionShape, target: Target) -> Vertex:
-    kernel = (shape.kernel_rows, shape.kernel_columns)
-
-    def estimate(share: Grid) -> Array:
-        return codelets.estimate_vmac(target, share.field, share.groups, kernel)
-
-    return Vertex(
-        "vmac",
-        estimate,
-        groups=int(target["vmac.channels"]),
-        rows=shape.kernel_rows,
-        columns=shape.kernel_columns,
-    )
-
-
-def _describe_amp_nx1(shape: ConvolutionShape, target: Target, height: int) -> Vertex:
+def _describe_amp(shape: ConvolutionShape, target: Target, height: int) -> Vertex:
     """Describe the vertex that takes `height` rows of the kernel as input channels."""
-
-    def estimate(share: Grid) -> Array:
-        return codelets.estimate_amp_nx1(
-            target,
-            rows=share.rows * share.batch,
-            columns=share.columns,
-            groups=share.groups,
-            ins=share.ins,
-            outs=share.outs,
-            taps=(shape.kernel_columns, share.taps, height),
-        )
-
+    across = shape.kernel_columns
+    name = "amp 1x1"
+    estimate = partial(codelets.estimate_amp_1x1, target)
+    if shape.has_window:
+        name = f"amp nx1, height {height}"
+        estimate = partial(codelets.estimate_amp_nx1, target, across=across, height=height)
     return Vertex(
-        f"amp nx1, height {height}",
+        name,
         estimate,
         ins=int(target["conv.in_channels"]) // height,
         outs=int(target["conv.units"]),
         rows=height,
-        columns=shape.kernel_columns,
+        columns=across,
+    )
+
+
+def _describe_vmac(shape: ConvolutionShape, target: Target) -> Vertex:
+    height = shape.kernel_rows
+    width = shape.kernel_columns
+    return Vertex(
+        "vmac",
+        partial(codelets.estimate_vmac, target, height=height, width=width),
+        groups=int(target["vmac.channels"]),
+        rows=height,
+        columns=width,
     )
 
 
 def _describe_slic(shape: ConvolutionShape, target: Target, channels: int, at_once: int) -> Vertex:
     across = ceil_div(shape.kernel_columns, SLIC_WIDTH)
-
-    def estimate(share: Grid) -> Array:
-        return codelets.estimate_slic(
-            target,
-            rows=share.rows * share.batch,
-            columns=share.columns,
-            blocks=share.groups * share.ins * share.outs,
-            windows=shape.kernel_rows * across,
-            stride=shape.stride,
-            kind=(channels, at_once),
-        )
-
+    estimate = partial(
+        codelets.estimate_slic,
+        target,
+        windows=shape.kernel_rows * across,
+        stride=shape.stride,
+        kind=(channels, at_once),
+    )
     return Vertex(
         f"slic {channels}x{at_once}",
         estimate,
@@ -296,7 +240,7 @@ def _combine_parts(sizes: dict[str, int], tiles: int) -> dict[str, Array]:
     return parts
 
 
-def _choose(shape: ConvolutionShape, target: Target, vertex: Vertex) -> Candidate:
+def _choose(shape: ConvolutionShape, target: Target, vertex: Vertex) -> SplitPlan:
     """Choose the cheapest split that fits, or the smallest where none does."""
     sizes = {
         "rows": shape.rows,
@@ -309,47 +253,68 @@ def _choose(shape: ConvolutionShape, target: Target, vertex: Vertex) -> Candidat
     }
     parts = _combine_parts(sizes, target.tiles)
     shares = {name: ceil_shares(size, parts[name]) for name, size in sizes.items()}
-    share = Grid(**shares)
-    grid = Grid(**parts)
-    element_bytes = target["element.bytes"]
-    # What the fullest tile holds and receives: elements of partials, else bytes.
-    groups = share.groups * vertex.groups
-    ins = share.ins * vertex.ins
-    outs = share.outs * vertex.outs
-    kernel_rows = share.taps * vertex.rows
-    partials = share.field * outs * groups
-    received_ins = ins
-    if not vertex.padded:
-        received_ins = np.minimum(ins, shape.ins)
-    inputs = _count_window(shape, vertex, share) * received_ins * groups * element_bytes
-    weights = groups * ins * outs * kernel_rows * vertex.columns * element_bytes
-    # Tiles with the same weights: one of them holds them already.
-    weights *= 1 - 1 / grid.field
-    temporary = inputs + weights + partials * element_bytes
-    compute = vertex.estimate(share)
-    sets = grid.ins * grid.taps
-    reduction = codelets.estimate_reduction(target, sets, partials)
-    is_even = grid.outs % 2 == 0
-    input_speed = np.where(is_even, target["exchange.pair_bytes"], target["exchange.bytes"])
-    later = weights + reduction.received * element_bytes
-    exchange = inputs / input_speed + later / target["exchange.bytes"]
+    tile = _measure_tile(shape, target, vertex, Grid(**parts), Grid(**shares))
+    compute = vertex.estimate(Grid(**shares))
+    sets = parts["ins"] * parts["taps"]
+    reduction = codelets.estimate_reduction(target, sets, tile.partials)
+    later = tile.weights + reduction.received * target["element.bytes"]
+    exchange = tile.inputs / tile.input_speed + later / target["exchange.bytes"]
     supersteps = 1 + np.where(reduction.stages > 0, reduction.stages + 1, 0)
     cost = compute + reduction.cycles + exchange + target["superstep.cycles"] * supersteps
-    fits = temporary <= target["plan.memory"] * target["sram"]
-    ranked = temporary * TOO_LARGE
+    fits = tile.temporary <= target["plan.memory"] * target["sram"]
+    ranks = tile.temporary * TOO_LARGE
     if fits.any():
-        ranked = np.where(fits, cost, np.inf)
-    best = int(np.argmin(ranked))
-    plan = SplitPlan(
+        ranks = np.where(fits, cost, np.inf)
+    best = int(np.argmin(ranks))
+    return SplitPlan(
         vertex=vertex.name,
         split=tuple(int(parts[name][best]) for name in DIMENSIONS),
         compute=float(compute[best]),
         reduce=float(reduction.cycles[best]),
         exchange=float(exchange[best]),
         supersteps=int(supersteps[best]),
-        temporary=float(temporary[best]),
+        temporary=float(tile.temporary[best]),
+        rank=float(ranks[best]),
     )
-    return Candidate(float(ranked[best]), plan)
+
+
+class TileLoad(NamedTuple):
+    """What the fullest tile holds and receives: elements of partials, bytes of its inputs and
+    weights, and of all three.
+    """
+
+    partials: Array
+    inputs: Array
+    weights: Array
+    temporary: Array
+    input_speed: Array
+    """Bytes a cycle."""
+
+
+def _measure_tile(
+    shape: ConvolutionShape, target: Target, vertex: Vertex, parts: Grid, share: Grid
+) -> TileLoad:
+    element_bytes = target["element.bytes"]
+    groups = share.groups * vertex.groups
+    ins = share.ins * vertex.ins
+    outs = share.outs * vertex.outs
+    partials = share.field * outs * groups
+    received_ins = ins
+    if not vertex.padded:
+        received_ins = np.minimum(ins, shape.ins)
+    inputs = _count_window(shape, vertex, share) * received_ins * groups * element_bytes
+    kernel = share.taps * vertex.rows * vertex.columns
+    weights = groups * ins * outs * kernel * element_bytes
+    # Tiles with the same weights: one of them holds them already.
+    weights *= 1 - 1 / parts.field
+    is_even = parts.outs % 2 == 0
+    return TileLoad(
+        partials,
+        inputs,
+        weights,
+        temporary=inputs + weights + partials * element_bytes,
+        input_speed=np.where(is_even, target["exchange.pair_bytes"], target["exchange.bytes"]),
+    )
 
 
 def _count_window(shape: ConvolutionShape, vertex: Vertex, share: Grid) -> Array:

@@ -95,9 +95,9 @@ def test_seeded_weights_are_the_same_bytes_on_every_machine() -> None:
     """PCG64's raw draws are fixed by numpy's policy; a change here changes every recorded hash of a
     model.
     """
-    zero, again, other = (build("efficientnet-b0", weights=seed) for seed in (0, True, 4))
-    assert zero.SerializeToString() == again.SerializeToString() != other.SerializeToString()
-    stem = load_weights(zero)["stem.weight"]
+    first, again = (build("efficientnet-b0", weights=True) for _ in range(2))
+    assert first.SerializeToString() == again.SerializeToString()
+    stem = load_weights(first)["stem.weight"]
     assert hashlib.sha256(stem.astype("<f4").tobytes()).hexdigest() == STEM
     assert not build("efficientnet-b0", weights=False).graph.initializer
 
@@ -120,7 +120,7 @@ def test_weights_are_he_scaled_and_fill_every_parameter() -> None:
 
 @pytest.mark.slow
 def test_every_activation_of_resnext_is_within_fp16() -> None:
-    model = onnx.shape_inference.infer_shapes(build(DEFAULT_NETWORK, weights=True, batch=1))
+    model = onnx.shape_inference.infer_shapes(build(DEFAULT_NETWORK, weights=True))
     model.graph.output.extend(model.graph.value_info)
     largest = [float(np.abs(values).max()) for values in run(model, image=draw_image(224))]
     assert min(largest) > 1e-3
@@ -128,9 +128,8 @@ def test_every_activation_of_resnext_is_within_fp16() -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", ["resnet50", "efficientnet-b0"])
-def test_network_runs_in_fp32_with_fp16_weights_and_folded(name: str) -> None:
-    plain, folded = (build(name, weights=5, folded=flag) for flag in (False, True))
+def test_network_runs_in_fp32_with_fp16_weights_and_folded() -> None:
+    plain, folded = (build(name, weights=True) for name in ("resnet50", "resnet50-folded"))
     onnx.checker.check_model(plain)
     image = draw_image(224, batch=2)
     (full,), (rounded,), (merged,) = (
@@ -141,12 +140,6 @@ def test_network_runs_in_fp32_with_fp16_weights_and_folded(name: str) -> None:
     assert full.std() > 0.1
     assert np.abs(full - rounded).max() < 0.1 * full.std()
     np.testing.assert_allclose(full, merged, rtol=2e-3, atol=2e-3)
-
-
-@pytest.mark.parametrize("batch", [None, 3])
-def test_batch_is_a_symbol_or_a_number(batch: int | None) -> None:
-    axis = build(DEFAULT_NETWORK, batch=batch).graph.input[0].type.tensor_type.shape.dim[0]
-    assert (axis.dim_param, axis.dim_value) == (("batch", 0) if batch is None else ("", 3))
 
 
 def test_folded_network_has_no_norm() -> None:

@@ -33,29 +33,20 @@ NAMES = (
 )
 # ends the names of networks whose batch-norms are in the convolutions, as inference runs them
 FOLDED = "-folded"
+SEED = 0
 # tokens; the public configurations of BERT at inference and in the first phase of its training
 SEQUENCE = 128
 
 
-def build(
-    name: str,
-    *,
-    weights: bool | int = False,
-    batch: int | None = None,
-    folded: bool = False,
-    sequence: int = SEQUENCE,
-) -> onnx.ModelProto:
+def build(name: str, *, weights: bool = False, sequence: int = SEQUENCE) -> onnx.ModelProto:
     """Build a network: images as NCHW float32, or tokens, types and an additive mask for BERT.
 
-    `weights` False leaves the parameters as inputs known by shape alone; True draws them with seed
-    0, an integer with that seed (0 too). `batch` None keeps a symbolic batch dimension. `folded`
-    puts batch-norms into the convolutions. `sequence` is BERT's, up to 512, or GPT-2's, up to 1024.
-    The same arguments give the same bytes. Raises `UnrecognisedModelError`.
+    `weights` are drawn, always the same; otherwise the parameters are inputs known by shape alone.
+    The batch is free. `sequence` is BERT's, up to 512, or GPT-2's, up to 1024. The same arguments
+    give the same bytes. Raises `UnrecognisedModelError`.
     """
-    generator = None
-    if weights is not False:
-        generator = WeightGenerator(0 if weights is True else weights)
-    graph = GraphBuilder(generator, batch=batch, folded=folded or name.endswith(FOLDED))
+    generator = WeightGenerator(SEED) if weights else None
+    graph = GraphBuilder(generator, folded=name.endswith(FOLDED))
     if name in IMAGES:
         return IMAGES[name].build(graph, name)
     if name not in TEXTS:

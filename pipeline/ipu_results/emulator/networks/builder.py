@@ -5,8 +5,11 @@ shape alone.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+import tomllib
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from functools import cache
+from importlib.resources import files
 from typing import Any
 
 import numpy as np
@@ -29,6 +32,17 @@ SWISH = 2.81
 SPREAD = 0.1  # standard deviation of batch-norm shifts and means
 PER_DRAW = 4  # 16-bit values in a 64-bit draw
 SIGMA = (2**16 - 1) / math.sqrt(12)  # standard deviation of a uniform 16-bit integer
+
+
+@cache
+def read_sizes() -> dict[str, Any]:
+    text = files("ipu_results.emulator").joinpath("data", "networks.toml").read_text("utf-8")
+    return tomllib.loads(text)
+
+
+def size_networks(name: str, kind: Callable[..., Any]) -> dict[str, Any]:
+    """Return the networks of one kind by name, with the sizes that networks.toml has."""
+    return {network: kind(**sizes) for network, sizes in read_sizes()[name].items()}
 
 
 class WeightGenerator:
@@ -131,6 +145,7 @@ class GraphBuilder:
         groups: int = 1,
         gain: float = RELU,
         norm: BatchNorm | None = None,
+        padded: bool = True,
     ) -> str:
         """Add a square convolution padded by half its kernel, with a batch-norm after it or else
         its own bias.
@@ -140,7 +155,7 @@ class GraphBuilder:
         weights = self._draw((outs, ins // groups, kernel, kernel), math.sqrt(gain / fan_in))
         window: dict[str, Any] = {
             "kernel_shape": [kernel] * 2,
-            "pads": [kernel // 2] * 4,
+            "pads": [kernel // 2 * padded] * 4,
             "strides": [stride] * 2,
             "group": groups,
             "dilations": [1, 1],

@@ -14,7 +14,7 @@ from dataclasses import dataclass, replace
 import onnx
 from onnx import TensorProto
 
-from ipu_results.emulator.networks.builder import Flow, GraphBuilder
+from ipu_results.emulator.networks.builder import Flow, GraphBuilder, size_networks
 
 # the first with LayerNormalization
 OPSET = 17
@@ -30,8 +30,6 @@ BERT_TABLES = {"words": BERT_WORDS, "positions": BERT_POSITIONS, "types": 2}
 GPT2_WORDS = 50257
 GPT2_POSITIONS = 1024
 SPAN = 2  # outputs of question answering: the scores of a first and of a last token
-# 20 of 128 tokens, and 56 to 58 of 384 or 76 of 512, in the public configurations
-MASKED = 20 / 128
 
 
 @dataclass(frozen=True, slots=True)
@@ -228,13 +226,8 @@ def _add_gelu(flow: Flow, name: str) -> None:
 
 
 MERGED: Mapping[str, Bert | Gpt2] = {
-    "bert-base": Bert(12, 768),
-    "bert-large": Bert(24, 1024),
-    "bert-base-pretraining": Bert(12, 768, MASKED),
-    "bert-large-pretraining": Bert(24, 1024, MASKED),
-    "gpt2": Gpt2(12, 768),
-    "gpt2-medium": Gpt2(24, 1024),
-    "gpt2-large": Gpt2(36, 1280),
+    **size_networks("bert", Bert),
+    **size_networks("gpt2", Gpt2),
 }
 TEXTS = dict(MERGED)
 for _name, _network in MERGED.items():

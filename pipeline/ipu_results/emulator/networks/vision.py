@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import onnx
@@ -11,11 +11,12 @@ import onnx
 from ipu_results.emulator.networks import text
 from ipu_results.emulator.networks.builder import (
     LINEAR,
-    RELU,
     SWISH,
     BatchNorm,
     Flow,
     GraphBuilder,
+    read_sizes,
+    size_networks,
 )
 
 CLASSES = 1000  # of ImageNet
@@ -40,7 +41,7 @@ class ResNet:
     stage.
     """
 
-    blocks: tuple[int, int, int, int]
+    blocks: Sequence[int]
     groups: int
     width: int
     resolution: int = 224
@@ -95,15 +96,7 @@ class StageSpec:
     layers: int
 
 
-STAGES = (
-    StageSpec(expand=1, kernel=3, stride=1, channels=16, layers=1),
-    StageSpec(expand=6, kernel=3, stride=2, channels=24, layers=2),
-    StageSpec(expand=6, kernel=5, stride=2, channels=40, layers=2),
-    StageSpec(expand=6, kernel=3, stride=2, channels=80, layers=3),
-    StageSpec(expand=6, kernel=5, stride=1, channels=112, layers=3),
-    StageSpec(expand=6, kernel=5, stride=2, channels=192, layers=4),
-    StageSpec(expand=6, kernel=3, stride=1, channels=320, layers=1),
-)
+STAGES = [StageSpec(**sizes) for sizes in read_sizes()["stages"].values()]
 
 
 @dataclass(frozen=True, slots=True)
@@ -208,9 +201,16 @@ class VisionTransformer:
 
 UNET_OPSET = 13
 UNET_IR = 7
-UNET_RESOLUTION = 572
+UNET_INPUT = 572  # pixels of a side
+UNET_OUTPUT = 388
 FILTERS = (64, 128, 256, 512, 1024)
-CROPS = (392, 200, 104, 56)  # what the decoder takes of each level's field
+# What the decoder takes of each level's field, from which pixel to before which.
+CROPS = (
+    (88, 480),
+    (40, 240),
+    (16, 120),
+    (4, 60),
+)
 SEGMENTS = 2  # cell and background
 
 
@@ -219,68 +219,41 @@ class UNet:
     """UNet without padding, 572 × 572 to 388 × 388, after Ronneberger et al. 2015."""
 
     def build(self, graph: GraphBuilder, name: str) -> onnx.ModelProto:
-        flow = _start(graph, 1, UNET_RESOLUTION)
-        size = UNET_RESOLUTION
+        flow = _start(graph, 1, UNET_INPUT)
         kept: list[str] = []
-        for level, filters in enumerate(FILTERS):
-            _add_pair(flow, f"encoder{level}", filters)
-            size -= 4
-            if level < len(CROPS):
-                start = (size - CROPS[level]) // 2
-                stop = start + CROPS[level]
-                crop = graph.add_slice(
-                    f"encoder{level}.crop",
-                    flow.x,
-                    start=(start, start),
-                    end=(stop, stop),
-                    axes=(2, 3),
-                )
-                kept.append(crop)
-                window = {"kernel_shape": [2, 2], "strides": [2, 2]}
-                flow.add("MaxPool", f"encoder{level}.pool", **window)
-                size //= 2
+        for level, (start, stop) in enumerate(CROPS):
+            flow.prefix = f"encoder{level}."
+            _add_pair(flow, FILTERS[level])
+            bounds = {"start": (start, start), "end": (stop, stop), "axes": (2, 3)}
+            kept.append(graph.add_slice(f"{flow.prefix}crop", flow.x, **bounds))
+            flow.add("MaxPool", "pool", kernel_shape=[2, 2], strides=[2, 2])
+        flow.prefix = "encoder4."
+        _add_pair(flow, FILTERS[-1])
         for level, filters in enumerate(FILTERS[-2::-1]):
-            name_of_level = f"decoder{level}"
+            flow.prefix = f"decoder{level}."
             # A transposed convolution of 2 × 2 with stride 2 is a 1 × 1 one to four times the
             # channels, spread out.
-            _add_biased_convolution(flow, f"{name_of_level}.up", 4 * filters, 1)
-            flow.add("DepthToSpace", f"{name_of_level}.spread", blocksize=2)
-            flow.add("Relu", f"{name_of_level}.up.relu")
-            flow.add("Concat", f"{name_of_level}.concat", kept.pop(), axis=1)
+            flow.convolve("up", 4 * filters)
+            flow.add("DepthToSpace", "spread", blocksize=2)
+            flow.add("Relu", "up.relu")
+            flow.add("Concat", "concat", kept.pop(), axis=1)
             flow.channels = 2 * filters
-            _add_pair(flow, name_of_level, filters)
-            size = 2 * size - 4
-        _add_biased_convolution(flow, "classes", SEGMENTS, 1)
-        return graph.build_model(name, flow.x, (SEGMENTS, size, size), UNET_OPSET, UNET_IR)
+            _add_pair(flow, filters)
+        flow.prefix = ""
+        flow.convolve("classes", SEGMENTS)
+        field = (SEGMENTS, UNET_OUTPUT, UNET_OUTPUT)
+        return graph.build_model(name, flow.x, field, UNET_OPSET, UNET_IR)
 
 
-def _add_pair(flow: Flow, name: str, channels: int) -> None:
+def _add_pair(flow: Flow, channels: int) -> None:
     """Add two convolutions of 3 × 3 without padding: together they take two pixels off each side."""
-    for part in (f"{name}.0", f"{name}.1"):
-        _add_biased_convolution(flow, part, channels, 3)
-        flow.add("Relu", f"{part}.relu")
-
-
-def _add_biased_convolution(flow: Flow, name: str, channels: int, kernel: int) -> None:
-    shape = (channels, flow.channels, kernel, kernel)
-    sigma = (RELU / (flow.channels * kernel**2)) ** 0.5
-    weights = flow.graph.add_drawn(f"{name}.weight", shape, sigma)
-    bias = flow.graph.add_filled(f"{name}.bias", (channels,), 0.0)
-    flow.add("Conv", name, weights, bias)
-    flow.channels = channels
+    for part in ("0", "1"):
+        flow.convolve(part, channels, 3, padded=False).add("Relu", f"{part}.relu")
 
 
 IMAGES: Mapping[str, ResNet | EfficientNet | VisionTransformer | UNet] = {
-    "resnext101-32x4d": ResNet((3, 4, 23, 3), groups=32, width=4),
-    "resnext101-32x8d": ResNet((3, 4, 23, 3), groups=32, width=8),
-    "resnet50": ResNet((3, 4, 6, 3), groups=1, width=64),
-    "resnet50-folded": ResNet((3, 4, 6, 3), groups=1, width=64),
-    "efficientnet-b0": EfficientNet(1.0, 1.0, 224),
-    "efficientnet-b4": EfficientNet(1.4, 1.8, 380),
-    # Masters et al. 2021, arXiv:2106.03640: groups of 16 and a smaller expansion; batch-norms in
-    # place of group-norms.
-    "efficientnet-b4-g16": EfficientNet(1.4, 1.8, 380, group=16, expand=4),
-    "efficientnet-b7": EfficientNet(2.0, 3.1, 600, epsilon=1e-3),
-    "vit-base": VisionTransformer(12, 768),
-    "unet": UNet(),
+    **size_networks("resnet", ResNet),
+    **size_networks("efficientnet", EfficientNet),
+    **size_networks("vit", VisionTransformer),
+    **size_networks("unet", UNet),
 }
