@@ -6,6 +6,7 @@ dimension.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -32,69 +33,32 @@ from ipu_results.errors import (
     UnsupportedOperatorError,
 )
 
-FREE = ("N", "?", "*", "-1")  # sizes that stay free; the batch is set by the batch size
-Axis = onnx.TensorShapeProto.Dimension
+# A size, or a mark that leaves it free; the batch is set by the batch size.
+SIZE = r"\s*(?:[1-9][0-9]*|N|-1|\?|\*)\s*"
+SHAPE = re.compile(rf"\s*(.*\S)\s*=({SIZE}(?:,{SIZE})*)")
+BATCH = "of the batch"  # whatever the model calls it
 Shape = tuple[int | None, ...]
+Axis = onnx.TensorShapeProto.Dimension
 
 
 def parse_shapes(pairs: Iterable[str]) -> dict[str, Shape]:
     """Read NAME=SIZE,… texts. Raises UnknownShapeError for a text of another form."""
     shapes: dict[str, Shape] = {}
     for pair in pairs:
-        name, _, texts = pair.rpartition("=")
-        name = name.strip()
-        sizes = [text.strip() for text in texts.split(",")]
-        if not name or not all(map(_is_size, sizes)):
+        match = SHAPE.fullmatch(pair)
+        if match is None:
             message = "is not NAME=SIZES, for example input=1,3,224,224"
             raise UnknownShapeError(message, document=pair)
-        shape: list[int | None] = []
-        for size in sizes:
-            shape.append(None if size in FREE else int(size))
-        shapes[name] = tuple(shape)
+        name, sizes = match.groups()
+        shapes[name] = tuple(map(_read_size, sizes.split(",")))
     return shapes
 
 
-def _is_size(text: str) -> bool:
-    if text in FREE:
-        return True
-    return text.isascii() and text.isdigit() and int(text) > 0
+def _read_size(text: str) -> int | None:
+    return int(text) if text.strip().isdigit() else None
 
 
-@dataclass(frozen=True)
-class _Sizes:
-    """What the shapes of a command line say: sizes of named dimensions, and batches."""
-
-    batch_symbols: set[str]
-    sizes: dict[str, int] = field(default_factory=dict)
-    batches: set[int] = field(default_factory=set)
-
-    def read_input(self, value: ValueInfoProto, shape: Shape) -> None:
-        axes = _get_dims(value)
-        if len(axes) != len(shape):
-            raise InconsistentModelError(
-                f"input {value.name} has {len(axes)} dimensions, not {len(shape)}"
-            )
-        for number, size in enumerate(shape):
-            axis = axes[number]
-            if size is None or axis.dim_value == size:
-                continue
-            if not _is_free(axis):
-                fixed = f"dimension {number} is fixed at {axis.dim_value}"
-                raise InconsistentModelError(f"input {value.name}: {fixed}, not {size}")
-            if number == 0 and axis.dim_param in self.batch_symbols:
-                self.batches.add(size)
-            elif axis.dim_param:
-                self.add(axis.dim_param, size)
-            else:
-                axis.dim_value = size
-
-    def add(self, symbol: str, size: int) -> None:
-        known = self.sizes.setdefault(symbol, size)
-        if known != size:
-            raise InconsistentModelError(f"dimension {symbol} cannot be {known} and {size}")
-
-
-def fix_shapes(inputs: Iterable[ValueInfoProto], shapes: Mapping[str, Shape]) -> int | None:
+def fix_shapes(inputs: Sequence[ValueInfoProto], shapes: Mapping[str, Shape]) -> int | None:
     """Set the sizes in the inputs themselves and return the batch that they name, None if they name
     none.
 
@@ -103,53 +67,71 @@ def fix_shapes(inputs: Iterable[ValueInfoProto], shapes: Mapping[str, Shape]) ->
     """
     values = {value.name: value for value in inputs}
     axes: list[Axis] = []
-    for value in values.values():
+    for value in inputs:
         axes += _get_dims(value)
     symbols = {axis.dim_param for axis in axes} - {""}
-    read = _Sizes(_select_batch_symbols(values, shapes))
+    firsts = _list_first_symbols(inputs)
+    batch_symbols = {"", *firsts} if len(firsts) < 2 else set()
+    sizes: dict[str, int] = {}
     for name, shape in shapes.items():
         size = shape[0]
         if name in values:
-            read.read_input(values[name], shape)
-        elif name not in symbols or len(shape) > 1 or size is None:
+            named = _size_axes(values[name], shape, batch_symbols)
+        elif name in symbols and len(shape) == 1 and size is not None:
+            named = [(name, size)]
+        else:
             free = ", ".join(sorted(symbols)) or "none"
             known = f"the inputs {', '.join(values)} and the free dimensions {free}"
             raise UnknownShapeError(f"{name} is not an input: the model has {known}")
-        elif name in read.batch_symbols:
-            read.batches.add(size)
-        else:
-            read.add(name, size)
+        for symbol, stated in named:
+            key = BATCH if symbol in batch_symbols else symbol
+            if key == BATCH and stated == 1:
+                continue
+            before = sizes.setdefault(key, stated)
+            if before != stated:
+                message = f"dimension {key} cannot be {before} and {stated}"
+                raise InconsistentModelError(message)
     for axis in axes:
-        if axis.dim_param in read.sizes:
-            axis.dim_value = read.sizes[axis.dim_param]
-    batches = sorted(read.batches - {1})
-    if len(batches) > 1:
-        named = " and ".join(map(str, batches))
-        raise InconsistentModelError(f"the shapes name different batches, {named}")
-    return batches[0] if batches else None
+        if axis.dim_param in sizes:
+            axis.dim_value = sizes[axis.dim_param]
+    return sizes.get(BATCH)
 
 
-def _select_batch_symbols(
-    values: Mapping[str, ValueInfoProto], shapes: Mapping[str, Shape]
-) -> set[str]:
-    """Return the names of the batch, which may be empty."""
-    firsts = set()  # names of free first dimensions
-    sized = set(shapes)  # names that have a size
-    for name, value in values.items():
-        axes = _get_dims(value)
-        if not axes or not _is_free(axes[0]):
+def _size_axes(
+    value: ValueInfoProto, shape: Shape, batch_symbols: set[str]
+) -> list[tuple[str, int]]:
+    """Return the sizes of an input's named dimensions and of its batch. Other dimensions are set."""
+    axes = _get_dims(value)
+    if len(axes) != len(shape):
+        raise InconsistentModelError(
+            f"input {value.name} has {len(axes)} dimensions, not {len(shape)}"
+        )
+    named = []
+    for number, size in enumerate(shape):
+        axis = axes[number]
+        symbol = axis.dim_param
+        is_batch = number == 0 and symbol in batch_symbols
+        if size is None or axis.dim_value == size:
             continue
-        symbol = axes[0].dim_param
-        firsts.add(symbol)
-        if name in shapes and shapes[name][0]:
-            sized.add(symbol)
-    if len(firsts - {""}) > 1:
-        return firsts - sized
-    return firsts
+        if axis.HasField("dim_value"):
+            fixed = f"dimension {number} is fixed at {axis.dim_value}"
+            raise InconsistentModelError(f"input {value.name}: {fixed}, not {size}")
+        if symbol or is_batch:
+            named.append((symbol, size))
+        else:
+            axis.dim_value = size
+    return named
 
 
-def _is_free(axis: Axis) -> bool:
-    return not axis.HasField("dim_value")
+def _list_first_symbols(inputs: Iterable[ValueInfoProto]) -> set[str]:
+    """Return the names of the dimensions that inputs begin with. Exporters call the batch N,
+    batch_size, …: it is whatever the inputs begin with.
+    """
+    symbols = set()
+    for value in inputs:
+        for axis in _get_dims(value)[:1]:
+            symbols.add(axis.dim_param)
+    return symbols - {""}
 
 
 def _get_dims(value: ValueInfoProto) -> list[Axis]:
@@ -176,21 +158,32 @@ def name_document(name: str) -> Iterator[None]:
 
 
 def _read_program(model: onnx.ModelProto, batch: int | None) -> Program:
-    nodes = reader.select_nodes(model.graph)
+    graph = model.graph
+    nodes = reader.select_nodes(graph)
     opset = reader.read_opset(model)
     inputs = select_data_inputs(model)
-    tensors = reader.collect_initial_tensors(model.graph, _size_inputs(inputs, batch))
+    tensors = reader.collect_initial_tensors(graph, _size_inputs(inputs, batch))
     for node in nodes:
         if node.kind not in SUPPORTED and not reader.is_constant(node, tensors):
             raise node.unsupported(node.kind)
         reader.infer_outputs(node, tensors, opset)
+    assembly = _Assembly(tensors)
+    for number, value in enumerate(inputs):
+        assembly.origin[value.name] = -1 - number
+    results = [value.name for value in graph.output]
     active = [node for node in nodes if not tensors[node.outputs[0]].constant]
-    return _assemble(
-        model.graph.name,
-        active,
-        tensors,
-        inputs=[value.name for value in inputs],
-        results=[value.name for value in model.graph.output],
+    assembly.add_nodes(active, results)
+    for result in results:
+        if result not in assembly.origin:
+            raise InconsistentModelError(f"output {result} does not depend on any input")
+    return Program(
+        graph.name,
+        operators=tuple(assembly.operators),
+        sources=tuple(assembly.sources),
+        inputs=tuple(assembly.describe(value.name) for value in inputs),
+        outputs=tuple(assembly.describe(each) for each in results),
+        results=tuple(assembly.origin[each] for each in results),
+        parameters=sum(tensors[each].elements for each in assembly.parameters),
     )
 
 
@@ -198,27 +191,20 @@ def select_data_inputs(model: onnx.ModelProto) -> list[ValueInfoProto]:
     """Return the inputs of every run: not those filled by initializers or, in our own graphs, the
     parameters.
     """
-    inputs = {value.name: value for value in model.graph.input}
-    named: list[str] = []
     for entry in model.metadata_props:
         if entry.key == DATA_INPUTS:
-            named += entry.value.split()
+            names = entry.value.split()
+            return [value for value in model.graph.input if value.name in names]
     filled = {tensor.name for tensor in model.graph.initializer}
-    if named:
-        filled |= inputs.keys() - named
-    return [value for name, value in inputs.items() if name not in filled]
+    return [value for value in model.graph.input if value.name not in filled]
 
 
 def _size_inputs(inputs: Sequence[ValueInfoProto], batch: int | None) -> dict[str, tuple[int, ...]]:
     if batch is not None and batch < 1:
         raise UnknownShapeError(f"batch must be at least 1, not {batch}")
-    # Exporters call the batch N, batch_size, …: it is whatever the inputs begin with.
-    symbols = set()
     for value in inputs:
         _check_input(value)
-        for axis in _get_dims(value)[:1]:
-            symbols.add(axis.dim_param)
-    symbols.discard("")
+    symbols = _list_first_symbols(inputs)
     if len(symbols) > 1:
         firsts = " and ".join(sorted(symbols))
         raise UnknownShapeError(
@@ -241,7 +227,7 @@ def _size_input(value: ValueInfoProto, batch: int | None, symbols: set[str]) -> 
     for number, axis in enumerate(_get_dims(value)):
         size: int | None = axis.dim_value
         symbol = axis.dim_param
-        if _is_free(axis):
+        if not axis.HasField("dim_value"):
             is_batch = symbol in symbols or (number == 0 and not symbol)
             size = batch if is_batch else None
         if size is None or size < 1:
@@ -255,41 +241,6 @@ def _size_input(value: ValueInfoProto, batch: int | None, symbols: set[str]) -> 
     return tuple(shape)
 
 
-def _assemble(
-    name: str, nodes: list[Node], tensors: TensorInfos, inputs: list[str], results: list[str]
-) -> Program:
-    """Turn nodes into operators."""
-    assembly = _Assembly(tensors)
-    for number, source in enumerate(inputs):
-        assembly.origin[source] = -1 - number
-    fused: dict[str, FusedActivation] = {}
-    inside: set[str] = set()
-    for activation in find_activations(nodes, tensors, results):
-        fused[activation.last.name] = activation
-        inside.update(part.name for part in activation.parts)
-    read = set(results)
-    for node in nodes:
-        read.update(node.inputs)
-    for node in nodes:
-        # A fused activation stands where its last node does; its other nodes vanish.
-        if node.name in fused:
-            assembly.add_activation(fused[node.name])
-        elif node.name not in inside:
-            assembly.add(node, read)
-    for result in results:
-        if result not in assembly.origin:
-            raise InconsistentModelError(f"output {result} does not depend on any input")
-    return Program(
-        name,
-        operators=tuple(assembly.operators),
-        sources=tuple(assembly.sources),
-        inputs=tuple(assembly.describe(each) for each in inputs),
-        outputs=tuple(assembly.describe(each) for each in results),
-        results=tuple(assembly.origin[each] for each in results),
-        parameters=sum(tensors[each].elements for each in assembly.parameters),
-    )
-
-
 @dataclass(frozen=True)
 class _Assembly:
     """Operators, and which of them or which input each tensor is."""
@@ -300,11 +251,26 @@ class _Assembly:
     sources: list[tuple[int, ...]] = field(default_factory=list)
     parameters: set[str] = field(default_factory=set)
 
-    def add_activation(self, activation: FusedActivation) -> None:
-        node = activation.last
-        elements = self.tensors[node.outputs[0]].elements
-        operator = Elementwise(node.name, activation.kind, elements)
-        self.append([operator], (activation.source,), node.outputs)
+    def add_nodes(self, nodes: Sequence[Node], results: Sequence[str]) -> None:
+        """Add nodes, of whose tensors `results` are the network's."""
+        fused = find_activations(nodes, self.tensors, results)
+        inside: set[str] = set()
+        for activation in fused.values():
+            inside.update(part.name for part in activation.parts)
+        read = set(results)
+        for node in nodes:
+            read.update(node.inputs)
+        for node in nodes:
+            # A fused activation stands where its last node does; its other nodes vanish.
+            if node.name in fused:
+                self.add_activation(node, fused[node.name])
+            elif node.name not in inside:
+                self.add(node, read)
+
+    def add_activation(self, last: Node, activation: FusedActivation) -> None:
+        elements = self.tensors[last.outputs[0]].elements
+        operator = Elementwise(last.name, activation.kind, elements)
+        self.append([operator], (activation.source,), last.outputs)
 
     def add(self, node: Node, read: set[str]) -> None:
         """Add a node. `read` are all tensors that are read."""

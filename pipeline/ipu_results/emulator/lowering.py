@@ -6,8 +6,8 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from math import isclose, pi, prod, sqrt
+from typing import NamedTuple
 
 from ipu_results.emulator import products
 from ipu_results.emulator.graph import Node, TensorInfos
@@ -215,22 +215,18 @@ TOLERANCE = 1e-3  # relative, on a constant: fp16 files round √2 to 1.4141
 COMMUTATIVE = ("Add", "Mul")
 
 
-@dataclass(frozen=True, slots=True)
-class FusedActivation:
-    """An activation of the tensor `source`, computed by all `parts`; `last` of them makes the
-    result.
-    """
+class FusedActivation(NamedTuple):
+    """An activation of the tensor `source`, computed by all `parts`."""
 
     kind: str
     source: str
-    last: Node
     parts: list[Node]
 
 
 def find_activations(
     nodes: Sequence[Node], tensors: TensorInfos, results: Iterable[str]
-) -> list[FusedActivation]:
-    """Find nodes that together are one operator.
+) -> dict[str, FusedActivation]:
+    """Find nodes that together are one operator, by the name of the last of them.
 
     A result that anything else reads has to exist: it is not fused.
     """
@@ -253,8 +249,8 @@ def find_activations(
             expression = _Expression(source, tensors, hidden)
             kind = KINDS["activations"].get(expression.write(node))
             if kind:
-                found[node.name] = FusedActivation(kind, source, node, expression.parts)
-    return list(found.values())
+                found[node.name] = FusedActivation(kind, source, expression.parts)
+    return found
 
 
 class _Expression:
