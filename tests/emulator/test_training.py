@@ -7,7 +7,6 @@ from dataclasses import fields
 from pathlib import Path
 
 import pytest
-import tomli_w
 from ipu_results.emulator.network import load_network
 from ipu_results.emulator.operators import Elementwise, Gemm, Program, Tensor
 from ipu_results.emulator.pipeline import (
@@ -271,7 +270,7 @@ BERT = {
 COMMAND = ("predict", "--training", "--model", "bert-base-pretraining", "--format", "json")
 
 
-def test_command_predicts_a_step(tmp_path: Path) -> None:
+def test_command_predicts_a_step() -> None:
     pairs = [part for key, text in BERT.items() for part in ("--set", f"{key}={text}")]
     done = run_cli(*COMMAND, "--target", "m2000", *pairs)
     assert (done.returncode, done.stderr) == (0, "")
@@ -284,24 +283,6 @@ def test_command_predicts_a_step(tmp_path: Path) -> None:
     )
     assert record["origin"] == "emulated"
     assert 3000 < record["throughput"] < 4500
-    # A file says the same; what --set says goes before it.
-    table = {**BERT, "layers_per_ipu": [0, 4, 4, 4], "replicas": 1, "offchip": False}
-    machine = {"name": "m2000", "extends": "m2000", "training": table}
-    path = tmp_path / "machine.toml"
-    path.write_text(tomli_w.dumps(machine))
-    again = run_cli(*COMMAND, "--target", path, "--set", "replicas=4")
-    settings = {"settings": "machine of machine.toml"}
-    assert json.loads(again.stdout) == [{**record, **settings}]
-
-
-def test_wrong_table_of_a_file_is_refused(tmp_path: Path) -> None:
-    path = tmp_path / "machine.toml"
-    path.write_text('extends = "m2000"\n[training]\nstage = 2\n')
-    done = run_cli("predict", "--training", "--target", path)
-    assert done.stderr.startswith(f"error: {path}: stage is not a key of training: use micro_batch")
-    path.write_text('extends = "m2000"\n[training]\nstages = [2, 2]\n')
-    done = run_cli("predict", "--training", "--target", path)
-    assert "stages must be a whole number from 1 to 1e+06, not [2, 2]" in done.stderr
 
 
 def test_short_steps_of_one_process_are_refused() -> None:

@@ -10,7 +10,6 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from difflib import get_close_matches
 from pathlib import Path
 from typing import Any
 
@@ -19,7 +18,7 @@ from ipu_results.emulator.target import TARGETS, Constant, Fit, Target, load_tar
 from ipu_results.errors import HostBoundError, InconsistentModelError, UnrecognisedModelError
 from ipu_results.kit.files import open_regular_file
 from ipu_results.kit.limits import MAX_TOML_CHARACTERS
-from ipu_results.kit.text import parse_toml, split_settings
+from ipu_results.kit.text import find_nearest_words, parse_toml, split_settings
 
 BYTE_BITS = 8
 
@@ -192,26 +191,18 @@ class Key:
     words: Mapping[str, Any] = field(default_factory=dict)
     names: bool = False
     several: bool = False
-    """Texts with commas between them, and lists in a file, have several values."""
+    """Texts with commas between them have several values."""
 
     def read(self, name: str, value: Any, document: str | None = None) -> Any:
         """Return a value, or a tuple where there may be several.
 
         Raises UnrecognisedModelError, naming the key.
         """
-        values = [self._read_text(text.strip()) for text in self._list_texts(value)]
-        if None in values or not values:
+        texts = str(value).split(",") if self.several else [str(value)]
+        values = [self._read_text(text.strip()) for text in texts]
+        if None in values:
             raise refuse(name, f"must be {self._describe()}, not {value}", document)
-        if self.several:
-            return tuple(values)
-        return values[0]
-
-    def _list_texts(self, value: Any) -> list[str]:
-        if not self.several:
-            return [str(value)]
-        if isinstance(value, list):
-            return [str(each) for each in value]
-        return str(value).split(",")
+        return tuple(values) if self.several else values[0]
 
     def _read_text(self, text: str) -> Any:
         """Return one value, None for a text that is none."""
@@ -259,7 +250,7 @@ HOST_KEYS = {
     "threads": Key(),
     PREFETCH: Key(words=SWITCHES),
 }
-FILE_KEYS = ("name", "chip", "chips", "extends", "constants", "training")
+FILE_KEYS = ("name", "chip", "chips", "extends", "constants")
 
 
 def apply_settings(
@@ -315,11 +306,11 @@ def _explain_unknown(key: str, target: Target, others: Iterable[str]) -> str:
 
 
 def _list_similar(key: str, names: Iterable[str]) -> str:
-    near = get_close_matches(key, dict.fromkeys(names), n=3, cutoff=0.5)
+    near = find_nearest_words(key, list(names))
     return f"; similar: {', '.join(near)}" if near else ""
 
 
-def read_file(path: Path) -> dict[str, Any]:
+def _read_file(path: Path) -> dict[str, Any]:
     """Read the TOML file of a machine. Raises UnrecognisedModelError naming the file."""
     try:
         with open_regular_file(path) as file:
@@ -336,11 +327,11 @@ def load_target_file(path: Path) -> Target:
     """Load a machine that extends one of TARGETS: `name`, `extends`, optionally `chip` and `chips`,
     and `constants`.
 
-    Each constant is a number, or a table with `value` and where it comes from. The table `training`
-    is read by `load_training_table`. Raises UnrecognisedModelError naming the file and the key.
+    Each constant is a number, or a table with `value` and where it comes from. Raises
+    UnrecognisedModelError naming the file and the key.
     """
     document = str(path)
-    data = read_file(path)
+    data = _read_file(path)
     for key in data:
         if key not in FILE_KEYS:
             message = f"is not a key of a machine: use {', '.join(FILE_KEYS)}"
@@ -350,18 +341,13 @@ def load_target_file(path: Path) -> Target:
     base = load_target(data["extends"])
     name = data.get("name", path.stem)
     chip = data.get("chip", base.chip)
-    chips = data.get("chips", base.chips)
-    is_named = isinstance(name, str) and name.isprintable() and name != ""
-    if not is_named or not isinstance(chip, str):
-        raise refuse("`name`", "and `chip` must be text", document)
-    # True is an int, and no number of chips
-    is_whole = isinstance(chips, int) and not isinstance(chips, bool)
-    if not is_whole or not 1 <= chips <= MAX_CHIPS:
-        raise refuse("`chips`", f"must be 1 to {MAX_CHIPS}", document)
+    for text in (name, chip):
+        if not isinstance(text, str) or not text.isprintable() or not text:
+            raise refuse("`name`", "and `chip` must be text", document)
     return Target(
         name,
         chip,
-        chips,
+        chips=Key(high=MAX_CHIPS).read("`chips`", data.get("chips", base.chips), document),
         constants=_override_constants(base, data.get("constants", {}), path),
         base=base.base,
         settings=f"machine of {path.name}",

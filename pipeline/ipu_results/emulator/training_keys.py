@@ -1,15 +1,12 @@
-"""Read the keys that describe a training step: of `--set`, and of the table `training` in the TOML
-file of a machine.
-"""
+"""Read the keys of `--set` that describe a training step."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
-from pathlib import Path
 from typing import Any
 
-from ipu_results.emulator.settings import SWITCHES, Key, Protocol, read_file, refuse
+from ipu_results.emulator.settings import SWITCHES, Key, Protocol
 from ipu_results.emulator.target import Target
 from ipu_results.emulator.training import TrainingSetup
 
@@ -28,24 +25,6 @@ KEYS: Mapping[str, Key] = {
     "instances": COUNT,
     "sequence": COUNT,
 }
-
-
-def load_training_table(path: Path) -> dict[str, Any]:
-    """Return the values of the table `training` of a machine's file, empty without one.
-
-    Raises UnrecognisedModelError naming the file and the key.
-    """
-    document = str(path)
-    table = read_file(path).get("training", {})
-    if not isinstance(table, dict):
-        raise refuse("`training`", "must be a table", document)
-    for name in table:
-        if name not in KEYS:
-            raise refuse(name, f"is not a key of training: use {', '.join(KEYS)}", document)
-    values = {}
-    for name, value in table.items():
-        values[name] = KEYS[name].read(name, value, document)
-    return values
 
 
 def build_setup(values: Mapping[str, Any], machine: Target, path: Protocol) -> TrainingSetup:

@@ -139,8 +139,7 @@ def predict(
     --training predicts one step: forward and backward passes of each micro-batch, pipeline, sum
     over replicas and update, on m2000 or bow-2000 and pods of them. A step of less than a second
     that one process drives is refused: its time is the host's. docs/explanation/emulator.md has the
-    errors, which are larger. The table `training` of a machine's TOML file has
-    the same keys as --set, which goes before it.
+    errors, which are larger.
 
     \b
     Keys of --set with --training:
@@ -245,11 +244,11 @@ def _predict_step(
     from ipu_results.emulator.networks import SEQUENCE, TEXTS
     from ipu_results.emulator.settings import apply_settings, parse_pairs, refuse
     from ipu_results.emulator.training import extend_target, is_host_bound, predict_training
-    from ipu_results.emulator.training_keys import KEYS, build_setup, load_training_table
+    from ipu_results.emulator.training_keys import KEYS, build_setup
 
     machine, path = _load_machine(target, protocol)
     machine = extend_target(machine)
-    values = {} if target in TARGETS else load_training_table(Path(target))
+    values = {}
     others = {}
     for key, text in parse_pairs(pairs).items():
         if key in KEYS:
