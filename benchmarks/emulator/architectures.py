@@ -10,14 +10,15 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
 from ipu_results.emulator.operators import (
-    Convolution,
+    ConvolutionShape,
     Elementwise,
-    Gemm,
     Operator,
+    Product,
     Program,
     Rearrangement,
     Reduction,
     Tensor,
+    make_gemm,
 )
 
 CLASSES = 1000  # of ImageNet
@@ -55,26 +56,30 @@ def list_attention(name: str, sizes: Attention) -> Iterator[Operator]:
     head = width // sizes.heads
     elements = sizes.rows * width
     if sizes.merged:
-        yield Gemm(f"{name}.qkv", 1, sizes.rows, width, 3 * width, bias=True)
+        yield make_gemm(f"{name}.qkv", 1, sizes.rows, width, 3 * width, bias=True)
     else:
         for role in ("query", "key", "value"):
-            yield Gemm(f"{name}.{role}", 1, sizes.rows, width, width, bias=True)
+            yield make_gemm(f"{name}.{role}", 1, sizes.rows, width, width, bias=True)
     yield Rearrangement(f"{name}.heads", "transpose", 3 * elements)
-    scores = Gemm(f"{name}.scores", sizes.groups, sizes.tokens, head, sizes.tokens, constant=False)
+    scores = make_gemm(
+        f"{name}.scores", sizes.groups, sizes.tokens, head, sizes.tokens, constant=False
+    )
     yield scores
     if sizes.biased:
         yield Elementwise(f"{name}.positions", "add", scores.elements)
     yield Elementwise(f"{name}.softmax", "softmax", scores.elements)
-    yield Gemm(f"{name}.values", sizes.groups, sizes.tokens, sizes.tokens, head, constant=False)
+    yield make_gemm(
+        f"{name}.values", sizes.groups, sizes.tokens, sizes.tokens, head, constant=False
+    )
     yield Rearrangement(f"{name}.join", "transpose", elements)
-    yield Gemm(f"{name}.proj", 1, sizes.rows, width, width, bias=True)
+    yield make_gemm(f"{name}.proj", 1, sizes.rows, width, width, bias=True)
 
 
 def list_feed(name: str, rows: int, width: int, hidden: int, kind: str) -> Iterator[Operator]:
     """Yield the two products of a layer's second half and the activation between them."""
-    yield Gemm(f"{name}.up", 1, rows, width, hidden, bias=True)
+    yield make_gemm(f"{name}.up", 1, rows, width, hidden, bias=True)
     yield Elementwise(f"{name}.{kind}", kind, rows * hidden)
-    yield Gemm(f"{name}.down", 1, rows, hidden, width, bias=True)
+    yield make_gemm(f"{name}.down", 1, rows, hidden, width, bias=True)
 
 
 def list_layer(
@@ -109,9 +114,10 @@ def build_siglip(batch: int) -> Program:
     return chain("siglip", operators, (batch, RGB, 384, 384), IMAGE_BITS)
 
 
-def list_patches(batch: int, size: int, patch: int, width: int) -> Convolution:
-    sides = (size, size, size // patch, size // patch, patch, patch)
-    return Convolution("patches", batch, 1, RGB, width, *sides, stride_h=patch, stride_w=patch)
+def list_patches(batch: int, size: int, patch: int, width: int) -> Product:
+    side = size // patch
+    shape = ConvolutionShape(batch, 1, RGB, width, side, side, patch, patch, patch, size, size)
+    return Product("patches", "convolution", shape)
 
 
 def build_clip(batch: int) -> Program:
@@ -127,7 +133,7 @@ def build_clip(batch: int) -> Program:
     operators.append(Rearrangement("text", "gather", text.rows * text.width))
     for at in range(12):
         operators += list_layer(f"text{at}", text, 4 * text.width, "swish")
-    operators.append(Gemm("logits", 1, batch, 512, text.sequences))
+    operators.append(make_gemm("logits", 1, batch, 512, text.sequences))
     return chain("clip", operators, (batch, RGB, 224, 224), IMAGE_BITS)
 
 
@@ -168,13 +174,13 @@ def build_deberta(batch: int) -> Program:
     operators: list[Operator] = [Rearrangement("words", "gather", sizes.rows * sizes.width)]
     for at in range(12):
         name = f"layer{at}.positions"
-        product = Gemm(
+        product = make_gemm(
             f"{name}.scores", sizes.groups, sizes.tokens, head, positions, constant=False
         )
         both: list[Operator] = []
         for role in ("content", "position"):
             both += [
-                Gemm(f"{name}.{role}", 1, positions, sizes.width, sizes.width),
+                make_gemm(f"{name}.{role}", 1, positions, sizes.width, sizes.width),
                 product,
                 Rearrangement(f"{name}.{role}.picked", "gather", sizes.groups * sizes.tokens**2),
                 Elementwise(f"{name}.{role}.add", "add", sizes.groups * sizes.tokens**2),
@@ -213,7 +219,7 @@ class Swin:
         operators += [
             Elementwise("norm", "layernorm", rows * width),
             Reduction("pool", "global pool", rows * width, batch * width),
-            Gemm("classes", 1, batch, width, CLASSES, bias=True),
+            make_gemm("classes", 1, batch, width, CLASSES, bias=True),
         ]
         return chain(self.name, operators, (batch, RGB, self.resolution, self.resolution), 16)
 
@@ -223,7 +229,7 @@ class Swin:
         return [
             Rearrangement(f"{name}.neighbours", "transpose", joined),
             Elementwise(f"{name}.merge.norm", "layernorm", joined),
-            Gemm(f"{name}.merge", 1, rows, 2 * width, width),
+            make_gemm(f"{name}.merge", 1, rows, 2 * width, width),
         ]
 
 

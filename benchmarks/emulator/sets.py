@@ -19,11 +19,11 @@ import numpy as np
 from ipu_results.emulator.codelets import Grid, estimate_amp_1x1, estimate_reduction
 from ipu_results.emulator.frontend import read_program
 from ipu_results.emulator.network import load_sized_network
-from ipu_results.emulator.operators import Program
+from ipu_results.emulator.operators import Program, shape_product
 from ipu_results.emulator.prediction import MS
 from ipu_results.emulator.schedule import estimate_copy, schedule
 from ipu_results.emulator.settings import load_target_file, select_protocol
-from ipu_results.emulator.split import ConvolutionShape, plan_split
+from ipu_results.emulator.split import plan_split
 from ipu_results.emulator.target import PLATFORMS, Target, load_target
 from ipu_results.emulator.training import (
     TrainingSetup,
@@ -140,7 +140,7 @@ def score_products() -> Iterator[Score]:
         if line["operation"].startswith("matrix product"):
             name, target = machines[line["precision"]]
             sizes = _read_sizes(line)
-            shape = _shape_product(sizes.get("groups", 1), sizes["m"], sizes["k"], sizes["n"])
+            shape = shape_product(sizes.get("groups", 1), sizes["m"], sizes["k"], sizes["n"])
             yield Score(
                 OPERATORS,
                 name,
@@ -156,14 +156,10 @@ def score_products() -> Iterator[Score]:
             yield _score_square(line)
 
 
-def _shape_product(groups: int, m: int, k: int, n: int) -> ConvolutionShape:
-    return ConvolutionShape(1, groups, k, n, m, 1, in_rows=m, in_columns=1)
-
-
 def _score_square(line: Mapping[str, str]) -> Score:
     side = int(line["shape"].split("x")[0])
     target = load_machine(YOLOV4, "single")
-    plan = plan_split(_shape_product(1, side, side, side), target)
+    plan = plan_split(shape_product(1, side, side, side), target)
     cycles = plan.cycles + plan.supersteps * target["superstep.cycles"]
     measured = 2 * side**3 / (parse_number(line["value"]) * 1e12)
     return Score(

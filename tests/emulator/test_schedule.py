@@ -6,15 +6,22 @@ from math import ceil
 
 import pytest
 from ipu_results.emulator.network import load_network
-from ipu_results.emulator.operators import Convolution, Elementwise, Gemm, Operator, Program
+from ipu_results.emulator.operators import (
+    ConvolutionShape,
+    Elementwise,
+    Operator,
+    Product,
+    Program,
+    make_gemm,
+)
 from ipu_results.emulator.prediction import Prediction, predict
-from ipu_results.emulator.schedule import estimate_copy, schedule, to_convolution_shape
+from ipu_results.emulator.schedule import estimate_copy, schedule
 from ipu_results.emulator.split import plan_split
 from ipu_results.emulator.target import TARGETS, Calibration, Fit, Target, load_band, load_target
 from ipu_results.errors import InconsistentModelError
 
 MK1, MK2, BOW = (load_target(name) for name in TARGETS[:3])
-CONV = Convolution("c", 2, 4, 16, 32, 14, 12, 7, 12, 3, 5, 2, 1)
+CONV = Product("c", "convolution", ConvolutionShape(2, 4, 16, 32, 7, 12, 3, 5, 2, 14, 12))
 CALIBRATION = Calibration(
     Fit(700.0, 5e-5, 3e-4), (Fit(500.0, 6e-5, 3.5e-4),), MK1.digest, (Fit(800.0, 4e-5, 2.5e-4),)
 )
@@ -41,7 +48,7 @@ def test_a_copy_has_one_rate_whatever_the_length_of_a_row() -> None:
 
 def test_products_of_activations_are_laid_out_again() -> None:
     weights, activations = (
-        Gemm("g", 12, 128, 64, 128, constant=constant) for constant in (True, False)
+        make_gemm("g", 12, 128, 64, 128, constant=constant) for constant in (True, False)
     )
     fixed, moved = (schedule(chain(each), MK2).steps[0] for each in (weights, activations))
     copied = 2 * estimate_copy(12 * 128 * 64, MK2)
@@ -50,13 +57,12 @@ def test_products_of_activations_are_laid_out_again() -> None:
 
 
 def test_program_is_the_sum_of_its_operators() -> None:
-    gemm = Gemm("g", 1, 8, 64, 32)
+    gemm = make_gemm("g", 1, 8, 64, 32)
     result = schedule(chain(CONV, Elementwise("r", "relu", CONV.elements), gemm), MK2)
-    plans = [plan_split(to_convolution_shape(operator), MK2) for operator in (CONV, gemm)]
+    plans = [plan_split(product.shape, MK2) for product in (CONV, gemm)]
     assert [step.kind for step in result.steps] == ["convolution", "relu", "gemm"]
     # The convolution reads the network's input, which is copied from the order of the host.
-    field = CONV.batch * CONV.in_height * CONV.in_width
-    copied = estimate_copy(field * CONV.groups * CONV.in_channels_per_group, MK2)
+    copied = estimate_copy(2 * 14 * 12 * 4 * 16, MK2)
     assert copied > 0
     assert result.cycles == pytest.approx(
         plans[0].cycles + copied + result.steps[1].cycles + plans[1].cycles
@@ -73,7 +79,7 @@ def test_program_is_the_sum_of_its_operators() -> None:
 
 
 def test_split_input_channels_cost_a_superstep_per_stage_and_one_more() -> None:
-    (step,) = schedule(chain(Gemm("g", 1, 1, 4096, 64)), MK2).steps
+    (step,) = schedule(chain(make_gemm("g", 1, 1, 4096, 64)), MK2).steps
     assert step.plan is not None
     assert 16 <= step.plan.split[4] < 125
     assert step.supersteps == 1 + 2 + 1

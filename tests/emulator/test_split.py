@@ -13,7 +13,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from ipu_results.emulator import split
-from ipu_results.emulator.split import DIMENSIONS, ConvolutionShape, SplitPlan, plan_split
+from ipu_results.emulator.operators import ConvolutionShape
+from ipu_results.emulator.split import DIMENSIONS, SplitPlan, plan_split
 from ipu_results.emulator.target import Target, load_target
 
 MK1, MK2 = load_target("c2"), load_target("m2000")

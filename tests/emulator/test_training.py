@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 from ipu_results.emulator.network import load_network
-from ipu_results.emulator.operators import Elementwise, Gemm, Program, Tensor
+from ipu_results.emulator.operators import Elementwise, Program, Tensor, make_gemm
 from ipu_results.emulator.pipeline import (
     Stage,
     count_activations,
@@ -43,9 +43,9 @@ def build_chain() -> Program:
     elements.
     """
     operators = (
-        Gemm("layer0.product", 1, 1, 10, 20),
+        make_gemm("layer0.product", 1, 1, 10, 20),
         Elementwise("layer0.gelu", "gelu", 20),
-        Gemm("layer1.product", 1, 1, 20, 30),
+        make_gemm("layer1.product", 1, 1, 20, 30),
         Elementwise("layer1.gelu", "gelu", 30),
     )
     tensors = (Tensor("x", (1, 10), 16),), (Tensor("y", (1, 30), 16),)

@@ -13,8 +13,9 @@ import sys
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from ipu_results.emulator.operators import shape_product
 from ipu_results.emulator.settings import load_target_file
-from ipu_results.emulator.split import ConvolutionShape, plan_split
+from ipu_results.emulator.split import plan_split
 from ipu_results.emulator.target import Target
 
 from benchmarks.emulator.blind.predictions import FOLDER
@@ -73,8 +74,7 @@ def _adapt(machine: Target, line: Mapping[str, str]) -> Target:
 
 
 def _time_chip(sizes: Mapping[str, int], target: Target) -> float:
-    m = sizes["m"]
-    shape = ConvolutionShape(1, 1, sizes["k"], sizes["n"], m, 1, in_rows=m, in_columns=1)
+    shape = shape_product(1, sizes["m"], sizes["k"], sizes["n"])
     plan = plan_split(shape, target)
     cycles = plan.cycles + plan.supersteps * target["superstep.cycles"]
     return cycles / target["clock"]

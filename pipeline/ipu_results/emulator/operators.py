@@ -5,85 +5,94 @@ from __future__ import annotations
 from dataclasses import dataclass
 from functools import lru_cache
 from math import prod
-from typing import ClassVar
 
 
 @dataclass(frozen=True, slots=True)
-class Convolution:
-    """Sizes in elements; `in_height` and `in_width` without padding.
+class ConvolutionShape:
+    """A convolution by its sizes alone, in elements; channels are those of a group.
 
-    One-dimensional ones have height 1.
+    `in_rows` and `in_columns` are without padding. A one-dimensional one has one row. A matrix
+    product has kernel 1 over a field of m × 1.
     """
 
-    name: str
     batch: int
     groups: int
-    in_channels_per_group: int
-    out_channels_per_group: int
-    in_height: int
-    in_width: int
-    out_height: int
-    out_width: int
-    kernel_height: int = 1
-    kernel_width: int = 1
-    stride_h: int = 1
-    stride_w: int = 1
-    bias: bool = False
-    kind: ClassVar[str] = "convolution"
+    ins: int
+    outs: int
+    rows: int
+    columns: int
+    kernel_rows: int = 1
+    kernel_columns: int = 1
+    stride: int = 1
+    in_rows: int = 0
+    in_columns: int = 0
+
+    @property
+    def has_window(self) -> bool:
+        return self.kernel_rows > 1 or self.kernel_columns > 1
 
     @property
     def weights(self) -> int:
-        """Elements of the kernel, without the bias."""
-        channels = self.groups * self.in_channels_per_group * self.out_channels_per_group
-        return channels * self.kernel_height * self.kernel_width
+        return self.groups * self.ins * self.outs * self.kernel_rows * self.kernel_columns
 
     @property
     def macs(self) -> int:
         """Multiply-accumulates of the dense kernel, those on padding too."""
-        return self.batch * self.out_height * self.out_width * self.weights
+        return self.batch * self.rows * self.columns * self.weights
 
     @property
     def elements(self) -> int:
         """Elements of the output."""
-        channels = self.groups * self.out_channels_per_group
-        return self.batch * channels * self.out_height * self.out_width
+        return self.batch * self.groups * self.outs * self.rows * self.columns
 
     @property
     def in_elements(self) -> int:
-        channels = self.groups * self.in_channels_per_group
-        return self.batch * channels * self.in_height * self.in_width
+        return self.batch * self.groups * self.ins * self.in_rows * self.in_columns
+
+
+def shape_product(groups: int, m: int, k: int, n: int) -> ConvolutionShape:
+    """Return the shape of `groups` products of m×k with k×n."""
+    return ConvolutionShape(
+        batch=1, groups=groups, ins=k, outs=n, rows=m, columns=1, in_rows=m, in_columns=1
+    )
 
 
 @dataclass(frozen=True, slots=True)
-class Gemm:
-    """`groups` products of m×k with k×n; `constant` where the k×n side is a weight.
+class Product:
+    """A `convolution`, or a `gemm` of matrices; `constant` where one side is a weight.
 
-    Leading dimensions that the k×n side does not have are part of m: a product with one matrix has
-    one group.
+    Leading dimensions of a gemm that the k×n side does not have are part of m: a product with one
+    matrix has one group.
     """
 
     name: str
-    groups: int
-    m: int
-    k: int
-    n: int
+    kind: str
+    shape: ConvolutionShape
     constant: bool = True
     bias: bool = False
-    kind: ClassVar[str] = "gemm"
 
     @property
-    def weights(self) -> int:
-        """Elements of the constant side, without the bias."""
-        return self.groups * self.k * self.n if self.constant else 0
+    def parameters(self) -> int:
+        """Elements of the constant side and the bias."""
+        shape = self.shape
+        bias = shape.groups * shape.outs if self.bias else 0
+        weights = shape.weights if self.constant else 0
+        return weights + bias
 
     @property
     def macs(self) -> int:
-        return self.groups * self.m * self.k * self.n
+        return self.shape.macs
 
     @property
     def elements(self) -> int:
-        """Elements of the output."""
-        return self.groups * self.m * self.n
+        return self.shape.elements
+
+
+def make_gemm(
+    name: str, groups: int, m: int, k: int, n: int, *, constant: bool = True, bias: bool = False
+) -> Product:
+    """Return `groups` products of m×k with k×n."""
+    return Product(name, "gemm", shape_product(groups, m, k, n), constant, bias)
 
 
 @dataclass(frozen=True, slots=True)
@@ -136,7 +145,7 @@ class Recurrence:
     name: str
     kind: str
     steps: int
-    product: Gemm
+    product: Product
     passes: tuple[Elementwise, ...]
     elements: int
 
@@ -157,8 +166,7 @@ class Rearrangement:
     elements: int
 
 
-Product = Convolution | Gemm | Recurrence
-Operator = Product | Elementwise | SlidingWindow | Reduction | Rearrangement
+Operator = Product | Recurrence | Elementwise | SlidingWindow | Reduction | Rearrangement
 
 
 @dataclass(frozen=True, slots=True)
@@ -197,7 +205,8 @@ class Program:
 
     @property
     def macs(self) -> int:
-        return sum(part.macs for part in self.operators if isinstance(part, Product))
+        products = (part for part in self.operators if isinstance(part, Product | Recurrence))
+        return sum(product.macs for product in products)
 
 
 @lru_cache(maxsize=256)

@@ -14,10 +14,9 @@ from typing import Literal
 
 from ipu_results.emulator.codelets import ceil_div
 from ipu_results.emulator.operators import (
-    Convolution,
     Elementwise,
-    Gemm,
     Operator,
+    Product,
     Program,
     Rearrangement,
 )
@@ -208,7 +207,7 @@ def cut_evenly(program: Program, chips: int) -> list[Stage]:
     macs = []
     for operator in program.operators:
         count = 0
-        if isinstance(operator, Convolution | Gemm):
+        if isinstance(operator, Product):
             count = operator.macs
         macs.append(count)
     products = len(macs) - macs.count(0)

@@ -16,12 +16,13 @@ from typing import Any
 
 from ipu_results.emulator.graph import Node, TensorInfo, TensorInfos
 from ipu_results.emulator.operators import (
-    Convolution,
+    ConvolutionShape,
     Elementwise,
-    Gemm,
     Operator,
+    Product,
     Rearrangement,
     Recurrence,
+    make_gemm,
 )
 from ipu_results.emulator.target import read_toml
 
@@ -101,24 +102,20 @@ def lower_convolution(typed: TypedNode) -> list[Operator]:
     in_height, in_width = to_pair(source[2:])
     out_height, out_width = to_pair(result[2:])
     kernel_height, kernel_width = to_pair(kernel)
-    stride_h, stride_w = to_pair(typed.attributes.get("strides", ()))
-    convolution = Convolution(
-        typed.name,
+    shape = ConvolutionShape(
         batch=batch,
         groups=groups,
-        in_channels_per_group=ins,
-        out_channels_per_group=outs // groups,
-        in_height=in_height,
-        in_width=in_width,
-        out_height=out_height,
-        out_width=out_width,
-        kernel_height=kernel_height,
-        kernel_width=kernel_width,
-        stride_h=stride_h,
-        stride_w=stride_w,
-        bias=len(typed.inputs) > 2,
+        ins=ins,
+        outs=outs // groups,
+        rows=out_height,
+        columns=out_width,
+        kernel_rows=kernel_height,
+        kernel_columns=kernel_width,
+        stride=max(to_pair(typed.attributes.get("strides", ()))),
+        in_rows=in_height,
+        in_columns=in_width,
     )
-    return [convolution]
+    return [Product(typed.name, "convolution", shape, bias=len(typed.inputs) > 2)]
 
 
 def lower_transposed_convolution(typed: TypedNode) -> list[Operator]:
@@ -152,21 +149,19 @@ def lower_transposed_convolution(typed: TypedNode) -> list[Operator]:
             name = typed.name
             if not is_single:
                 name = f"{typed.name}/{height}x{width}"
-            convolution = Convolution(
-                name,
+            shape = ConvolutionShape(
                 batch=source[0],
                 groups=groups,
-                in_channels_per_group=ins // groups,
-                out_channels_per_group=outs * down * across,
-                in_height=field_height,
-                in_width=field_width,
-                out_height=field_height,
-                out_width=field_width,
-                kernel_height=height,
-                kernel_width=width,
-                bias=len(typed.inputs) > 2,
+                ins=ins // groups,
+                outs=outs * down * across,
+                rows=field_height,
+                columns=field_width,
+                kernel_rows=height,
+                kernel_columns=width,
+                in_rows=field_height,
+                in_columns=field_width,
             )
-            parts.append(convolution)
+            parts.append(Product(name, "convolution", shape, bias=len(typed.inputs) > 2))
     if strides != (1, 1):
         parts.append(Rearrangement(f"{typed.name}/interleave", "interleave", typed.elements))
     return parts
@@ -198,7 +193,7 @@ def lower_gemm(typed: TypedNode) -> list[Operator]:
         m, n = n, m
     bias = typed.inputs[2:]
     has_constant_bias = bool(bias) and bias[0].constant
-    product = Gemm(
+    product = make_gemm(
         typed.name,
         groups=1,
         m=m,
@@ -227,7 +222,7 @@ def lower_matmul(typed: TypedNode) -> list[Operator]:
     else:
         k, n = columns[-2:]
         groups = prod(columns[:-2])
-    product = Gemm(
+    product = make_gemm(
         typed.name,
         groups=groups,
         m=typed.elements // (groups * n),
@@ -265,7 +260,7 @@ def lower_einsum(typed: TypedNode) -> list[Operator]:
         return prod(sizes[label] for label in part)
 
     both = left & right
-    product = Gemm(
+    product = make_gemm(
         typed.name,
         groups=multiply(both & kept),
         m=multiply(left - right),
@@ -302,7 +297,7 @@ def lower_recurrence(typed: TypedNode) -> list[Operator]:
     for kind, states in zip(cell["kinds"].split(), states_at_once, strict=False):
         elements = states * directions * batch * state
         passes.append(Elementwise(f"{name}/{kind}", kind, elements))
-    inputs = Gemm(
+    inputs = make_gemm(
         f"{name}/inputs",
         groups=1,
         m=steps * batch,
@@ -314,7 +309,7 @@ def lower_recurrence(typed: TypedNode) -> list[Operator]:
         name,
         kind=typed.kind.lower(),
         steps=steps,
-        product=Gemm(f"{name}/state", groups=directions, m=batch, k=state, n=width),
+        product=make_gemm(f"{name}/state", groups=directions, m=batch, k=state, n=width),
         passes=tuple(passes),
         elements=sum(tensor.elements for tensor in typed.outputs),
     )

@@ -15,17 +15,18 @@ from typing import Literal
 
 from ipu_results.emulator.codelets import ceil_div
 from ipu_results.emulator.operators import (
-    Convolution,
+    ConvolutionShape,
     Elementwise,
-    Gemm,
     Operator,
+    Product,
     Program,
     Rearrangement,
     Recurrence,
     Reduction,
     SlidingWindow,
+    shape_product,
 )
-from ipu_results.emulator.split import ConvolutionShape, SplitPlan, plan_split
+from ipu_results.emulator.split import SplitPlan, plan_split
 from ipu_results.emulator.target import Target
 from ipu_results.errors import UnsupportedOperatorError
 
@@ -88,11 +89,11 @@ def schedule(program: Program, target: Target) -> Schedule:
     steps = []
     for at, operator in enumerate(program.operators):
         step = _cost(operator, target)
-        if isinstance(operator, Convolution):
+        if isinstance(operator, Product) and operator.kind == "convolution":
             # A network's inputs and outputs are in the order of the host.
             edges = 0.0
             if min(program.sources[at], default=0) < 0:
-                edges += estimate_copy(operator.in_elements, target)
+                edges += estimate_copy(operator.shape.in_elements, target)
             if at in program.results:
                 edges += estimate_copy(operator.elements, target)
             step = replace(step, compute=step.compute + edges)
@@ -105,7 +106,7 @@ def _cost(operator: Operator, target: Target) -> OperatorCost:
     elements = operator.elements
     supersteps = 1.0
     match operator:
-        case Convolution() | Gemm():
+        case Product():
             return _cost_product(operator, target)
         case Recurrence():
             return _cost_recurrence(operator, target)
@@ -131,14 +132,13 @@ def _cost(operator: Operator, target: Target) -> OperatorCost:
     return OperatorCost(operator.name, kind, int(supersteps), compute)
 
 
-def _cost_product(operator: Convolution | Gemm, target: Target) -> OperatorCost:
-    plan = plan_split(to_convolution_shape(operator), target)
-    cost = _cost_plan(operator.name, operator.kind, plan, operator.macs)
-    if isinstance(operator, Convolution) or operator.constant:
+def _cost_product(product: Product, target: Target) -> OperatorCost:
+    shape = product.shape
+    plan = plan_split(shape, target)
+    cost = _cost_plan(product.name, product.kind, plan, product.macs)
+    if product.constant:
         return cost
-    left = operator.groups * operator.m * operator.k
-    right = operator.groups * operator.k * operator.n
-    copies = estimate_copy(left, target) + estimate_copy(right, target)
+    copies = estimate_copy(shape.in_elements, target) + estimate_copy(shape.weights, target)
     return replace(cost, compute=plan.compute + copies)
 
 
@@ -195,41 +195,6 @@ def _cost_recurrence(operator: Recurrence, target: Target) -> OperatorCost:
     )
 
 
-def to_convolution_shape(operator: Convolution | Gemm) -> ConvolutionShape:
-    """Return what the split search needs to know.
-
-    Dilation widens the window that is read and nothing else.
-    """
-    if isinstance(operator, Gemm):
-        return _shape_product(operator.groups, operator.m, operator.k, operator.n)
-    return ConvolutionShape(
-        batch=operator.batch,
-        groups=operator.groups,
-        ins=operator.in_channels_per_group,
-        outs=operator.out_channels_per_group,
-        rows=operator.out_height,
-        columns=operator.out_width,
-        kernel_rows=operator.kernel_height,
-        kernel_columns=operator.kernel_width,
-        stride=max(operator.stride_h, operator.stride_w),
-        in_rows=operator.in_height,
-        in_columns=operator.in_width,
-    )
-
-
-def _shape_product(groups: int, m: int, k: int, n: int) -> ConvolutionShape:
-    return ConvolutionShape(
-        batch=1,
-        groups=groups,
-        ins=k,
-        outs=n,
-        rows=m,
-        columns=1,
-        in_rows=m,
-        in_columns=1,
-    )
-
-
 Role = Literal["data", "weights"]
 # the gradient of a sum is that of its result: nothing is computed
 ADDITIONS = ("add", "sub")
@@ -273,12 +238,12 @@ def derive_gradients(program: Program) -> Gradients:
     for at, operator in enumerate(program.operators):
         sources = program.sources[at]
         needs_data = max(sources, default=-1) >= 0
-        if isinstance(operator, Convolution):
-            steps = _derive_convolution(operator, needs_data)
-        elif isinstance(operator, Gemm):
-            steps = _derive_product(operator, needs_data)
-        else:
+        if not isinstance(operator, Product):
             steps = _derive_vectors(operator, unary=len(sources) < 2)
+        elif operator.kind == "convolution":
+            steps = _derive_convolution(operator, needs_data)
+        else:
+            steps = _derive_gemm(operator, needs_data)
         # A split has one reader for each of its parts, which are not the same tensor.
         is_joined = isinstance(operator, Rearrangement) and operator.kind in JOINS
         further = readers[at] - 1
@@ -312,30 +277,31 @@ def _derive_vectors(operator: Operator, *, unary: bool) -> list[GradientStep]:
     return [Elementwise(operator.name, kind, elements)]
 
 
-def _derive_bias(operator: Convolution | Gemm) -> list[GradientStep]:
+def _derive_bias(operator: Product) -> list[GradientStep]:
     if not operator.bias:
         return []
     return [Elementwise(operator.name, "bias", operator.elements)]
 
 
-def _derive_product(operator: Gemm, needs_data: bool) -> list[GradientStep]:
+def _derive_gemm(operator: Product, needs_data: bool) -> list[GradientStep]:
     """Derive the gradients of both sides, each of which needs the other side."""
-    groups = operator.groups
-    left = groups * operator.m * operator.k
-    right = groups * operator.k * operator.n
-    result = operator.elements
+    shape = operator.shape
+    groups = shape.groups
+    left = shape.in_elements
+    right = shape.weights
+    result = shape.elements
     of_left = GradientProduct(
         operator.name,
         role="data",
         macs=operator.macs,
-        shapes=_multiply(groups, operator.m, operator.n, operator.k),
+        shapes=_multiply(groups, shape.rows, shape.outs, shape.ins),
         turned=right,
     )
     of_right = GradientProduct(
         operator.name,
         role="weights",
         macs=operator.macs,
-        shapes=_multiply(groups, operator.k, operator.m, operator.n),
+        shapes=_multiply(groups, shape.ins, shape.rows, shape.outs),
         turned=left,
     )
     if not operator.constant:
@@ -351,10 +317,10 @@ def _derive_product(operator: Gemm, needs_data: bool) -> list[GradientStep]:
 
 def _multiply(groups: int, m: int, k: int, n: int) -> tuple[ConvolutionShape, ...]:
     """Return m×k with k×n, and its transpose: either side may be held as weights."""
-    return (_shape_product(groups, m, k, n), _shape_product(groups, n, k, m))
+    return (shape_product(groups, m, k, n), shape_product(groups, n, k, m))
 
 
-def _derive_convolution(operator: Convolution, needs_data: bool) -> list[GradientStep]:
+def _derive_convolution(operator: Product, needs_data: bool) -> list[GradientStep]:
     """Derive the gradients of the weights and of the data.
 
     That of the weights sums over batch and field: a matrix product of the windows with the
@@ -366,7 +332,7 @@ def _derive_convolution(operator: Convolution, needs_data: bool) -> list[Gradien
     much as one without stride.
     """
     name = operator.name
-    forward = to_convolution_shape(operator)
+    forward = operator.shape
     taps = forward.kernel_rows * forward.kernel_columns
     summed = forward.batch * forward.rows * forward.columns
     shapes = _multiply(forward.groups, forward.ins * taps, summed, forward.outs)
@@ -375,7 +341,7 @@ def _derive_convolution(operator: Convolution, needs_data: bool) -> list[Gradien
         role="weights",
         macs=operator.macs,
         shapes=shapes,
-        turned=operator.in_elements,
+        turned=forward.in_elements,
     )
     steps: list[GradientStep] = [of_weights]
     if needs_data:
@@ -392,7 +358,7 @@ def _derive_convolution(operator: Convolution, needs_data: bool) -> list[Gradien
             role="data",
             macs=operator.macs,
             shapes=(shape,),
-            turned=operator.weights,
+            turned=forward.weights,
         )
         steps.append(of_data)
     return steps + _derive_bias(operator)

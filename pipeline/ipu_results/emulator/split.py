@@ -13,6 +13,7 @@ import numpy as np
 
 from ipu_results.emulator import codelets
 from ipu_results.emulator.codelets import Array, Grid, ceil_div, ceil_shares
+from ipu_results.emulator.operators import ConvolutionShape, shape_product
 from ipu_results.emulator.target import Target
 
 DIMENSIONS = ("rows", "columns", "batch", "groups", "ins", "outs", "taps")
@@ -31,32 +32,6 @@ SLIC_KINDS = (
 )
 WIDEST_SLIC = 4
 TOO_LARGE = 1e6  # cost per byte where no split fits: the smallest is chosen
-
-
-@dataclass(frozen=True, slots=True)
-class ConvolutionShape:
-    """A convolution by its sizes alone. A matrix product has kernel 1 over a field of m × 1."""
-
-    batch: int
-    groups: int
-    ins: int
-    outs: int
-    rows: int
-    columns: int
-    kernel_rows: int = 1
-    kernel_columns: int = 1
-    stride: int = 1
-    in_rows: int = 0
-    in_columns: int = 0
-
-    @property
-    def has_window(self) -> bool:
-        return self.kernel_rows > 1 or self.kernel_columns > 1
-
-    @property
-    def macs(self) -> int:
-        results = self.batch * self.groups * self.outs * self.rows * self.columns
-        return results * self.ins * self.kernel_rows * self.kernel_columns
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,24 +89,11 @@ def plan_split(shape: ConvolutionShape, target: Target) -> SplitPlan:
 def search_splits(shape: ConvolutionShape, target: Target) -> SplitPlan:
     """Search as `plan_split`, by the constants in SEARCHED alone."""
     if not shape.has_window:
-        shape = _join_field(shape)
+        # The elements of the field are alike.
+        field = shape.batch * shape.rows * shape.columns
+        shape = shape_product(shape.groups, field, shape.ins, shape.outs)
     plans = [_choose(shape, target, vertex) for vertex in _list_vertices(shape, target)]
     return min(plans, key=lambda plan: plan.rank)
-
-
-def _join_field(shape: ConvolutionShape) -> ConvolutionShape:
-    """Return a shape without a window over one column: the elements of its field are alike."""
-    field = shape.batch * shape.rows * shape.columns
-    return ConvolutionShape(
-        batch=1,
-        groups=shape.groups,
-        ins=shape.ins,
-        outs=shape.outs,
-        rows=field,
-        columns=1,
-        in_rows=field,
-        in_columns=1,
-    )
 
 
 def _list_vertices(shape: ConvolutionShape, target: Target) -> list[Vertex]:

@@ -11,13 +11,7 @@ from typing import Any
 
 from ipu_results.emulator import pipeline
 from ipu_results.emulator.codelets import ceil_div
-from ipu_results.emulator.operators import (
-    Convolution,
-    Gemm,
-    Operator,
-    Program,
-    Rearrangement,
-)
+from ipu_results.emulator.operators import Product, Program, Rearrangement
 from ipu_results.emulator.pipeline import Stage
 from ipu_results.emulator.prediction import (
     CODE_BAND,
@@ -431,28 +425,15 @@ def count_operator_parameters(program: Program) -> list[int]:
     """Count the trained elements of each operator; tables that are gathered from are with the first
     gather.
     """
-    counts = [_count_parameters(operator) for operator in program.operators]
-    if not counts:
-        return []
-    first = 0
+    counts = []
+    moves = []
     for at, operator in enumerate(program.operators):
+        counts.append(operator.parameters if isinstance(operator, Product) else 0)
         if isinstance(operator, Rearrangement):
-            first = at
-            break
+            moves.append(at)
+    first = moves[0] if moves else 0
     counts[first] += max(0, program.parameters - sum(counts))
     return counts
-
-
-def _count_parameters(operator: Operator) -> int:
-    match operator:
-        case Convolution(bias=True):
-            return operator.weights + operator.groups * operator.out_channels_per_group
-        case Gemm(bias=True):
-            return operator.weights + operator.n
-        case Convolution() | Gemm():
-            return operator.weights
-        case _:
-            return 0
 
 
 def _count_crossing(program: Program, stage: Stage, stages: Sequence[Stage]) -> int:
