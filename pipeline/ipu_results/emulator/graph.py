@@ -197,16 +197,9 @@ RANDOM = (
     "RandomUniform",
     "RandomUniformLike",
 )
-SHAPES = ("Shape", "Size")  # need a tensor's shape alone
-TYPE_ONLY = "CastLike"  # needs the type of its second input alone
-# numpy holds these in a whole byte
-PACKED_BITS: dict[int, int] = {
-    TensorProto.INT4: 4,
-    TensorProto.UINT4: 4,
-    TensorProto.FLOAT4E2M1: 4,
-    TensorProto.INT2: 2,
-    TensorProto.UINT2: 2,
-}
+# How many inputs have data that the result depends on: the others give a shape or a type.
+DECISIVE_INPUTS = {"Shape": 0, "Size": 0, "CastLike": 1}
+FEWEST_BITS = 2  # of an element of any type
 PREFIX = re.compile(r"^\[\w+\]\s*")
 
 
@@ -281,7 +274,7 @@ def _read_initializer(tensor: TensorProto) -> TensorInfo:
             raise wrong from error
         return TensorInfo(shape, kind, constant=True, data=tensor)
     # Large data are not copied: their size alone is checked.
-    bits = elements * get_element_bits(kind)
+    bits = elements * FEWEST_BITS
     if tensor.HasField("raw_data") and 8 * tensor.ByteSize() < bits:
         raise wrong
     return TensorInfo(shape, kind, constant=True)
@@ -299,8 +292,6 @@ def list_element_types() -> frozenset[int]:
 
 
 def get_element_bits(element_type: int) -> int:
-    if element_type in PACKED_BITS:
-        return PACKED_BITS[element_type]
     return 8 * int(helper.tensor_dtype_to_np_dtype(element_type).itemsize)
 
 
@@ -310,16 +301,12 @@ def is_constant(node: Node, tensors: TensorInfos) -> bool:
     """
     if node.kind in RANDOM:
         return False
-    if node.kind in SHAPES:
-        return True
-    if node.kind == TYPE_ONLY:
-        return tensors[node.inputs[0]].constant
-    return all(tensors[name].constant for name in node.inputs)
+    decisive = node.inputs[: DECISIVE_INPUTS.get(node.kind)]
+    return all(tensors[name].constant for name in decisive)
 
 
 def infer_outputs(node: Node, tensors: TensorInfos, opset: int) -> None:
     """Add the node's outputs to `tensors`."""
-    _check_known(node, opset)
     inputs = {name: tensors[name] for name in node.inputs}
     constant = is_constant(node, tensors)
     types = _infer_types(node, inputs, opset)
@@ -340,16 +327,6 @@ def infer_outputs(node: Node, tensors: TensorInfos, opset: int) -> None:
     tensors |= outputs
 
 
-def _check_known(node: Node, opset: int) -> None:
-    try:
-        known = not onnx.defs.get_schema(node.kind, opset).deprecated
-    except onnx.defs.SchemaError:
-        known = False
-    if not known:
-        message = f"{node.kind} is not an operator of opset {opset}"
-        raise UnsupportedOperatorError(message, place=node.place)
-
-
 def _is_sized(proto: TypeProto) -> bool:
     tensor = proto.tensor_type
     if not tensor.HasField("shape"):
@@ -358,7 +335,13 @@ def _is_sized(proto: TypeProto) -> bool:
 
 
 def _infer_types(node: Node, inputs: TensorInfos, opset: int) -> dict[str, TypeProto]:
-    schema = onnx.defs.get_schema(node.kind, opset)
+    try:
+        schema = onnx.defs.get_schema(node.kind, opset)
+    except onnx.defs.SchemaError:
+        schema = None
+    if schema is None or schema.deprecated:
+        message = f"{node.kind} is not an operator of opset {opset}"
+        raise UnsupportedOperatorError(message, place=node.place)
     types = {}
     data = {}
     for name, tensor in inputs.items():
@@ -378,14 +361,10 @@ def _infer_types(node: Node, inputs: TensorInfos, opset: int) -> dict[str, TypeP
 def _read_type(node: Node, name: str, proto: TypeProto, constant: bool) -> TensorInfo:
     if not proto.HasField("tensor_type"):
         raise UnsupportedOperatorError(f"{name} is not a tensor", place=node.place)
+    if not _is_sized(proto):
+        message = f"the shape of {name} does not follow from the inputs' shapes"
+        raise UnknownShapeError(message, place=node.place)
     tensor = proto.tensor_type
-    unknown = "does not follow from the inputs' shapes"
-    if not tensor.HasField("shape"):
-        raise UnknownShapeError(f"the shape of {name} {unknown}", place=node.place)
-    for number, axis in enumerate(tensor.shape.dim):
-        if not axis.HasField("dim_value"):
-            message = f"dimension {number} of {name} {unknown}"
-            raise UnknownShapeError(message, place=node.place)
     shape = tuple(axis.dim_value for axis in tensor.shape.dim)
     is_negative = min(shape, default=0) < 0
     is_empty = 0 in shape and not constant
@@ -419,52 +398,37 @@ def _compute_constant(
 def _compute_arrays(
     node: Node, inputs: TensorInfos, types: Mapping[str, TypeProto], opset: int
 ) -> list[Array]:
-    """Return the outputs, or none where they cannot be computed."""
-    if node.kind in SHAPES:
-        return [_evaluate_shape(node, inputs[node.inputs[0]])]
-    if node.kind == TYPE_ONLY:
-        array = inputs[node.inputs[0]].array
-        if array is not None:
-            kind = types[node.outputs[0]].tensor_type.elem_type
-            return [array.astype(helper.tensor_dtype_to_np_dtype(kind))]
-    if all(tensor.data is not None for tensor in inputs.values()):
-        return _run_reference(node, inputs, types, opset)
-    return []
-
-
-def _evaluate_shape(node: Node, source: TensorInfo) -> Array:
-    if node.kind == "Size":
-        return np.array(source.elements, dtype=np.int64)
-    ends = slice(node.attributes.get("start"), node.attributes.get("end"))
-    return np.array(source.shape[ends], dtype=np.int64)
-
-
-def _run_reference(
-    node: Node, inputs: TensorInfos, types: Mapping[str, TypeProto], opset: int
-) -> list[Array]:
     """Return the outputs, or none where onnx cannot compute them."""
     # slow to import, and seldom needed
     from onnx.reference import ReferenceEvaluator  # noqa: PLC0415
 
+    feeds: dict[str, Array] = {}
+    for number, (name, tensor) in enumerate(inputs.items()):
+        array = tensor.array
+        if array is None:
+            if number < DECISIVE_INPUTS.get(node.kind, len(inputs)):
+                return []
+            # as good as its data, and takes no memory
+            zero = np.zeros((), helper.tensor_dtype_to_np_dtype(tensor.element_type))
+            array = np.broadcast_to(zero, tensor.shape)
+        feeds[name] = array
     sources = [helper.make_value_info(name, tensor.proto) for name, tensor in inputs.items()]
     results = [helper.make_value_info(name, types[name]) for name in node.outputs]
     graph = helper.make_graph([node.proto], "constants", sources, results)
     model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", opset)])
-    feeds = {name: tensor.array for name, tensor in inputs.items()}
     try:
         if node.kind == "GatherElements":  # the evaluator of onnx 1.23.2 fails on it
             return [_gather_elements(node, feeds)]
         outputs = ReferenceEvaluator(model).run(list(node.outputs), feeds)
-        return [np.asarray(array) for array in outputs]
+        return [np.asarray(output) for output in outputs]
     except Exception:
         return []
 
 
-def _gather_elements(node: Node, feeds: Mapping[str, Any]) -> Array:
+def _gather_elements(node: Node, feeds: Mapping[str, Array]) -> Array:
     data, indices = (feeds[name] for name in node.inputs)
     axis = node.attributes.get("axis", 0) % data.ndim
     # The data may be longer than the indices along the other axes.
     part = [slice(size) for size in indices.shape]
     part[axis] = slice(None)
-    positive = indices % data.shape[axis]
-    return np.take_along_axis(data[tuple(part)], positive, axis)
+    return np.take_along_axis(data[tuple(part)], indices, axis)
