@@ -137,8 +137,8 @@ def test_failed_sweep_names_the_design_and_leaves_no_file(
 def test_designs_that_differ_in_the_clock_share_their_plans() -> None:
     split.search_splits.cache_clear()
     sweep = make_sweep("clock=1e9,2e9", "tiles=100,1472")
-    for task in enumerate(sweep.designs):
-        sweep.predictor.predict_design(task)
+    for design in sweep.designs:
+        sweep.predict_design(design)
     assert split.search_splits.cache_info().currsize == 2
 
 

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Executor
-from contextlib import closing
-from dataclasses import dataclass
+from functools import partial
 from itertools import product
 from math import prod
 from pathlib import Path
@@ -17,7 +16,7 @@ from ipu_results.emulator.settings import Protocol, apply_settings, parse_pairs
 from ipu_results.emulator.target import Target
 from ipu_results.errors import InconsistentModelError, IpuResultsError, UnrecognisedModelError
 from ipu_results.kit.files import write_atomically
-from ipu_results.kit.parallel import run_tasks
+from ipu_results.kit.parallel import run_in_order
 from ipu_results.kit.text import format_csv
 
 MAX_DESIGNS = 100_000
@@ -53,7 +52,7 @@ def parse_sweeps(pairs: Sequence[str]) -> list[Design]:
 class Sweep:
     """The designs of one sweep, in a fixed order, and what predicts one of them.
 
-    The predictor is sent to workers with each design: it has neither the other designs nor the
+    `predict_design` is sent to workers with each design: it has neither the other designs nor the
     weights of the network.
     """
 
@@ -77,43 +76,33 @@ class Sweep:
                 micro = select_micro_batch(batch, machine, path)
                 if micro not in programs:
                     programs[micro] = network(micro)
-        self.predictor = DesignPredictor(network.name, target, protocol, batch_sizes, programs)
+        self.predict_design = partial(
+            _predict_design, network.name, target, protocol, batch_sizes, programs
+        )
 
 
-Task = tuple[int, Design]  # a design with its number
+def _predict_design(
+    model: str,
+    target: Target,
+    protocol: Protocol,
+    batch_sizes: Sequence[int],
+    programs: Mapping[int, Program],
+    design: Design,
+) -> list[Record]:
+    """Return a record for each batch size, the settings of the design first."""
+    try:
+        machine, path = apply_settings(target, protocol, design)
+        predictions = predict(programs.__getitem__, machine, batch_sizes, path)
+    except IpuResultsError as error:
+        raise InconsistentModelError(str(error), place=name_design(design)) from error
+    values = {key: _read_value(text) for key, text in design.items()}
+    # a setting of the same name stays
+    return [{**values, **prediction.to_record(model), **values} for prediction in predictions]
 
 
-@dataclass(frozen=True, slots=True)
-class DesignPredictor:
-    """Predicts one design of a sweep. `programs` are those of the network by micro-batch."""
-
-    name: str
-    target: Target
-    protocol: Protocol
-    batch_sizes: Sequence[int]
-    programs: Mapping[int, Program]
-
-    def predict_design(self, task: Task) -> tuple[int, list[Record]]:
-        """Return the number of a design, and a record for each batch size: its settings first."""
-        number, design = task
-        try:
-            machine, path = apply_settings(self.target, self.protocol, design)
-            predictions = predict(self.programs.__getitem__, machine, self.batch_sizes, path)
-        except IpuResultsError as error:
-            raise InconsistentModelError(str(error), place=name_design(task)) from error
-        values = {key: _read_value(text) for key, text in design.items()}
-        records: list[Record] = []
-        for prediction in predictions:
-            record = dict(values)
-            for name, figure in prediction.to_record(self.name).items():
-                record.setdefault(name, figure)  # a setting of the same name stays
-            records.append(record)
-        return number, records
-
-
-def name_design(task: Task) -> str:
+def name_design(design: Design) -> str:
     """Name a design by its settings, for an error."""
-    settings = ", ".join(f"{key}={value}" for key, value in task[1].items())
+    settings = ", ".join(f"{key}={value}" for key, value in design.items())
     return f"design {settings}"
 
 
@@ -138,17 +127,11 @@ def run_sweep(
     number of designs that are done, and of all. Nothing is written before the last is done. Raises
     IpuResultsError where a file cannot be written.
     """
-    total = len(sweep.designs)
-    done: dict[int, list[Record]] = {}
-    designs = list(enumerate(sweep.designs))
-    tasks = run_tasks(sweep.predictor.predict_design, designs, executor, name_design)
-    with closing(tasks) as results:
-        for number, records in results:
-            done[number] = records
-            progress(len(done), total)
     rows: list[Record] = []
-    for number in range(total):
-        rows += done[number]
+    results = run_in_order(sweep.predict_design, sweep.designs, executor, name_design)
+    for done, records in enumerate(results, start=1):
+        rows += records
+        progress(done, len(sweep.designs))
     write_atomically(out, _format(rows, out.suffix))
 
 
