@@ -51,8 +51,7 @@ def calibrate(observed: Sequence[Observation], target: Target) -> Calibration:
         for at in range(len(observed))
     )
     ends = tuple(
-        fit_observations(observed, end)
-        for end in get_range(dict(target.constants)["superstep.cycles"])
+        fit_observations(observed, end) for end in get_range(target.constants["superstep.cycles"])
     )
     return Calibration(fit_observations(observed, kappa), jackknife, target.digest, ends)
 

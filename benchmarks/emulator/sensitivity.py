@@ -40,7 +40,7 @@ def list_assumed() -> dict[str, Constant]:
     return {
         name: constant
         for target in targets
-        for name, constant in target.constants
+        for name, constant in target.constants.items()
         if constant.assumed
     }
 

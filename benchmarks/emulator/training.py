@@ -124,7 +124,7 @@ def format_sensitivity(scores: Sequence[TrainingScore]) -> str:
         if each.row.set == TRAINING_SETS[0] and each.row.target == "m2000"
     }
     rows = [each.row for each in chosen.values()]
-    constants = dict(load_target("m2000").constants) | dict(load_training_constants())
+    constants = {**load_target("m2000").constants, **load_training_constants()}
     changes = [
         (name, each.value, value)
         for name, each in constants.items()

@@ -181,7 +181,7 @@ def test_every_constant_has_unit_and_source_or_is_assumed(name: str) -> None:
         "the middle",
         "6 to 9",
     )
-    for key, constant in load_target(name).constants:
+    for key, constant in load_target(name).constants.items():
         assert constant.unit, key
         assert len(constant.source) > 5, key
         assert constant.assumed or not constant.source.startswith(hints), key
@@ -201,7 +201,7 @@ def test_machines_by_their_digests() -> None:
         ("Bow", 4),
     ]
     assert tuple(DEFAULT_BATCH_SIZES) == TARGETS
-    assert not [name for name, _ in MK1.constants if name.startswith(("slic.", "vmac."))]
+    assert not [name for name in MK1.constants if name.startswith(("slic.", "vmac."))]
 
 
 def test_unknown_target_is_refused() -> None:

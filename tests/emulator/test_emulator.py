@@ -13,10 +13,11 @@ import numpy.typing as npt
 import onnx
 import onnxruntime
 import pytest
-from ipu_results.emulator import Emulator, load_target, predict
+from ipu_results.emulator import Emulator
 from ipu_results.emulator.network import insert_fp16_casts, load_network
 from ipu_results.emulator.networks import build
-from ipu_results.emulator.target import load_calibration
+from ipu_results.emulator.prediction import predict
+from ipu_results.emulator.target import load_calibration, load_target
 from ipu_results.errors import InconsistentModelError
 from onnx import numpy_helper
 

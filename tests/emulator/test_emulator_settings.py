@@ -103,7 +103,7 @@ def test_machine_of_a_file_extends_a_known_one(tmp_path: Path) -> None:
         "GC200",
     )
     assert (machine["clock"], machine["host.link"], machine.tiles) == (2e9, 5e9, 1472)
-    assert dict(machine.constants)["host.link"].source == "mine"
+    assert machine.constants["host.link"].source == "mine"
 
 
 @pytest.mark.parametrize(

@@ -136,7 +136,7 @@ def test_recurrence_repeats_one_step() -> None:
     assert steps[1].supersteps == 10 * steps[0].supersteps
     # the code of a step is held once
     assert plans[0].code_supersteps == plans[1].code_supersteps
-    assert assess_memory(long, plans[1], target).verdict == "FITS"
+    assert assess_memory(long, plans[1], target).memory_verdict == "FITS"
 
 
 def test_operator_of_the_standard_without_a_cost_is_replaced_by_its_definition() -> None:

@@ -144,8 +144,8 @@ def test_designs_that_differ_in_the_clock_share_their_plans() -> None:
 
 def test_search_is_given_the_constants_that_it_reads_and_no_other() -> None:
     searched = load_target("m2000").searched
-    assert {"tiles", "sram", "amp1.worker_more"} <= dict(searched.constants).keys()
-    assert not {"clock", "host.link", "elementwise.add"} & dict(searched.constants).keys()
+    assert {"tiles", "sram", "amp1.worker_more"} <= searched.constants.keys()
+    assert not {"clock", "host.link", "elementwise.add"} & searched.constants.keys()
 
 
 @pytest.fixture

@@ -11,7 +11,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, ClassVar, Literal
+from typing import Any, ClassVar, Literal, NamedTuple
 
 from ipu_results.emulator.codelets import compute_mac_rate
 from ipu_results.emulator.operators import Program, count_live_elements
@@ -38,16 +38,15 @@ SERIAL_PROPORTION = 0.05  # assumed: of SRAM, for a product that is computed in 
 CODE_BAND = 0.1  # code and exchange state are "about" 110 bytes a superstep and tile: 100 to 120
 
 
-@dataclass(frozen=True, slots=True)
-class MemoryNeed:
-    """What the fullest tile needs while `operator` runs and what it has, in bytes, and whether that
+class MemoryNeed(NamedTuple):
+    """What the fullest tile needs while an operator runs and what it has, and whether that
     suffices.
     """
 
-    verdict: Verdict
-    needed: float
-    available: float
-    operator: str
+    memory_verdict: Verdict
+    memory_needed_bytes: float
+    memory_available_bytes: float
+    memory_operator: str
 
 
 def assess_memory(program: Program, plan: Schedule, target: Target) -> MemoryNeed:
@@ -70,12 +69,7 @@ def assess_memory(program: Program, plan: Schedule, target: Target) -> MemoryNee
         verdict = "FITS"
     elif least + code * (1 - CODE_BAND) <= sram:
         verdict = "UNCERTAIN"
-    return MemoryNeed(
-        verdict,
-        needed=most + code,
-        available=sram,
-        operator=plan.steps[needs.index(most)].name,
-    )
+    return MemoryNeed(verdict, most + code, sram, plan.steps[needs.index(most)].name)
 
 
 def _estimate_in_parts(program: Program, plan: Schedule, target: Target) -> float:
@@ -286,10 +280,7 @@ def _predict(
         exchange_share=exchanged / total,
         superstep_share=waited / total,
         power_w=power,
-        memory_verdict=memory.verdict,
-        memory_needed_bytes=memory.needed,
-        memory_available_bytes=memory.available,
-        memory_operator=memory.operator,
+        **memory._asdict(),
         calibration_id=known.id,
         schedule=plan,
         timing=timing,
@@ -321,28 +312,30 @@ def list_layers(
     records: list[Record] = []
     for at, step in enumerate(plan.steps):
         seconds = (step.cycles + step.supersteps * target["superstep.cycles"]) / clock
-        record = {name: whole.get(name) for name in LAYER_FIELDS}
-        record["operator"] = step.name
-        record["kind"] = step.kind
+        known = {
+            **whole,
+            "operator": step.name,
+            "kind": step.kind,
+            "compute_cycles": step.compute,
+            "reduce_cycles": step.reduce,
+            "exchange_cycles": step.exchange,
+            "supersteps": step.supersteps,
+            "us": seconds * MS * MS,
+            "macs": step.macs,
+            "live_bytes": live[at] * target["element.bytes"],
+            "tile_bytes": held[at] + code,
+        }
         if step.plan:
-            record["vertex"] = step.plan.vertex
-            record["split"] = _describe_split(step.plan)
-        record["compute_cycles"] = step.compute
-        record["reduce_cycles"] = step.reduce
-        record["exchange_cycles"] = step.exchange
-        record["supersteps"] = step.supersteps
-        record["us"] = seconds * MS * MS
-        record["macs"] = step.macs
+            known["vertex"] = step.plan.vertex
+            known["split"] = _describe_split(step.plan)
         if step.macs and seconds:
-            record["peak_share"] = step.macs / (seconds * peak)
-        record["live_bytes"] = live[at] * target["element.bytes"]
-        record["tile_bytes"] = held[at] + code
+            known["peak_share"] = step.macs / (seconds * peak)
         if "power.idle" in target:
             # The idle power of the card while the operator runs, and the multiply-accumulates of
             # all chips.
             multiplied = target["power.mac"] * step.macs * chips
-            record["energy_j"] = target["power.idle"] * seconds + multiplied
-        records.append(record)
+            known["energy_j"] = target["power.idle"] * seconds + multiplied
+        records.append({name: known.get(name) for name in LAYER_FIELDS})
     return records
 
 

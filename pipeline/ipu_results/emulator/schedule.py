@@ -238,12 +238,10 @@ def derive_gradients(program: Program) -> Gradients:
     for at, operator in enumerate(program.operators):
         sources = program.sources[at]
         needs_data = max(sources, default=-1) >= 0
-        if not isinstance(operator, Product):
-            steps = _derive_vectors(operator, unary=len(sources) < 2)
-        elif operator.kind == "convolution":
-            steps = _derive_convolution(operator, needs_data)
+        if isinstance(operator, Product):
+            steps = _derive_product(operator, needs_data)
         else:
-            steps = _derive_gemm(operator, needs_data)
+            steps = _derive_vectors(operator, unary=len(sources) < 2)
         # A split has one reader for each of its parts, which are not the same tensor.
         is_joined = isinstance(operator, Rearrangement) and operator.kind in JOINS
         further = readers[at] - 1
@@ -277,51 +275,8 @@ def _derive_vectors(operator: Operator, *, unary: bool) -> list[GradientStep]:
     return [Elementwise(operator.name, kind, elements)]
 
 
-def _derive_bias(operator: Product) -> list[GradientStep]:
-    if not operator.bias:
-        return []
-    return [Elementwise(operator.name, "bias", operator.elements)]
-
-
-def _derive_gemm(operator: Product, needs_data: bool) -> list[GradientStep]:
-    """Derive the gradients of both sides, each of which needs the other side."""
-    shape = operator.shape
-    groups = shape.groups
-    left = shape.in_elements
-    right = shape.weights
-    result = shape.elements
-    of_left = GradientProduct(
-        operator.name,
-        role="data",
-        macs=operator.macs,
-        shapes=_multiply(groups, shape.rows, shape.outs, shape.ins),
-        turned=right,
-    )
-    of_right = GradientProduct(
-        operator.name,
-        role="weights",
-        macs=operator.macs,
-        shapes=_multiply(groups, shape.ins, shape.rows, shape.outs),
-        turned=left,
-    )
-    if not operator.constant:
-        # Both sides of a product of activations are laid out again for each of its gradients, as
-        # forward.
-        of_left = replace(of_left, copied=result + right)
-        of_right = replace(of_right, role="data", copied=left + result)
-    steps: list[GradientStep] = [of_right, *_derive_bias(operator)]
-    if needs_data:
-        steps.insert(0, of_left)
-    return steps
-
-
-def _multiply(groups: int, m: int, k: int, n: int) -> tuple[ConvolutionShape, ...]:
-    """Return m×k with k×n, and its transpose: either side may be held as weights."""
-    return (shape_product(groups, m, k, n), shape_product(groups, n, k, m))
-
-
-def _derive_convolution(operator: Product, needs_data: bool) -> list[GradientStep]:
-    """Derive the gradients of the weights and of the data.
+def _derive_product(operator: Product, needs_data: bool) -> list[GradientStep]:
+    """Derive the gradients of both sides, each of which needs the other side, and of the bias.
 
     That of the weights sums over batch and field: a matrix product of the windows with the
     gradients of the output. The convolution with channels in place of the batch was never cheaper
@@ -331,37 +286,52 @@ def _derive_convolution(operator: Product, needs_data: bool) -> list[GradientSte
     the field of the output. Together they have the taps of the forward convolution, so they cost as
     much as one without stride.
     """
-    name = operator.name
-    forward = operator.shape
-    taps = forward.kernel_rows * forward.kernel_columns
-    summed = forward.batch * forward.rows * forward.columns
-    shapes = _multiply(forward.groups, forward.ins * taps, summed, forward.outs)
+    shape = operator.shape
+    is_gemm = operator.kind == "gemm"
+    taps = shape.kernel_rows * shape.kernel_columns
+    summed = shape.batch * shape.rows * shape.columns
     of_weights = GradientProduct(
-        name,
+        operator.name,
         role="weights",
         macs=operator.macs,
-        shapes=shapes,
-        turned=forward.in_elements,
+        shapes=_multiply(shape.groups, shape.ins * taps, summed, shape.outs),
+        turned=shape.in_elements,
     )
+    swapped = replace(
+        shape,
+        ins=shape.outs,
+        outs=shape.ins,
+        stride=1,
+        in_rows=shape.rows,
+        in_columns=shape.columns,
+    )
+    of_data = GradientProduct(
+        operator.name,
+        role="data",
+        macs=operator.macs,
+        shapes=(swapped,),
+        turned=shape.weights,
+    )
+    if is_gemm:
+        of_data = replace(
+            of_data, shapes=_multiply(shape.groups, shape.rows, shape.outs, shape.ins)
+        )
+    if not operator.constant:
+        # Both sides of a product of activations are laid out again for each of its gradients, as
+        # forward.
+        of_data = replace(of_data, copied=shape.elements + shape.weights)
+        of_weights = replace(of_weights, role="data", copied=shape.in_elements + shape.elements)
     steps: list[GradientStep] = [of_weights]
     if needs_data:
-        shape = replace(
-            forward,
-            ins=forward.outs,
-            outs=forward.ins,
-            stride=1,
-            in_rows=forward.rows,
-            in_columns=forward.columns,
-        )
-        of_data = GradientProduct(
-            name,
-            role="data",
-            macs=operator.macs,
-            shapes=(shape,),
-            turned=forward.weights,
-        )
-        steps.append(of_data)
-    return steps + _derive_bias(operator)
+        steps.insert(0 if is_gemm else 1, of_data)
+    if operator.bias:
+        steps.append(Elementwise(operator.name, "bias", operator.elements))
+    return steps
+
+
+def _multiply(groups: int, m: int, k: int, n: int) -> tuple[ConvolutionShape, ...]:
+    """Return m×k with k×n, and its transpose: either side may be held as weights."""
+    return (shape_product(groups, m, k, n), shape_product(groups, n, k, m))
 
 
 def cost_gradient(step: GradientStep, target: Target) -> OperatorCost:

@@ -266,7 +266,7 @@ def apply_settings(
     Raises UnrecognisedModelError for an unknown key or a value that it cannot have, and
     InconsistentModelError for settings that do not fit together.
     """
-    known = dict(target.constants)
+    known = target.constants
     constants: dict[str, float] = {}
     paths: dict[str, Any] = {}
     changed = [target.settings] if target.settings else []
@@ -298,7 +298,7 @@ def parse_pairs(pairs: Sequence[str]) -> dict[str, str]:
 def _explain_unknown(key: str, target: Target, others: Iterable[str]) -> str:
     """Say that a key is none, and which keys there are."""
     names = list(dict.fromkeys([*HOST_KEYS, *others]))
-    similar = _list_similar(key, [*names, *dict(target.constants)])
+    similar = _list_similar(key, [*names, *target.constants])
     return (
         f"is not a setting of {target.name}{similar}; there are {', '.join(names)} and the"
         " constants of the machine, such as clock"
@@ -354,7 +354,7 @@ def load_target_file(path: Path) -> Target:
     )
 
 
-def _override_constants(base: Target, new: Any, path: Path) -> tuple[tuple[str, Constant], ...]:
+def _override_constants(base: Target, new: Any, path: Path) -> Mapping[str, Constant]:
     """Return the constants of a machine with those of a file in their place."""
     document = str(path)
     if not isinstance(new, dict):
@@ -369,7 +369,7 @@ def _override_constants(base: Target, new: Any, path: Path) -> tuple[tuple[str, 
         value = float(limits.read(key, stated.get("value"), document))
         source = str(stated.get("source") or path.name)
         constants[key] = replace(constants[key], value=value, source=source)
-    return tuple(constants.items())
+    return constants
 
 
 def refuse(key: str, message: str, document: str | Path | None = None) -> UnrecognisedModelError:

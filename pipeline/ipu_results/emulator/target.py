@@ -87,10 +87,9 @@ def load_band(kind: str) -> tuple[float, float]:
     return entry["low"], entry["high"]
 
 
-FILES = {"c2": "gc2", "m2000": "gc200", "bow-2000": "bow", "c600": "c600"}
-# in the record
+# The machines, and what the record calls them.
 PLATFORMS = {"c2": "C2", "m2000": "IPU-M2000", "bow-2000": "Bow-2000", "c600": "C600"}
-TARGETS = tuple(FILES)
+TARGETS = tuple(PLATFORMS)
 DEFAULT_NETWORK = "resnext101-32x4d"
 # totals over all chips: the paper's on C2, the page's elsewhere
 DEFAULT_BATCH_SIZES: dict[str, tuple[int, ...]] = {
@@ -132,18 +131,19 @@ class Target:
     name: str
     chip: str
     chips: int
-    constants: tuple[tuple[str, Constant], ...]
+    constants: Mapping[str, Constant]
     base: str = ""
     settings: str = ""
 
     def __getitem__(self, name: str) -> float:
-        return self._values[name]
+        return self.constants[name].value
 
     def __contains__(self, name: str) -> bool:
-        return name in self._values
+        return name in self.constants
 
     def get(self, name: str, default: float) -> float:
-        return self._values.get(name, default)
+        constant = self.constants.get(name)
+        return constant.value if constant else default
 
     @property
     def tiles(self) -> int:
@@ -152,12 +152,8 @@ class Target:
     @cached_property
     def digest(self) -> str:
         """sha256 over names and values of the constants, the first 16 hex digits."""
-        lines = "\n".join(f"{name} {constant.value!r}" for name, constant in self.constants)
+        lines = "\n".join(f"{name} {constant.value!r}" for name, constant in self.constants.items())
         return hashlib.sha256(lines.encode()).hexdigest()[:16]
-
-    @cached_property
-    def _values(self) -> Mapping[str, float]:
-        return {name: constant.value for name, constant in self.constants}
 
     @cached_property
     def searched(self) -> Target:
@@ -167,8 +163,11 @@ class Target:
         The search is given no other, so that a constant that it begins to read is a KeyError until
         it is listed.
         """
-        constants = [pair for pair in self.constants if SEARCHED.match(pair[0])]
-        return Target(name="", chip="", chips=0, constants=tuple(constants))
+        constants = dict(self.constants)
+        for name in self.constants:
+            if not SEARCHED.match(name):
+                del constants[name]
+        return Target(name="", chip="", chips=0, constants=constants)
 
     def with_constants(
         self, values: Mapping[str, float] = MappingProxyType({}), **named: float
@@ -183,7 +182,7 @@ class Target:
             if name not in constants:
                 raise UnrecognisedModelError(f"is not a constant of {self.name}", document=name)
             constants[name] = replace(constants[name], value=value)
-        return replace(self, constants=tuple(constants.items()))
+        return replace(self, constants=constants)
 
     def __hash__(self) -> int:
         return hash((self.name, self.digest))
@@ -197,21 +196,15 @@ class Target:
 @cache
 def load_target(name: str) -> Target:
     """Load a machine by name. Raises UnrecognisedModelError for a name that is not in TARGETS."""
-    if name not in FILES:
+    if name not in TARGETS:
         raise UnrecognisedModelError(
             f"is not a target: choose one of {', '.join(TARGETS)}", document=name
         )
-    data = read_toml(f"targets/{FILES[name]}.toml")
-    entries: dict[str, Any] = {}
+    data = read_toml(f"targets/{name}.toml")
+    constants: dict[str, Constant] = {}
     if "extends" in data:
-        entries.update(read_toml(f"targets/{data['extends']}.toml")["constants"])
+        constants.update(load_target(data["extends"]).constants)
     # Overriding keeps the order of the base, which the digest depends on.
-    entries.update(data["constants"])
-    constants = [(key, Constant(**entry)) for key, entry in entries.items()]
-    return Target(
-        name=data["name"],
-        chip=data["chip"],
-        chips=data["chips"],
-        constants=tuple(constants),
-        base=name,
-    )
+    for key, entry in data["constants"].items():
+        constants[key] = Constant(**entry)
+    return Target(name, data["chip"], data["chips"], constants, base=name)

@@ -4,7 +4,7 @@ update.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache, cached_property
 from typing import Any
@@ -18,6 +18,7 @@ from ipu_results.emulator.prediction import (
     MS,
     SERIAL_PROPORTION,
     EmulatedFigures,
+    MemoryNeed,
     Verdict,
     read_fields,
 )
@@ -173,9 +174,9 @@ class TrainingPrediction(EmulatedFigures):
 
 
 @cache
-def load_training_constants() -> tuple[tuple[str, Constant], ...]:
+def load_training_constants() -> Mapping[str, Constant]:
     entries = read_toml(TRAINING_FILE)["constants"]
-    return tuple((name, Constant(**entry)) for name, entry in entries.items())
+    return {name: Constant(**entry) for name, entry in entries.items()}
 
 
 def extend_target(target: Target) -> Target:
@@ -186,10 +187,7 @@ def extend_target(target: Target) -> Target:
     if target.base not in TRAINED:
         message = f"training is predicted for {' and '.join(TRAINED)}, not for {target.name}"
         raise UnrecognisedModelError(message, document=target.name)
-    constants = dict(target.constants)
-    for name, constant in load_training_constants():
-        constants.setdefault(name, constant)
-    return replace(target, constants=tuple(constants.items()))
+    return replace(target, constants={**load_training_constants(), **target.constants})
 
 
 def predict_training(
@@ -227,8 +225,7 @@ def predict_training(
     seconds = max(computed, fed) + reduced + update + moved
     batch = setup.micro_batch * setup.replicas * setup.accumulation
     low, high = load_band("training")
-    memories = [load.memory for load in loads]
-    fullest = max(memories)
+    memory = _judge_memory(loads, machine["sram"])
     return TrainingPrediction(
         target=target.name,
         chips=chips * setup.replicas,
@@ -248,26 +245,26 @@ def predict_training(
         update_s=update,
         offload_s=moved,
         host_bound=fed > computed,
-        memory_verdict=_judge_memory(loads, machine["sram"]),
-        memory_share=fullest / machine["sram"],
-        memory_needed_bytes=fullest,
-        memory_available_bytes=machine["sram"],
-        memory_operator=f"chip {memories.index(fullest)}",
+        **memory._asdict(),
+        memory_share=memory.memory_needed_bytes / machine["sram"],
         calibration_id=load_calibration().id,
         loads=loads,
         settings=target.settings or None,
     )
 
 
-def _judge_memory(loads: Sequence[ChipLoad], available: float) -> Verdict:
+def _judge_memory(loads: Sequence[ChipLoad], available: float) -> MemoryNeed:
     """Return UNCERTAIN where the verdict depends on the size of the code, or on products being
     computed in parts.
     """
+    needs = [load.memory for load in loads]
+    most = max(needs)
+    verdict: Verdict = "DOES-NOT-FIT"
     if max(load.memory_high for load in loads) <= available:
-        return "FITS"
-    if max(load.memory for load in loads) <= available:
-        return "UNCERTAIN"
-    return "DOES-NOT-FIT"
+        verdict = "FITS"
+    elif most <= available:
+        verdict = "UNCERTAIN"
+    return MemoryNeed(verdict, most, available, f"chip {needs.index(most)}")
 
 
 def is_host_bound(step: TrainingPrediction, setup: TrainingSetup) -> bool:
