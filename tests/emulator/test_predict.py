@@ -8,7 +8,7 @@ from typing import Any
 from ipu_results.emulator.network import load_network
 from ipu_results.emulator.prediction import Prediction, predict
 from ipu_results.emulator.target import load_calibration, load_target, read_toml
-from ipu_results.emulator.training_keys import KEYS
+from ipu_results.emulator.training import KEYS
 
 from tests.conftest import run_cli
 

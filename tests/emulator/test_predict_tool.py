@@ -67,13 +67,6 @@ def test_shape_sizes_all_but_the_batch(text: Path, shape: str) -> None:
     assert [layer["macs"] for layer in layers] == [0, 2 * 32 * 4 * 8]  # two images a chip
 
 
-def test_first_size_is_the_batch_unless_batch_sizes_are_given(text: Path) -> None:
-    (record,) = predict_json("--target", "c2", "--model", text, "--shape", "ids=6,32")
-    assert (record["batch_size"], record["micro_batch_size"]) == (6, 3)
-    args = ("--target", "c2", "--model", text, "--shape", "ids=6,32", "--batch-sizes")
-    assert predict_json(*args, "6") == [record]
-
-
 # Sweeps
 
 

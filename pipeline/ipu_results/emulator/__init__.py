@@ -15,7 +15,6 @@ The modules, in the order in which a prediction passes them:
     settings, prediction                              cycles to time, memory, power and records
     pipeline, training                                the same for a training step
     network, sweep                                    what users call and see
-    training_keys                                     what `--set` says of a training step
 """
 
 from __future__ import annotations

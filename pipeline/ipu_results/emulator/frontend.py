@@ -36,7 +36,6 @@ from ipu_results.errors import (
 # A size, or a mark that leaves it free; the batch is set by the batch size.
 SIZE = r"\s*(?:[1-9][0-9]*|N|-1|\?|\*)\s*"
 SHAPE = re.compile(rf"\s*(.*\S)\s*=({SIZE}(?:,{SIZE})*)")
-BATCH = "of the batch"  # whatever the model calls it
 Shape = tuple[int | None, ...]
 Axis = onnx.TensorShapeProto.Dimension
 
@@ -58,12 +57,12 @@ def _read_size(text: str) -> int | None:
     return int(text) if text.strip().isdigit() else None
 
 
-def fix_shapes(inputs: Sequence[ValueInfoProto], shapes: Mapping[str, Shape]) -> int | None:
-    """Set the sizes in the inputs themselves and return the batch that they name, None if they name
-    none.
+def fix_shapes(inputs: Sequence[ValueInfoProto], shapes: Mapping[str, Shape]) -> None:
+    """Set the sizes in the inputs themselves.
 
-    The first dimension of the inputs is the batch if it is free. It stays free, and 1 there names
-    no batch. If inputs begin with different dimensions, those with a size are not the batch.
+    The first dimension of the inputs is the batch if it is free, and stays free; 1 may be said of
+    it. If inputs begin with different dimensions, those with a size are not the batch. Raises
+    ModelError that names the input.
     """
     values = {value.name: value for value in inputs}
     axes: list[Axis] = []
@@ -84,17 +83,18 @@ def fix_shapes(inputs: Sequence[ValueInfoProto], shapes: Mapping[str, Shape]) ->
             known = f"the inputs {', '.join(values)} and the free dimensions {free}"
             raise UnknownShapeError(f"{name} is not an input: the model has {known}")
         for symbol, stated in named:
-            key = BATCH if symbol in batch_symbols else symbol
-            if key == BATCH and stated == 1:
-                continue
-            before = sizes.setdefault(key, stated)
+            before = sizes.setdefault(symbol, stated)
             if before != stated:
-                message = f"dimension {key} cannot be {before} and {stated}"
+                message = f"dimension {symbol} cannot be {before} and {stated}"
                 raise InconsistentModelError(message)
+    for symbol in batch_symbols:
+        batch = sizes.pop(symbol, 1)
+        if batch != 1:
+            message = f"the batch is that of the batch sizes: write N for it, not {batch}"
+            raise InconsistentModelError(message)
     for axis in axes:
         if axis.dim_param in sizes:
             axis.dim_value = sizes[axis.dim_param]
-    return sizes.get(BATCH)
 
 
 def _size_axes(

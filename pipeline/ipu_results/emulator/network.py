@@ -41,14 +41,13 @@ class Network:
     """A network that programs are read from: `network(micro_batch)` is its Program.
 
     `name` is that of records and messages. `built_in` networks are without weights. `folder` holds
-    the external data of a file. `batch` is the batch size that its given shapes name.
+    the external data of a file.
     """
 
     name: str
     model: onnx.ModelProto = field(repr=False)
     built_in: bool = False
     folder: Path | None = None
-    batch: int | None = None
 
     def __call__(self, batch: int) -> Program:
         """Read the program at a micro-batch. Raises ModelError naming the network and the node."""
@@ -103,8 +102,8 @@ def load_shaped_network(source: Source, shapes: Mapping[str, Shape]) -> Network:
     model = onnx.ModelProto()
     model.CopyFrom(network.model)
     with name_document(network.name):
-        batch = fix_shapes(select_data_inputs(model), shapes)
-    return replace(network, model=model, batch=batch, built_in=False)
+        fix_shapes(select_data_inputs(model), shapes)
+    return replace(network, model=model, built_in=False)
 
 
 def _load_file(path: Path) -> Network:

@@ -305,17 +305,16 @@ def _derive_product(operator: Product, needs_data: bool) -> list[GradientStep]:
         in_rows=shape.rows,
         in_columns=shape.columns,
     )
+    shapes: tuple[ConvolutionShape, ...] = (swapped,)
+    if is_gemm:
+        shapes = _multiply(shape.groups, shape.rows, shape.outs, shape.ins)
     of_data = GradientProduct(
         operator.name,
         role="data",
         macs=operator.macs,
-        shapes=(swapped,),
+        shapes=shapes,
         turned=shape.weights,
     )
-    if is_gemm:
-        of_data = replace(
-            of_data, shapes=_multiply(shape.groups, shape.rows, shape.outs, shape.ins)
-        )
     if not operator.constant:
         # Both sides of a product of activations are laid out again for each of its gradients, as
         # forward.

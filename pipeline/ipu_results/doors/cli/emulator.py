@@ -192,7 +192,7 @@ def predict(
     if pairs:
         machine, path = apply_settings(machine, path, _parse_host_pairs(pairs))
     network = load_shaped_network(model, parse_shapes(shapes))
-    sizes = _select_batch_sizes(batch_sizes, network.batch) or DEFAULT_BATCH_SIZES[machine.base]
+    sizes = batch_sizes or DEFAULT_BATCH_SIZES[machine.base]
     if sweeps:
         from ipu_results.emulator.sweep import SUFFIXES
 
@@ -227,7 +227,7 @@ def _load_machine(target: str, protocol: str | None) -> tuple[Target, Protocol]:
 def _parse_host_pairs(pairs: tuple[str, ...]) -> dict[str, str]:
     """Read what --set changes of a machine and its host path; refuse what is for training alone."""
     from ipu_results.emulator.settings import HOST_KEYS, parse_pairs, refuse
-    from ipu_results.emulator.training_keys import KEYS
+    from ipu_results.emulator.training import KEYS
 
     settings = parse_pairs(pairs)
     for key in settings:
@@ -243,8 +243,13 @@ def _predict_step(
     from ipu_results.emulator.network import load_sized_network
     from ipu_results.emulator.networks import SEQUENCE, TEXTS
     from ipu_results.emulator.settings import apply_settings, parse_pairs, refuse
-    from ipu_results.emulator.training import extend_target, is_host_bound, predict_training
-    from ipu_results.emulator.training_keys import KEYS, build_setup
+    from ipu_results.emulator.training import (
+        KEYS,
+        build_setup,
+        extend_target,
+        is_host_bound,
+        predict_training,
+    )
 
     machine, path = _load_machine(target, protocol)
     machine = extend_target(machine)
@@ -278,19 +283,6 @@ def _write(text: str, out: Path | None) -> None:
         click.echo(escape_unprintable(text, keep="\n"), nl=False)
     else:
         write_atomically(out, text.encode())
-
-
-def _select_batch_sizes(
-    batch_sizes: tuple[int, ...] | None, shaped: int | None
-) -> tuple[int, ...] | None:
-    """Return the batch sizes of the command line, else the one that `--shape` names."""
-    if shaped is None or batch_sizes == (shaped,):
-        return batch_sizes
-    if batch_sizes is not None:
-        raise click.UsageError(
-            f"--shape begins with {shaped}, but --batch-sizes decides the batch: write N there."
-        )
-    return (shaped,)
 
 
 def _run_sweep(
