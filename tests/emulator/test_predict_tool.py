@@ -10,7 +10,6 @@ from pathlib import Path
 from typing import Any
 
 import onnx
-import pyarrow.parquet as pq
 import pytest
 from ipu_results.emulator import split
 from ipu_results.emulator.network import load_network
@@ -87,23 +86,6 @@ def test_sweep_predicts_every_combination_as_set_does(small: Path, tmp_path: Pat
     (single,) = predict_json(*common[:-1], "8", "--set", "tiles=100", "--set", "clock=1e9")
     assert float(rows[1]["latency_ms"]) == single["latency_ms"]
     assert sorted(path.name for path in tmp_path.iterdir()) == ["designs.csv", "small.onnx"]
-
-
-def test_sweep_to_parquet(small: Path, tmp_path: Path) -> None:
-    out = tmp_path / "designs.parquet"
-    predict(
-        "--target",
-        "c2",
-        "--model",
-        small,
-        "--batch-sizes",
-        "2",
-        "--sweep",
-        "clock=1e9,1.6e9",
-        "--out",
-        out,
-    )
-    assert pq.read_table(out).column("clock").to_pylist() == [10**9, 1_600_000_000]
 
 
 def make_sweep(*pairs: str) -> Sweep:

@@ -246,41 +246,36 @@ def find_activations(
             if tensor in makers:
                 sources += makers[tensor].inputs
         for source in sources:
-            expression = _Expression(source, tensors, hidden)
-            kind = KINDS["activations"].get(expression.write(node))
-            if kind:
-                found[node.name] = FusedActivation(kind, source, expression.parts)
+            parts: list[Node] = []
+            text = _write_expression(node, source, tensors, hidden, parts)
+            if text in KINDS["activations"]:
+                kind = KINDS["activations"][text]
+                found[node.name] = FusedActivation(kind, source, parts)
     return found
 
 
-class _Expression:
-    """Nodes as an expression of the tensor `source`, and as its `parts`.
+def _write_expression(
+    node: Node, source: str, tensors: TensorInfos, hidden: Mapping[str, Node], parts: list[Node]
+) -> str:
+    """Write a node as an expression of the tensor `source`, and add the nodes in it to `parts`.
 
     `hidden` are the makers of tensors that one node alone reads: those may be parts.
     """
-
-    def __init__(self, source: str, tensors: TensorInfos, hidden: Mapping[str, Node]) -> None:
-        self.source = source
-        self.tensors = tensors
-        self.hidden = hidden
-        self.parts: list[Node] = []
-
-    def write(self, node: Node) -> str:
-        self.parts.append(node)
-        operands = [self._write_operand(tensor) for tensor in node.inputs]
-        if node.kind in COMMUTATIVE:
-            operands.sort()
-        return f"{node.kind}({', '.join(operands)})"
-
-    def _write_operand(self, tensor: str) -> str:
-        array = self.tensors[tensor].array
-        if tensor == self.source:
-            return "X"
-        if array is not None and array.size == 1:
-            return _write_constant(float(array.item()))
-        if tensor in self.hidden and len(self.parts) < MAX_PARTS:
-            return self.write(self.hidden[tensor])
-        return "?"
+    parts.append(node)
+    operands = []
+    for tensor in node.inputs:
+        array = tensors[tensor].array
+        text = "?"
+        if tensor == source:
+            text = "X"
+        elif array is not None and array.size == 1:
+            text = _write_constant(float(array.item()))
+        elif tensor in hidden and len(parts) < MAX_PARTS:
+            text = _write_expression(hidden[tensor], source, tensors, hidden, parts)
+        operands.append(text)
+    if node.kind in COMMUTATIVE:
+        operands.sort()
+    return f"{node.kind}({', '.join(operands)})"
 
 
 def _write_constant(value: float) -> str:

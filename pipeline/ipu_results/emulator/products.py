@@ -186,13 +186,11 @@ def lower_gemm(typed: TypedNode) -> list[Operator]:
     m, k = left.shape
     if typed.attributes.get("transA"):
         k, m = left.shape
-    n = right.shape[1]
-    if typed.attributes.get("transB"):
-        n = right.shape[0]
+    n = right.shape[0 if typed.attributes.get("transB") else 1]
     if left.constant and not right.constant:
         m, n = n, m
     bias = typed.inputs[2:]
-    has_constant_bias = bool(bias) and bias[0].constant
+    is_computed = any(not tensor.constant for tensor in bias)
     product = make_gemm(
         typed.name,
         groups=1,
@@ -200,9 +198,9 @@ def lower_gemm(typed: TypedNode) -> list[Operator]:
         k=k,
         n=n,
         constant=left.constant or right.constant,
-        bias=has_constant_bias,
+        bias=bool(bias) and not is_computed,
     )
-    if bias and not has_constant_bias:
+    if is_computed:
         return [product, Elementwise(f"{typed.name}/bias", "add", product.elements)]
     return [product]
 

@@ -20,7 +20,6 @@ from ipu_results.kit.parallel import run_in_order
 from ipu_results.kit.text import format_csv
 
 MAX_DESIGNS = 100_000
-SUFFIXES = (".csv", ".parquet")
 
 Design = Mapping[str, str]
 
@@ -121,7 +120,7 @@ def run_sweep(
     executor: Executor | None = None,
     progress: Callable[[int, int], None] = lambda *_: None,
 ) -> None:
-    """Predict all designs and write `out`, as CSV or Parquet after its suffix.
+    """Predict all designs and write them to `out` as CSV.
 
     Designs are predicted by `executor`, or in this process where there is none. `progress` gets the
     number of designs that are done, and of all. Nothing is written before the last is done. Raises
@@ -132,16 +131,6 @@ def run_sweep(
     for done, records in enumerate(results, start=1):
         rows += records
         progress(done, len(sweep.designs))
-    write_atomically(out, _format(rows, out.suffix))
-
-
-def _format(rows: Sequence[Record], suffix: str) -> bytes:
-    if suffix != ".parquet":
-        lines = [list(row.values()) for row in rows]
-        return f"{format_csv([list(rows[0]), *lines])}\n".encode()
-    import pyarrow as pa  # noqa: PLC0415 (slow to import, and seldom needed)
-    import pyarrow.parquet as pq  # noqa: PLC0415
-
-    sink = pa.BufferOutputStream()
-    pq.write_table(pa.Table.from_pylist(rows), sink)
-    return bytes(sink.getvalue())
+    lines = [list(rows[0])]
+    lines += [list(row.values()) for row in rows]
+    write_atomically(out, f"{format_csv(lines)}\n".encode())

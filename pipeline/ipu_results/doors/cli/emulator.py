@@ -91,7 +91,7 @@ class TargetName(click.ParamType[str]):
     metavar="KEY=A,B,…",
     help=(
         "Predict with each value of a key of --set; repeat for all combinations. Needs --out"
-        " FILE.csv or .parquet."
+        " FILE.csv."
     ),
 )
 @click.option(
@@ -194,10 +194,8 @@ def predict(
     network = load_shaped_network(model, parse_shapes(shapes))
     sizes = batch_sizes or DEFAULT_BATCH_SIZES[machine.base]
     if sweeps:
-        from ipu_results.emulator.sweep import SUFFIXES
-
-        if out is None or out.suffix.lower() not in SUFFIXES or layers:
-            raise click.UsageError("--sweep needs --out FILE.csv or FILE.parquet, and no --layers.")
+        if out is None or out.suffix.lower() != ".csv" or layers:
+            raise click.UsageError("--sweep needs --out FILE.csv, and no --layers.")
         _run_sweep(network, machine, path, sizes, sweeps, out)
         return
     needed = sizes[:1] if layers else sizes

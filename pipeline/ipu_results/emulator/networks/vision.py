@@ -179,11 +179,7 @@ class VisionTransformer:
     def build(self, graph: GraphBuilder, name: str) -> onnx.ModelProto:
         hidden = self.hidden
         flow = _start(graph, 3, VIT_RESOLUTION)
-        kernel = graph.add_drawn("patches.weight", (hidden, 3, PATCH, PATCH), text.SIGMA)
-        bias = graph.add_filled("patches.bias", (hidden,), 0.0)
-        window = {"kernel_shape": [PATCH] * 2, "strides": [PATCH] * 2}
-        flow.add("Conv", "patches", kernel, bias, **window)
-        flow.channels = hidden
+        flow.convolve("patches", hidden, PATCH, stride=PATCH, padded=False)
         shape = graph.add_integers("patches.shape", 0, hidden, PATCHES)
         flow.add("Reshape", "patches.flat", shape)
         flow.add("Transpose", "patches.turned", perm=[0, 2, 1])
