@@ -155,10 +155,10 @@ def test_model_of_the_caller_is_not_modified() -> None:
 @pytest.mark.parametrize(
     ("x", "message"),
     [
-        (images(3), "input x must be 2 × 4 × 8 × 8, not 3 × 4 × 8 × 8"),
+        (images(3), r"input x must be \(2, 4, 8, 8\), not \(3, 4, 8, 8\)"),
         ({"z": images(2)}, "has the inputs x, not z"),
         ({}, "has the inputs x, not none"),
-        (np.float32(1), "input x must be 2 × 4 × 8 × 8, not a number"),
+        (np.float32(1), r"input x must be \(2, 4, 8, 8\), not \(\)"),
     ],
 )
 def test_wrong_inputs_are_refused(x: Any, message: str) -> None:

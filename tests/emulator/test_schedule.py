@@ -140,6 +140,6 @@ def test_batch_that_the_chips_cannot_share_is_refused(target: Target, batch: int
 
 def test_io_tiles_are_taken_from_the_compute_tiles() -> None:
     (prediction,) = predict_resnet(MK2, 16, protocol="io-tiles")
-    assert prediction.schedule == schedule(resnet(4), MK2.with_constants(tiles=1472 - 64))
+    assert prediction.schedule == schedule(resnet(4), MK2.with_constants({"tiles": 1472 - 64}))
     assert prediction.timing.period == max(prediction.timing.device, 4 * 3 * 224 * 224 / 3.1e9)
     assert prediction.timing.latency == 4.8 * prediction.timing.period

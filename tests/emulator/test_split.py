@@ -113,7 +113,7 @@ def mk1_by_hand(
 def test_exhaustive_search_equals_a_search_in_plain_python(
     field: int, ins: int, outs: int, groups: int, tiles: int
 ) -> None:
-    target = MK1.with_constants({"plan.memory": 100}, tiles=tiles)
+    target = MK1.with_constants({"plan.memory": 100, "tiles": tiles})
     plan = search_every_split(
         ConvolutionShape(1, groups, ins, outs, field, 1, in_rows=field, in_columns=1), target
     )
@@ -128,7 +128,7 @@ def test_exhaustive_search_equals_a_search_in_plain_python(
 @settings(derandomize=True)
 @given(shape=shapes(), target=targets)
 def test_search_equals_exhaustive_search(shape: ConvolutionShape, target: Target) -> None:
-    few = target.with_constants(tiles=FEW)
+    few = target.with_constants({"tiles": FEW})
     assert plan_split(shape, few) == search_every_split(shape, few)
 
 
@@ -141,7 +141,7 @@ def test_more_parts_of_an_equal_share_are_chosen_where_they_cost_less(
     shape: ConvolutionShape, dimension: str, best: int
 ) -> None:
     """An even number of users receives faster; more sets of partials are reduced in smaller pieces."""
-    few = MK2.with_constants(tiles=FEW)
+    few = MK2.with_constants({"tiles": FEW})
     plan = plan_split(shape, few)
     assert plan.split[DIMENSIONS.index(dimension)] == best
     assert plan == search_every_split(shape, few)
@@ -155,7 +155,7 @@ def test_more_parts_of_an_equal_share_are_chosen_where_they_cost_less(
 def test_memory_limit_holds_where_any_split_can_keep_it(
     shape: ConvolutionShape, target: Target, memory: float
 ) -> None:
-    few = target.with_constants({"plan.memory": memory}, tiles=FEW)
+    few = target.with_constants({"plan.memory": memory, "tiles": FEW})
     plan, roomy = (
         plan_split(shape, few),
         plan_split(shape, few.with_constants({"plan.memory": 100})),

@@ -316,8 +316,7 @@ class CompiledNetwork:
             shape = (batch, *tensor.shape[1:])
             given = np.shape(arrays[tensor.name])
             if given != shape:
-                sizes = f"{_format_shape(shape)}, not {_format_shape(given)}"
-                raise self._error(f"input {tensor.name} must be {sizes}")
+                raise self._error(f"input {tensor.name} must be {shape}, not {given}")
         for tensor in program.outputs:
             if tensor.shape[:1] != (self.timing.micro_batch_size,):
                 message = "does not begin with the batch: chips cannot be concatenated"
@@ -326,7 +325,3 @@ class CompiledNetwork:
 
     def _error(self, message: str) -> InconsistentModelError:
         return InconsistentModelError(message, document=self.network.name)
-
-
-def _format_shape(shape: tuple[int, ...]) -> str:
-    return " × ".join(map(str, shape)) or "a number"

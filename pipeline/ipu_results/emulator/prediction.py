@@ -234,7 +234,7 @@ def select_computing(target: Target, protocol: Protocol) -> Target:
     """Return the machine without its I/O tiles, which move data and compute nothing."""
     if not protocol.overlapped:
         return target
-    return target.with_constants(tiles=target.tiles - protocol.io_tiles)
+    return target.with_constants({"tiles": target.tiles - protocol.io_tiles})
 
 
 def _predict(

@@ -8,6 +8,7 @@ reads and makes.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import chain, repeat
@@ -231,27 +232,26 @@ def lower_matmul(typed: TypedNode) -> list[Operator]:
     return [product]
 
 
+EQUATION = re.compile(r"([A-Za-z]+),([A-Za-z]+)->([A-Za-z]*)")
+
+
 def lower_einsum(typed: TypedNode) -> list[Operator]:
     """Lower a product of two tensors whose labels are stack, rows, columns or summed over; nothing
     else.
     """
     equation = typed.read_text("equation", "").replace(" ", "")
-    terms, arrow, result = equation.partition("->")
-    labels = terms.split(",")
-    has_repeats = any(len(set(term)) != len(term) for term in labels)
-    is_product = len(labels) == len(typed.inputs) == 2
-    if not is_product or not arrow or "." in equation or has_repeats:
+    match = EQUATION.fullmatch(equation)
+    terms = match.groups() if match else ()
+    if not terms or any(len(set(term)) < len(term) for term in terms):
         raise typed.node.unsupported(f"the equation {equation}")
     sizes: dict[str, int] = {}
-    for term, tensor in zip(labels, typed.inputs, strict=True):
+    for term, tensor in zip(terms, typed.inputs, strict=False):
         sizes.update(zip(term, tensor.shape, strict=True))
-    left = set(labels[0])
-    right = set(labels[1])
-    kept = set(result)
+    left, right, kept = map(set, terms)
     if (left ^ right) - kept:
         raise typed.node.unsupported(f"the equation {equation}, which sums over one operand,")
-    is_left_constant, is_right_constant = (tensor.constant for tensor in typed.inputs)
-    if is_left_constant and not is_right_constant:
+    are_constant = [tensor.constant for tensor in typed.inputs]
+    if are_constant == [True, False]:
         left, right = right, left
 
     def multiply(part: set[str]) -> int:
@@ -264,7 +264,7 @@ def lower_einsum(typed: TypedNode) -> list[Operator]:
         m=multiply(left - right),
         k=multiply(both - kept),
         n=multiply(right - left),
-        constant=is_left_constant or is_right_constant,
+        constant=any(are_constant),
     )
     return [product]
 

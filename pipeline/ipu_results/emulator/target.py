@@ -13,7 +13,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache, cached_property
 from importlib.resources import files
-from types import MappingProxyType
 from typing import Any
 
 from ipu_results.errors import UnrecognisedModelError
@@ -169,16 +168,13 @@ class Target:
                 del constants[name]
         return Target(name="", chip="", chips=0, constants=constants)
 
-    def with_constants(
-        self, values: Mapping[str, float] = MappingProxyType({}), **named: float
-    ) -> Target:
-        """Return the target with other values, by name: `with_constants({"slic.load_4x1": 18},
-        clock=1.5e9)`.
+    def with_constants(self, values: Mapping[str, float]) -> Target:
+        """Return the target with other values.
 
         Raises UnrecognisedModelError for a name that the machine does not have.
         """
         constants = dict(self.constants)
-        for name, value in {**values, **named}.items():
+        for name, value in values.items():
             if name not in constants:
                 raise UnrecognisedModelError(f"is not a constant of {self.name}", document=name)
             constants[name] = replace(constants[name], value=value)

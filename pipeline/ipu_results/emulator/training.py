@@ -69,7 +69,7 @@ class TrainingSetup:
     over `norm_span` replicas.
     """
 
-    micro_batch: int
+    micro_batch: int = 1
     replicas: int = 1
     accumulation: int = 1
     recompute: pipeline.Recompute | None = None
@@ -469,25 +469,22 @@ KEYS: Mapping[str, Key] = {
 }
 
 
+# Fields of TrainingSetup that have another name.
+FIELDS = {"available_memory": "proportions", "layers_per_ipu": "layers"}
+
+
 def build_setup(values: Mapping[str, Any], machine: Target, path: Protocol) -> TrainingSetup:
     """Build the setup that values of KEYS describe.
 
     `path` says what an input element is and which tiles move data. Replicas are as many as the
     machine has room for, unless they are given.
     """
+    given = {FIELDS.get(key, key): value for key, value in values.items() if key != "sequence"}
     setup = TrainingSetup(
-        micro_batch=values.get("micro_batch", 1),
-        accumulation=values.get("accumulation", 1),
-        recompute=values.get("recompute"),
-        proportions=values.get("available_memory", ()),
-        offchip=values.get("offchip", False),
-        instances=values.get("instances"),
+        **given,
         input_bits=path.input_bits,
         io_tiles=path.io_tiles if path.overlapped else 0,
-        layers=values.get("layers_per_ipu", ()),
-        head=values.get("head", "last"),
-        cut_after=values.get("cut_after", ()),
-        stages=values.get("stages", 1),
     )
-    room = max(1, machine.chips // setup.chips)
-    return replace(setup, replicas=values.get("replicas", room))
+    if "replicas" in given:
+        return setup
+    return replace(setup, replicas=max(1, machine.chips // setup.chips))
