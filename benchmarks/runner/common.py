@@ -13,7 +13,7 @@ from pathlib import Path
 from statistics import fmean, median, stdev
 
 import onnx
-from ipu_results.emulator.networks.builder import GraphBuilder, WeightGenerator
+from ipu_results.emulator.networks.builder import GraphBuilder
 from ipu_results.emulator.networks.vision import ResNet
 from ipu_results.runner.environment import announce_sweep
 from ipu_results.runner.estimate import MS, Block, Estimate
@@ -67,7 +67,7 @@ def measure_pace_ms(block: Block) -> float:
 
 def write_small_model(folder: Path) -> str:
     """Write a ResNeXt of four bottlenecks on images of 32 × 32, which builds and runs in no time."""
-    builder = GraphBuilder(WeightGenerator(0))
+    builder = GraphBuilder(0)
     path = folder / "small.onnx"
     onnx.save(ResNet((1, 1, 1, 1), groups=4, width=1, resolution=32).build(builder, "small"), path)
     return str(path)
@@ -75,7 +75,7 @@ def write_small_model(folder: Path) -> str:
 
 def write_tiny_model(folder: Path) -> str:
     """Write one dense layer on images of 8 × 8, which computes next to nothing."""
-    graph = GraphBuilder(WeightGenerator(0))
+    graph = GraphBuilder(0)
     pixels = graph.add_node("Flatten", "flatten", graph.add_input("image", (3, 8, 8)))
     path = folder / "tiny.onnx"
     onnx.save(graph.build_model("tiny", graph.add_dense("classes", pixels, (192, 10)), (10,)), path)

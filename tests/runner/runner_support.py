@@ -40,9 +40,9 @@ def build_tiny_model(
     With two inputs it is not a classifier.
     """
     # slow
-    from ipu_results.emulator.networks.builder import BatchNorm, GraphBuilder, WeightGenerator  # noqa: PLC0415
+    from ipu_results.emulator.networks.builder import BatchNorm, GraphBuilder  # noqa: PLC0415
 
-    graph = GraphBuilder(WeightGenerator(0), batch=batch)
+    graph = GraphBuilder(0, batch=batch)
     x = graph.add_input("image", (3, side, side))
     if inputs == 2:
         x = graph.add_node("Add", "both", x, graph.add_input("other", (3, side, side)))

@@ -13,7 +13,7 @@ import pytest
 from ipu_results.build import IngestConfig, ingest
 from ipu_results.doors.comparison.measurement import read_source
 from ipu_results.doors.comparison.words import load_known_words
-from ipu_results.emulator.networks.builder import GraphBuilder, WeightGenerator
+from ipu_results.emulator.networks.builder import GraphBuilder
 from ipu_results.emulator.networks.text import Bert
 from ipu_results.errors import RunnerError, SweepConfigError
 from ipu_results.record.store.query import open_warehouse
@@ -62,7 +62,7 @@ def store(folder: Path, inputs: str = INPUTS) -> str:
 
 def build_bert(folder: Path) -> str:
     """Write one layer of BERT, as the built-in networks are made, with the span as its output."""
-    model = Bert(1, 64).build(GraphBuilder(WeightGenerator(0)), "bert-base", LENGTH)
+    model = Bert(1, 64).build(GraphBuilder(0), "bert-base", LENGTH)
     folder.mkdir(parents=True, exist_ok=True)
     onnx.save(model, folder / "bert-base.onnx")
     return str(folder / "bert-base.onnx")

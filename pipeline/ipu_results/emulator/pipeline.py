@@ -204,12 +204,7 @@ def cut_at_operators(
 
 def cut_evenly(program: Program, chips: int) -> list[Stage]:
     """Give each chip about the same multiply-accumulates."""
-    macs = []
-    for operator in program.operators:
-        count = 0
-        if isinstance(operator, Product):
-            count = operator.macs
-        macs.append(count)
+    macs = [each.macs if isinstance(each, Product) else 0 for each in program.operators]
     products = len(macs) - macs.count(0)
     if chips > products:
         message = f"{chips} stages are more than its {products} products"

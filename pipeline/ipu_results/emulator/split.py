@@ -169,22 +169,14 @@ def _describe_slic(shape: ConvolutionShape, target: Target, channels: int, at_on
 @lru_cache(maxsize=65_536)
 def list_parts(dimension: str, size: int, limit: int) -> Array:
     """List numbers of parts up to `limit`: the smallest of each share, and others worth a try."""
-    most = min(size, limit)
+    counts = np.arange(1, min(size, limit) + 1, dtype=np.float64)
     if dimension in REDUCED:
-        return np.arange(1, most + 1, dtype=np.float64)
-    parts = {1}
-    share = size
-    while share > 1:
-        count = ceil_div(size, share - 1)
-        parts.add(count)
-        share = ceil_div(size, count)
+        return counts
+    tried = np.diff(ceil_shares(size, counts), prepend=np.inf) < 0
     if dimension == SHARED:
-        for count in sorted(parts):
-            is_free = ceil_div(size, count + 1) == ceil_div(size, count)
-            if count % 2 and is_free:
-                parts.add(count + 1)
-    possible = [count for count in sorted(parts) if count <= most]
-    return np.array(possible, dtype=np.float64)
+        is_even = counts % 2 == 0
+        tried[1:] |= tried[:-1] & is_even[1:]
+    return counts[tried]
 
 
 def _combine_parts(sizes: dict[str, int], tiles: int) -> dict[str, Array]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import onnx
 
-from ipu_results.emulator.networks.builder import GraphBuilder, WeightGenerator
+from ipu_results.emulator.networks.builder import GraphBuilder
 from ipu_results.emulator.networks.text import TEXTS
 from ipu_results.emulator.networks.vision import IMAGES
 from ipu_results.errors import UnrecognisedModelError
@@ -45,8 +45,7 @@ def build(name: str, *, weights: bool = False, sequence: int = SEQUENCE) -> onnx
     The batch is free. `sequence` is BERT's, up to 512, or GPT-2's, up to 1024. The same arguments
     give the same bytes. Raises `UnrecognisedModelError`.
     """
-    generator = WeightGenerator(SEED) if weights else None
-    graph = GraphBuilder(generator, folded=name.endswith(FOLDED))
+    graph = GraphBuilder(SEED if weights else None, folded=name.endswith(FOLDED))
     if name in IMAGES:
         return IMAGES[name].build(graph, name)
     if name not in TEXTS:

@@ -45,30 +45,6 @@ def size_networks(name: str, kind: Callable[..., Any]) -> dict[str, Any]:
     return {network: kind(**sizes) for network, sizes in read_sizes()[name].items()}
 
 
-class WeightGenerator:
-    """Seeded values, the same bytes on every machine and with every numpy.
-
-    They are uniform, from PCG64's raw draws: numpy's policy fixes that stream, but not its normal
-    distribution.
-    """
-
-    def __init__(self, seed: int) -> None:
-        self._draws = np.random.PCG64(seed)
-
-    def draw(self, shape: tuple[int, ...], sigma: float) -> Array:
-        """Return float32 of mean 0 and standard deviation `sigma`, none further out than 1.74
-        sigma.
-        """
-        count = math.prod(shape)
-        draws = math.ceil(count / PER_DRAW)
-        raw = self._draws.random_raw(draws).astype("<u8", copy=False)
-        integers = raw.view("<i2")[:count]
-        values = integers.reshape(shape).astype(np.float32)
-        values += np.float32(0.5)
-        values *= np.float32(sigma / SIGMA)
-        return values
-
-
 @dataclass(frozen=True, slots=True)
 class BatchNorm:
     """A batch-norm at inference: `scale` is its gamma, its shift and mean are drawn, its variance
@@ -82,16 +58,16 @@ class BatchNorm:
 class GraphBuilder:
     """Collects the nodes and parameters of a graph.
 
-    Without `weights`, parameters are graph inputs known by shape alone, so a graph takes kilobytes.
+    Without a `seed`, parameters are graph inputs known by shape alone, so a graph takes kilobytes.
     Every node's output has the node's name, and parameters are named after their node. Each `add_`
     method returns that name.
     """
 
     def __init__(
-        self, weights: WeightGenerator | None, *, batch: int | None = None, folded: bool = False
+        self, seed: int | None = None, *, batch: int | None = None, folded: bool = False
     ) -> None:
         self.batch: Dimension = BATCH if batch is None else batch
-        self._weights = weights
+        self._draws = None if seed is None else np.random.PCG64(seed)
         self._folded = folded
         self._nodes: list[onnx.NodeProto] = []
         self._data: list[onnx.ValueInfoProto] = []
@@ -225,13 +201,25 @@ class GraphBuilder:
         return model
 
     def _draw(self, shape: tuple[int, ...], sigma: float) -> Array:
-        """Draw values, or return zeros that take no memory where the graph has none."""
-        if self._weights is None:
+        """Draw float32 of mean 0 and standard deviation `sigma`, none further out than 1.74 sigma,
+        or return zeros that take no memory where the graph has no weights.
+
+        They are uniform, from PCG64's raw draws, the same bytes on every machine and with every
+        numpy: its policy fixes that stream, but not its normal distribution.
+        """
+        if self._draws is None:
             return np.broadcast_to(np.float32(0.0), shape)
-        return self._weights.draw(shape, sigma)
+        count = math.prod(shape)
+        draws = math.ceil(count / PER_DRAW)
+        raw = self._draws.random_raw(draws).astype("<u8", copy=False)
+        integers = raw.view("<i2")[:count]
+        values = integers.reshape(shape).astype(np.float32)
+        values += np.float32(0.5)
+        values *= np.float32(sigma / SIGMA)
+        return values
 
     def _add_parameter(self, name: str, values: Array) -> str:
-        if self._weights is not None:
+        if self._draws is not None:
             return self._add_tensor(name, values)
         value = helper.make_tensor_value_info(name, TensorProto.FLOAT, list(values.shape))
         self._shapes.append(value)
