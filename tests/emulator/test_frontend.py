@@ -156,10 +156,10 @@ def test_matrix_products(
         ("y = Concat<axis=1>(x, x)", [Rearrangement("y", "concat", 4 * FIELD)]),
         ("a, y = Split<axis=1, num_outputs=2>(x)", [Rearrangement("a", "split", 2 * FIELD)]),
         ("y = DepthToSpace<blocksize=2>(x)", [Rearrangement("y", "transpose", 2 * FIELD)]),
-        ("y = ReduceMean<axes=[2,3]>(x)", [Reduction("y", "global pool", 2 * FIELD, 8)]),
+        ("y = ReduceMean<axes=[2,3]>(x)", [Reduction("y", "reduction", 2 * FIELD, 8)]),
         (
             "y = ReduceMax<axes=[-1,-2], keepdims=0>(x)",
-            [Reduction("y", "global pool", 2 * FIELD, 8)],
+            [Reduction("y", "reduction", 2 * FIELD, 8)],
         ),
         ("y = ReduceMean<axes=[1]>(x)", [Reduction("y", "reduction", 2 * FIELD, 2 * 64)]),
         ("y = ReduceMean(x)", [Reduction("y", "reduction", 2 * FIELD, 1)]),

@@ -145,7 +145,34 @@ def read_program(model: onnx.ModelProto, batch: int | None = None) -> Program:
     nodes that no output needs. Raises `ModelError` in one line that names the graph and the node.
     """
     with name_document(" ".join(str(model.graph.name).split())):
-        return _read_program(reader.prepare_model(model), batch)
+        model = reader.prepare_model(model)
+        graph = model.graph
+        nodes = reader.select_nodes(graph)
+        opset = reader.read_opset(model)
+        inputs = select_data_inputs(model)
+        tensors = reader.collect_initial_tensors(graph, _size_inputs(inputs, batch))
+        for node in nodes:
+            if node.kind not in SUPPORTED and not reader.is_constant(node, tensors):
+                raise node.unsupported(node.kind)
+            reader.infer_outputs(node, tensors, opset)
+        assembly = _Assembly(tensors)
+        for number, value in enumerate(inputs):
+            assembly.origin[value.name] = -1 - number
+        results = [value.name for value in graph.output]
+        active = [node for node in nodes if not tensors[node.outputs[0]].constant]
+        assembly.add_nodes(active, results)
+        for result in results:
+            if result not in assembly.origin:
+                raise InconsistentModelError(f"output {result} does not depend on any input")
+        return Program(
+            graph.name,
+            operators=tuple(assembly.operators),
+            sources=tuple(assembly.sources),
+            inputs=tuple(assembly.describe(value.name) for value in inputs),
+            outputs=tuple(assembly.describe(each) for each in results),
+            results=tuple(assembly.origin[each] for each in results),
+            parameters=sum(tensors[each].elements for each in assembly.parameters),
+        )
 
 
 @contextmanager
@@ -155,36 +182,6 @@ def name_document(name: str) -> Iterator[None]:
         yield
     except ModelError as error:
         raise type(error)(error.message, document=name, place=error.place) from error
-
-
-def _read_program(model: onnx.ModelProto, batch: int | None) -> Program:
-    graph = model.graph
-    nodes = reader.select_nodes(graph)
-    opset = reader.read_opset(model)
-    inputs = select_data_inputs(model)
-    tensors = reader.collect_initial_tensors(graph, _size_inputs(inputs, batch))
-    for node in nodes:
-        if node.kind not in SUPPORTED and not reader.is_constant(node, tensors):
-            raise node.unsupported(node.kind)
-        reader.infer_outputs(node, tensors, opset)
-    assembly = _Assembly(tensors)
-    for number, value in enumerate(inputs):
-        assembly.origin[value.name] = -1 - number
-    results = [value.name for value in graph.output]
-    active = [node for node in nodes if not tensors[node.outputs[0]].constant]
-    assembly.add_nodes(active, results)
-    for result in results:
-        if result not in assembly.origin:
-            raise InconsistentModelError(f"output {result} does not depend on any input")
-    return Program(
-        graph.name,
-        operators=tuple(assembly.operators),
-        sources=tuple(assembly.sources),
-        inputs=tuple(assembly.describe(value.name) for value in inputs),
-        outputs=tuple(assembly.describe(each) for each in results),
-        results=tuple(assembly.origin[each] for each in results),
-        parameters=sum(tensors[each].elements for each in assembly.parameters),
-    )
 
 
 def select_data_inputs(model: onnx.ModelProto) -> list[ValueInfoProto]:

@@ -27,7 +27,6 @@ GLOBAL_WINDOWS = KINDS["global_windows"].split()
 ELEMENTWISE: dict[str, str] = dict(KINDS["elementwise"]["renamed"])
 for _name in KINDS["elementwise"]["own_name"].split():
     ELEMENTWISE[_name] = _name.lower()
-SPATIAL = (2, 3)  # height and width of NCHW
 
 
 def lower_node(typed: TypedNode) -> list[Operator]:
@@ -114,20 +113,14 @@ def _lower_interpolation(typed: TypedNode, mode: str, nearest: str, axes: int) -
     taps = KINDS["taps"].get(mode)
     if taps is None:
         raise typed.node.unsupported(f"the mode {mode}")
-    kind = "cubic resize" if mode.endswith("cubic") else "linear resize"
-    return [SlidingWindow(typed.name, kind, typed.elements, taps**axes)]
+    return [SlidingWindow(typed.name, f"{mode} resize", typed.elements, taps**axes)]
 
 
 def _lower_reduction(typed: TypedNode) -> list[Operator]:
     source = typed.inputs[0]
-    axes = _read_axes(typed)
-    if not axes:
+    if not _read_axes(typed):
         return []
-    kind = "reduction"
-    is_spatial = axes == SPATIAL and len(source.shape) == 4
-    if is_spatial and typed.kind in ("ReduceMean", "ReduceMax"):
-        kind = "global pool"
-    return [Reduction(typed.name, kind, source.elements, typed.elements)]
+    return [Reduction(typed.name, "reduction", source.elements, typed.elements)]
 
 
 def _lower_search(typed: TypedNode) -> list[Operator]:
@@ -146,20 +139,17 @@ def _lower_search(typed: TypedNode) -> list[Operator]:
     return [Reduction(typed.name, "reduction", passes * source.elements, elements)]
 
 
-def _read_axes(typed: TypedNode) -> tuple[int, ...]:
-    """Return the reduced axes in order, none negative: an attribute until opset 13 or 18, then an
-    input.
-    """
-    rank = len(typed.inputs[0].shape)
-    axes = typed.attributes.get("axes")
+def _read_axes(typed: TypedNode) -> Sequence[int]:
+    """Return the reduced axes: an attribute until opset 13 or 18, then an input."""
+    axes: Sequence[int] = typed.attributes.get("axes", ())
     if len(typed.inputs) > 1:
         array = typed.inputs[1].array
         if array is None:
             raise typed.node.unsupported("a reduction whose axes are computed")
         axes = array.flatten().tolist()
     if not axes and not typed.attributes.get("noop_with_empty_axes"):
-        axes = range(rank)
-    return tuple(sorted(axis % rank for axis in axes or ()))
+        return range(len(typed.inputs[0].shape))
+    return axes
 
 
 def _lower_rearrangement(typed: TypedNode) -> list[Operator]:

@@ -111,7 +111,7 @@ class Elementwise:
 class SlidingWindow:
     """Each result is made of `window` elements around its place.
 
-    `kind` is `max pool`, `average pool`, `sum pool`, `linear resize` or `cubic resize`.
+    `kind` is `max pool`, `average pool`, `sum pool`, or such as `linear resize`.
     """
 
     name: str
@@ -122,9 +122,7 @@ class SlidingWindow:
 
 @dataclass(frozen=True, slots=True)
 class Reduction:
-    """`in_elements` are reduced to `elements`; `kind` is `global pool` over height and width, else
-    `reduction`.
-    """
+    """`in_elements` are reduced to `elements`; `kind` is `global pool` or `reduction`."""
 
     name: str
     kind: str
