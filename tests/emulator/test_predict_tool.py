@@ -78,9 +78,9 @@ def test_sweep_predicts_every_combination_as_set_does(small: Path, tmp_path: Pat
     )
     rows = list(csv.DictReader(io.StringIO(out.read_text())))
     assert [(row["tiles"], row["clock"], row["batch_size"]) for row in rows[:3]] == [
-        ("100", "1000000000", "4"),
-        ("100", "1000000000", "8"),
-        ("100", "1330000000", "4"),
+        ("100", "1e9", "4"),
+        ("100", "1e9", "8"),
+        ("100", "1.33e9", "4"),
     ]
     assert len(rows) == 8
     (single,) = predict_json(*common[:-1], "8", "--set", "tiles=100", "--set", "clock=1e9")

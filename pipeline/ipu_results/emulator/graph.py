@@ -187,7 +187,6 @@ def _name_node(proto: onnx.NodeProto, taken: Mapping[str, Node]) -> Node:
 # Elements up to which a constant's data are kept: enough for shapes and scalars, not for weights.
 MAX_KEPT = 4096
 MAX_KEPT_FLOATS = 16
-MAX_MESSAGE = 160  # characters of a message of onnx
 FLOATS = (TensorProto.FLOAT, TensorProto.FLOAT16, TensorProto.BFLOAT16, TensorProto.DOUBLE)
 RANDOM = (
     "Bernoulli",
@@ -353,8 +352,6 @@ def _infer_types(node: Node, inputs: TensorInfos, opset: int) -> dict[str, TypeP
         return infer_node_outputs(schema, node.proto, types, data, opset_imports=opsets)
     except (InferenceError, ValidationError, RuntimeError, ValueError) as error:
         message = " ".join(PREFIX.sub("", str(error)).split())
-        if len(message) > MAX_MESSAGE:
-            message = message[:MAX_MESSAGE] + "…"
         raise node.inconsistent(message) from error
 
 

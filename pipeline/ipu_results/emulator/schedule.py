@@ -30,8 +30,6 @@ from ipu_results.emulator.split import SplitPlan, plan_split
 from ipu_results.emulator.target import Target
 from ipu_results.errors import UnsupportedOperatorError
 
-NORMS = ("batchnorm", "softmax", "layernorm")  # more than a pass: constants of their own
-
 
 @dataclass(frozen=True, slots=True)
 class OperatorCost:
@@ -121,11 +119,11 @@ def _cost(operator: Operator, target: Target) -> OperatorCost:
             cycles = target["globalpool.cycles"]
             supersteps = target["globalpool.supersteps"]
             elements = operator.in_elements
-        case Elementwise() if kind in NORMS:
-            cycles = target[f"{kind}.cycles"]
-            supersteps = target[f"{kind}.supersteps"]
         case _:
+            # Norms and softmax are more than a pass, and have constants of their own.
             cycles = target.get(f"elementwise.{kind}", target["elementwise.other"])
+            cycles = target.get(f"{kind}.cycles", cycles)
+            supersteps = target.get(f"{kind}.supersteps", 1)
     compute = estimate_vectors(elements, cycles, target)
     if kind == "softmax":
         compute += estimate_copy(elements, target)

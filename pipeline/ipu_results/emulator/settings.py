@@ -278,7 +278,13 @@ def apply_settings(
             limits = limit_constant(key, known[key])
             constants[key] = float(limits.read(key, value))
         else:
-            raise refuse(key, _explain_unknown(key, target, others))
+            names = list(dict.fromkeys([*HOST_KEYS, *others]))
+            similar = _list_similar(key, [*names, *known])
+            message = (
+                f"is not a setting of {target.name}{similar}; there are {', '.join(names)} and the"
+                " constants of the machine, such as clock"
+            )
+            raise refuse(key, message)
     machine = replace(target.with_constants(constants), settings=", ".join(changed))
     path = replace(protocol, **paths)
     if path.prefetch and "host.prefetch" not in machine:
@@ -293,16 +299,6 @@ def parse_pairs(pairs: Sequence[str]) -> dict[str, str]:
         return split_settings(pairs, "KEY=VALUE, for example clock=1.5e9")
     except ValueError as error:
         raise UnrecognisedModelError(str(error)) from error
-
-
-def _explain_unknown(key: str, target: Target, others: Iterable[str]) -> str:
-    """Say that a key is none, and which keys there are."""
-    names = list(dict.fromkeys([*HOST_KEYS, *others]))
-    similar = _list_similar(key, [*names, *target.constants])
-    return (
-        f"is not a setting of {target.name}{similar}; there are {', '.join(names)} and the"
-        " constants of the machine, such as clock"
-    )
 
 
 def _list_similar(key: str, names: Iterable[str]) -> str:

@@ -94,24 +94,14 @@ def _predict_design(
         predictions = predict(programs.__getitem__, machine, batch_sizes, path)
     except IpuResultsError as error:
         raise InconsistentModelError(str(error), place=name_design(design)) from error
-    values = {key: _read_value(text) for key, text in design.items()}
     # a setting of the same name stays
-    return [{**values, **prediction.to_record(model), **values} for prediction in predictions]
+    return [{**design, **prediction.to_record(model), **design} for prediction in predictions]
 
 
 def name_design(design: Design) -> str:
     """Name a design by its settings, for an error."""
     settings = ", ".join(f"{key}={value}" for key, value in design.items())
     return f"design {settings}"
-
-
-def _read_value(text: str) -> str | float:
-    """Return a number where the text is one, a whole one without a point."""
-    try:
-        number = float(text)
-    except ValueError:
-        return text
-    return int(number) if number.is_integer() else number
 
 
 def run_sweep(
