@@ -11,7 +11,6 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from itertools import chain, repeat
 from math import prod
 from typing import Any
 
@@ -289,10 +288,8 @@ def lower_recurrence(typed: TypedNode) -> list[Operator]:
     if width != gates * state:
         raise typed.node.inconsistent(f"weights of {width} rows are not {gates} gates of {state}")
     name = typed.name
-    # The first operations of a step work on several states at once, the others on one.
-    states_at_once = chain(cell["states"], repeat(1))
     passes = []
-    for kind, states in zip(cell["kinds"].split(), states_at_once, strict=False):
+    for kind, states in zip(cell["kinds"].split(), cell["states"], strict=True):
         elements = states * directions * batch * state
         passes.append(Elementwise(f"{name}/{kind}", kind, elements))
     inputs = make_gemm(

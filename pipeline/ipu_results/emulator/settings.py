@@ -241,14 +241,13 @@ def limit_constant(key: str, constant: Constant) -> Key:
 
 
 # of the host path; io_tiles may be none
-PREFETCH = "prefetch"
 HOST_KEYS = {
     "input_bits": Key(),
     "instances": Key(),
     "replicas": Key(),
     "io_tiles": Key(low=0),
     "threads": Key(),
-    PREFETCH: Key(words=SWITCHES),
+    "prefetch": Key(words=SWITCHES),
 }
 FILE_KEYS = ("name", "chip", "chips", "extends", "constants")
 
@@ -288,7 +287,7 @@ def apply_settings(
     machine = replace(target.with_constants(constants), settings=", ".join(changed))
     path = replace(protocol, **paths)
     if path.prefetch and "host.prefetch" not in machine:
-        raise refuse(PREFETCH, f"{machine.name} has no memory to prefetch into")
+        raise refuse("prefetch", f"{machine.name} has no memory to prefetch into")
     count_replicas(path, machine)
     return machine, path
 

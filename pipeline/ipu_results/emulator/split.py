@@ -172,11 +172,13 @@ def list_parts(dimension: str, size: int, limit: int) -> Array:
     counts = np.arange(1, min(size, limit) + 1, dtype=np.float64)
     if dimension in REDUCED:
         return counts
-    tried = np.diff(ceil_shares(size, counts), prepend=np.inf) < 0
+    shares = ceil_shares(size, counts)
+    is_tried = np.diff(shares, prepend=np.inf) < 0  # one part less makes a larger share
     if dimension == SHARED:
+        # The next number is tried too where it is even.
         is_even = counts % 2 == 0
-        tried[1:] |= tried[:-1] & is_even[1:]
-    return counts[tried]
+        is_tried[1:] |= is_tried[:-1] & is_even[1:]
+    return counts[is_tried]
 
 
 def _combine_parts(sizes: dict[str, int], tiles: int) -> dict[str, Array]:
