@@ -10,7 +10,7 @@ No IPU is needed, nothing is measured.
 
 The modules, in the order in which a prediction passes them:
 
-    graph, products, lowering, operators, frontend    ONNX to operators with sizes
+    graph, lowering, operators, frontend              ONNX to operators with sizes
     target, codelets, split, schedule                 operators to cycles and supersteps
     settings, prediction                              cycles to time, memory, power and records
     pipeline, training                                the same for a training step

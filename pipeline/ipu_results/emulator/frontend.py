@@ -20,12 +20,12 @@ from ipu_results.emulator.lowering import (
     SEVERAL_OUTPUTS,
     SUPPORTED,
     FusedActivation,
+    TypedNode,
     find_activations,
     lower_node,
 )
 from ipu_results.emulator.networks.builder import DATA_INPUTS
 from ipu_results.emulator.operators import Elementwise, Operator, Program, Tensor
-from ipu_results.emulator.products import TypedNode
 from ipu_results.errors import (
     InconsistentModelError,
     ModelError,
