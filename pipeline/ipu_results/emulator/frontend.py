@@ -100,7 +100,7 @@ def fix_shapes(inputs: Sequence[ValueInfoProto], shapes: Mapping[str, Shape]) ->
 def _size_axes(
     value: ValueInfoProto, shape: Shape, batch_symbols: set[str]
 ) -> list[tuple[str, int]]:
-    """Return the sizes of an input's named dimensions and of its batch. Other dimensions are set."""
+    """Return the sizes of an input's named dimensions and of its batch; set the others."""
     axes = _get_dims(value)
     if len(axes) != len(shape):
         raise InconsistentModelError(

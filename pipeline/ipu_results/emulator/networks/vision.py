@@ -242,7 +242,7 @@ class UNet:
 
 
 def _add_pair(flow: Flow, channels: int) -> None:
-    """Add two convolutions of 3 × 3 without padding: together they take two pixels off each side."""
+    """Add two convolutions of 3 × 3 without padding: they take two pixels off each side."""
     for part in ("0", "1"):
         flow.convolve(part, channels, 3, padded=False).add("Relu", f"{part}.relu")
 
