@@ -1,4 +1,5 @@
--- Each cell with a figure: where it stands in its source, and which row of the release states it.
+-- Each cell with a figure as its certificate has it: where it stands in its source, and which row of
+-- the release states it. `digits`, `stated`, `key`, `in` and `figure` are null where it has none.
 WITH stated AS (
     UNPIVOT (
         SELECT
@@ -10,35 +11,37 @@ WITH stated AS (
     )
     ON COLUMNS(* EXCLUDE result_id) INTO NAME column_name VALUE figure
 ),
-measured AS (
-    SELECT microbenchmark_id, 'value' AS column_name, 'canonical_value' AS stated_in,
-        canonical_value AS figure
+figure_cells AS (
+    SELECT
+        result_id, column_name, 'results.csv' AS stated, {'result_id': result_id}::JSON AS key,
+        column_name AS stated_in, figure
+    FROM stated
+    UNION ALL
+    SELECT
+        result_id, metric, 'figures.csv', {'result_id': result_id, 'metric': metric}::JSON,
+        'value', value
+    FROM figures
+    UNION ALL
+    SELECT
+        microbenchmark_id, 'value', 'microbenchmarks.csv',
+        {'microbenchmark_id': microbenchmark_id}::JSON, 'canonical_value', canonical_value
     FROM microbenchmarks
     UNION ALL
-    SELECT microbenchmark_id, 'chip_count', 'chip_count', chip_count::DOUBLE
+    SELECT
+        microbenchmark_id, 'chip_count', 'microbenchmarks.csv',
+        {'microbenchmark_id': microbenchmark_id}::JSON, 'chip_count', chip_count::DOUBLE
     FROM microbenchmarks
 )
 SELECT
-    c.result_id, c.cell_number, c.column_name, d.file, d.sha256, c.locator,
-    c.raw_text, c.value, c.unit, c.factor,
+    'printed' AS kind, concat(c.result_id, ' ', c.cell_number) AS id, c.column_name AS "column",
+    d.file, d.sha256, c.locator, c.raw_text AS raw, c.value, c.unit, c.factor,
     -- what we computed has 12 digits, what others printed has all of theirs
-    d.kind IN ('derived', 'run') AS is_computed,
-    CASE
-        WHEN s.figure IS NOT NULL THEN 'results'
-        WHEN f.value IS NOT NULL THEN 'figures'
-        WHEN m.figure IS NOT NULL THEN 'microbenchmarks'
-    END AS stated_by,
-    coalesce(m.stated_in, CASE WHEN f.value IS NOT NULL THEN 'value' END, c.column_name)
-        AS stated_in,
-    coalesce(s.figure, f.value, m.figure) AS figure
+    CASE WHEN d.kind IN ('derived', 'run') THEN 12 END AS digits,
+    f.stated, f.key, f.stated_in AS "in", f.figure
 FROM cells c
 JOIN documents d USING (document_id)
-LEFT JOIN stated s
-    ON s.result_id = c.result_id AND s.column_name = c.column_name AND c.factor IS NOT NULL
-LEFT JOIN figures f
-    ON f.result_id = c.result_id AND f.metric = c.column_name AND c.factor IS NOT NULL
-LEFT JOIN measured m
-    ON m.microbenchmark_id = c.result_id AND m.column_name = c.column_name
-    AND c.factor IS NOT NULL
+LEFT JOIN figure_cells f
+    ON f.result_id = c.result_id AND f.column_name = c.column_name AND c.factor IS NOT NULL
+    AND f.figure IS NOT NULL
 WHERE c.value IS NOT NULL
 ORDER BY c.result_id, c.cell_number

@@ -240,18 +240,53 @@ def leave_out_factor(lines: dict[str, list[Line]]) -> None:
     line["factor"] = None
 
 
+def name_other_place(lines: dict[str, list[Line]]) -> None:
+    """Name another place of the same text in the same file."""
+    first, second = [line for line in lines["csv"] if line.get("in") == "chip_count"][-2:]
+    assert (first["file"], first["raw"]) == (second["file"], second["raw"])
+    first["locator"] = second["locator"]
+
+
+def leave_out_slowest(lines: dict[str, list[Line]]) -> None:
+    """Say that the slowest run does not count, which the mean leaves out anyway."""
+    scores = [line for line in lines["minutes"] if all(log["counted"] for log in line["logs"])]
+    slowest = max(scores[0]["logs"], key=lambda log: float(log["minutes"]))
+    slowest["counted"] = False
+
+
+def state_cell_twice(folder: Path) -> None:
+    """Add a row with the key of another."""
+    path = folder / "cells.csv"
+    rows = path.read_text(encoding="utf-8").splitlines(keepends=True)
+    path.write_text("".join([*rows, rows[-1]]), encoding="utf-8")
+    write_sums(folder)
+
+
+def forge_cell_alone(folder: Path) -> None:
+    """Change a value in the cell, and not in its certificate."""
+    line = next(line for line in read_lines(folder) if "raw" in line)
+    result_id, number = line["id"].split()
+    key = {"result_id": result_id, "cell_number": number}
+    rewrite_cell(folder / "cells.csv", key, "value", line["value"] + 1)
+    write_sums(folder)
+
+
 def name_other_document(lines: dict[str, list[Line]]) -> None:
     first, second = find_twins(lines["csv"])
     first["file"], first["sha256"] = second["file"], second["sha256"]
 
 
-def name_other_table(folder: Path) -> None:
-    """Name a table of the forger's own, which states the same figure."""
-    shutil.copy(folder / "results.csv", folder / "more.csv")
-    lines = read_lines(folder)
-    line = next(line for line in lines if line.get("stated") == "results.csv")
-    line["stated"] = "more.csv"
-    write_lines(folder, lines)
+def name_other_table(table: str) -> Callable[[Path], None]:
+    """Return a change that names a table of the forger's own, which states the same figure."""
+
+    def change(folder: Path) -> None:
+        shutil.copy(folder / table, folder / "more.csv")
+        lines = read_lines(folder)
+        line = next(line for line in lines if line.get("stated") == table)
+        line["stated"] = "more.csv"
+        write_lines(folder, lines)
+
+    return change
 
 
 def forge_cell(column: str) -> Callable[[Path], None]:
@@ -286,6 +321,14 @@ def forge_score(folder: Path) -> None:
     lines = read_lines(folder)
     line = next(line for line in lines if line["kind"] == "minutes")
     state_score(folder, lines, line, line["figure"] + 1)
+
+
+def forge_score_factor(folder: Path) -> None:
+    """Change the factor of a score, and the score to fit."""
+    lines = read_lines(folder)
+    line = next(line for line in lines if line["kind"] == "minutes")
+    line["factor"] *= 2
+    state_score(folder, lines, line, line["figure"] * 2)
 
 
 def leave_out_no_run(folder: Path) -> None:
@@ -364,14 +407,19 @@ BROKEN: dict[str, Callable[[Path], None]] = {
     "other column of this figure": edit_lines(name_other_column),
     "other column": edit_lines(lambda lines: lines["csv"][0].update(column="x")),
     "other place": edit_lines(lambda lines: exchange(lines, "locator")),
+    "other place of this text": edit_lines(name_other_place),
     "no factor": edit_lines(leave_out_factor),
     "other document": edit_lines(name_other_document),
-    "other table of this figure": name_other_table,
+    "other table of this figure": name_other_table("results.csv"),
+    "other table of this score": name_other_table("mlperf_entries.csv"),
     "other digits": edit_lines(lambda lines: lines["csv"][0].update(digits=12)),
     "other bytes in the document, too": forge_bytes,
+    "other value in the cell": forge_cell_alone,
+    "a cell is there twice": state_cell_twice,
     "other value in the cell, too": forge_cell("value"),
     "other factor in the cell, too": forge_cell("factor"),
     "other minutes in the entry, too": forge_score,
+    "other factor of a score": forge_score_factor,
     "mean of all runs in the entry, too": leave_out_no_run,
     "no certificate": edit_lines(lambda lines: lines["html"][0].clear()),
     "no minutes": edit_lines(lambda lines: lines["minutes"][0].clear()),
@@ -379,6 +427,7 @@ BROKEN: dict[str, Callable[[Path], None]] = {
     "other kind for the script": add_kind("checkStated"),
     "other log": edit_lines(lambda lines: lines["minutes"][0]["logs"][0].update(sha256="x")),
     "other run": edit_lines(lambda lines: lines["minutes"][0]["logs"][0].update(minutes=1.0)),
+    "other count of runs": edit_lines(leave_out_slowest),
     "log left out": edit_lines(lambda lines: lines["minutes"][0]["logs"].pop()),
     "log added": edit_lines(add_log),
     "other drop": edit_lines(lambda lines: lines["minutes"][0].update(drop=0)),
@@ -579,29 +628,41 @@ def test_whole_release_is_followed_by_both(release: Path) -> None:
 PAGES = (b'<table><tr><th>a<tr><td rowspan="2">1</td></table>', b"<!-- <table> -->")
 RAGGED = b"a,b\n1\n"
 SHOWN = b"/F2 10 Tf 12 TL ET\nBT 1 0 0 1 58.5 700 Tm (2) Tj\n"
+PACKED = base64.a85encode(zlib.compress(SHOWN))
 PDF = (
     b"1 0 obj /Kids [ 2 0 R 2 0 R ] endobj"
     b"2 0 obj /MediaBox [ 0 0 612 792 ] /Contents 3 0 R endobj"
     b"3 0 obj stream\n" + base64.a85encode(zlib.compress(SHOWN + SHOWN)) + b"~> endobj"
 )
-
+TWO_PAGES = PDF.replace(base64.a85encode(zlib.compress(SHOWN + SHOWN)), PACKED) * 2
 
 SCRIPT_MUTATIONS = [
     ("* 3600", "* 360"),
     ('replaceAll(",", "")', 'replaceAll(",", ".")'),
     ("column ${index + 1}", "column ${index}"),
-    ("row ${index + 1}`, header", "row ${index}`, header"),
+    ("row ${at + 1}`, header", "row ${at}`, header"),
     ("0.783", "0.217"),
     ("height - y -", "y -"),
     ("if (line.factor === null) return;\n  const isNear", "return;\n  const isNear"),
-    ("if (line.factor === null) return;\n    const key", "return;\n    const key"),
+    ("if (line.factor === null) return;\n    await", "return;\n    await"),
     ("isRow && isColumn", "isRow || isColumn"),
-    ("this.seen.minutes.add(JSON.stringify(key));", ""),
-    ("runs.length - minutes.length", "0"),
+    ("isScore && isFactor", "isScore || isFactor"),
+    ("isFactor && isDrop", "isFactor || isDrop"),
+    ("this.seen.minutes.add(key);", ""),
+    ("runs.length - line", "minutes.length - line"),
     ("slice(line.drop,", "slice(0,"),
     ("/ kept.length", "/ minutes.length"),
     ('padEnd(5, "u")', 'padEnd(5, "!")'),
     ('split(": ").at(-1)', 'split(": ")[0]'),
+    # what a certificate says is compared with its row, field by field
+    ('column: "column_name", ', ""),
+    ('locator: "locator", ', ""),
+    ('value: "value", ', ""),
+    (', factor: "factor" }', " }"),
+    ('OF_DOCUMENT, "documents.csv"', '{}, "documents.csv"'),
+    ('sha256: "sha256", counted', "counted"),
+    ('counted: "counted", ', ""),
+    (', minutes: "minutes" }', " }"),
 ]
 
 
@@ -631,6 +692,7 @@ def test_mutants_of_the_script_are_caught(
         {**broken[0], "log": {**said, "sha256": "0" * 64}, "folder": str(log.parent)},
     ]
     sources = {"a.html": PAGES[0], "b.html": PAGES[1], "c.pdf": PDF, "d.csv": RAGGED}
+    sources["e.pdf"] = TWO_PAGES
     for name, content in sources.items():
         file = tmp_path / name
         file.write_bytes(content)
@@ -652,16 +714,26 @@ MUTATIONS = [
     ("zip(header, row, strict=True), 1", "zip(header, row, strict=True), 2"),
     ("rows[2:], 1", "rows[2:], 2"),
     ("0.783", "0.217"),
-    ("height - float(y)", "float(y)"),
+    ("float(height) - float(y)", "float(y)"),
     ('if line["factor"] is not None', "if False"),
     ('is_own &= line["in"]', 'is_own |= line["in"]'),
     ('is_own &= line["stated"]', 'is_own |= line["stated"]'),
     ('self.seen["minutes"].add(key)', "pass"),
     ("set(digests) <=", "set(digests) >="),
-    ("len(runs) - len(minutes)", "0"),
+    ('is_own &= line["factor"]', 'is_own |= line["factor"]'),
+    ('is_own &= line["drop"]', 'is_own |= line["drop"]'),
+    ("len(runs) - line", "len(minutes) - line"),
     ('line["drop"] : len', "0 : len"),
     ("len(kept) *", "len(minutes) *"),
-    ('str(log["counted"])', '"True"'),
+    # what a certificate says is compared with its row, field by field
+    ('"column": "column_name", ', ""),
+    ('"locator": "locator", ', ""),
+    ('"value": "value", ', ""),
+    (', "factor": "factor"}', "}"),
+    ('OF_DOCUMENT, "documents.csv"', '{}, "documents.csv"'),
+    ('("file", "sha256", "counted", "minutes")', '("file", "counted", "minutes")'),
+    ('("file", "sha256", "counted", "minutes")', '("file", "sha256", "minutes")'),
+    ('("file", "sha256", "counted", "minutes")', '("file", "sha256", "counted")'),
 ]
 
 
@@ -695,6 +767,8 @@ def find_wrong_verdict(module: ModuleType, few: Path, log: Path, folder: Path) -
         return "a row with too few cells"
     if is_passed(lambda: module.read_pdf(PDF)):
         return "two texts at one place"
+    if is_passed(lambda: module.read_pdf(TWO_PAGES)):
+        return "two pages"
     if not is_passed(lambda: check_log(module, few, log)):
         return "a sound log"
     if is_passed(lambda: check_log(module, few, log, minutes=3.001)):

@@ -11,7 +11,6 @@ import hashlib
 import json
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping
-from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -23,11 +22,10 @@ from ipu_results.kit.files import hash_file
 from ipu_results.kit.statements import read_statement, run_statement
 from ipu_results.mlperf.rules import load_rules
 from ipu_results.record.store.files import get_csv_name
-from ipu_results.release.files import CERTIFICATES, CHECKERS
+from ipu_results.release.files import CERTIFICATES, CHECKERS, list_files
 from ipu_results.schema import FILE_VIEWS, READ, VIEWS, fill_placeholders, table
 
-COMPUTED_DIGITS = 12
-"""Significant digits of a figure that we computed."""
+OPTIONAL = ("digits", "stated", "key", "in", "figure")  # left out of a line where they are null
 
 Line = dict[str, Any]
 
@@ -51,91 +49,64 @@ def list_certificates(connection: duckdb.DuckDBPyConnection, folder: Path) -> It
     """Yield the lines in their order: printed figures, minutes, recomputed figures, findings and
     relations.
     """
-    release = _CsvFiles(folder)
-    yield from list_printed(connection)
+    digests = {}
+    for name, path in list_files(folder).items():
+        if path.suffix == ".csv":
+            digests[name] = hash_file(path)
+    yield from _list_printed(connection)
     yield from _list_minutes(connection)
-    yield from _list_recomputed(connection, release)
-    yield from _list_findings(connection, release)
-    yield from _list_relations(release)
+    yield from _list_recomputed(connection, folder)
+    yield from _list_findings(connection, digests)
+    yield from _list_relations(digests)
 
 
-def list_printed(connection: duckdb.DuckDBPyConnection) -> Iterator[Line]:
+def _list_printed(connection: duckdb.DuckDBPyConnection) -> Iterator[Line]:
     """Yield a line for each cell with a figure, by result and cell."""
-    for row in run_statement(connection, "release/printed.sql").to_pylist():
-        line = {
-            "kind": "printed",
-            "id": f"{row['result_id']} {row['cell_number']}",
-            "column": row["column_name"],
-            "file": row["file"],
-            "sha256": row["sha256"],
-            "locator": row["locator"],
-            "raw": row["raw_text"],
-            "value": row["value"],
-            "unit": row["unit"],
-            "factor": row["factor"],
-        }
-        if row["is_computed"]:
-            line["digits"] = COMPUTED_DIGITS
-        if row["stated_by"]:
-            line |= _state(row, _name_key(row))
+    for line in _select_lines(connection, "release/printed.sql"):
+        for name in OPTIONAL:
+            if line[name] is None:
+                del line[name]
         yield line
 
 
-def _name_key(row: Mapping[str, Any]) -> Line:
-    """Return the key of the row that states a printed figure."""
-    if row["stated_by"] == "microbenchmarks":
-        return {"microbenchmark_id": row["result_id"]}
-    if row["stated_by"] == "figures":
-        return {"result_id": row["result_id"], "metric": row["column_name"]}
-    return {"result_id": row["result_id"]}
-
-
-def _state(row: Mapping[str, Any], key: Line) -> Line:
-    """Return which cell of the release states a figure."""
-    return {
-        "stated": get_csv_name(row["stated_by"]),
-        "key": key,
-        "in": row["stated_in"],
-        "figure": row["figure"],
-    }
-
-
 def _list_minutes(connection: duckdb.DuckDBPyConnection) -> Iterator[Line]:
+    """Yield a line for each score of MLPerf, by round and path."""
     rules = load_rules()
-    for row in run_statement(connection, "release/minutes.sql").to_pylist():
-        stated = {"stated_by": "mlperf_entries", "stated_in": "minutes", "figure": row["figure"]}
-        yield {
-            "kind": "minutes",
-            "file": row["file"],
-            "sha256": row["sha256"],
-            "logs": row["logs"],
-            "drop": rules.benchmark(row["benchmark"]).drop,
-            "factor": row["factor"],
-            **_state(stated, {"round": row["round"], "path": row["path"]}),
-        }
+    for line in _select_lines(connection, "release/minutes.sql"):
+        line["drop"] = rules.benchmark(line.pop("benchmark")).drop
+        yield line
 
 
-def _list_recomputed(connection: duckdb.DuckDBPyConnection, release: _CsvFiles) -> Iterator[Line]:
-    for row in run_statement(connection, "release/recomputed.sql").to_pylist():
-        row["figure"] = json.loads(row["figure"])
-        rows = defaultdict(set)
-        for given in row["inputs"]:
-            relation = table(given["name"])
+def _list_recomputed(connection: duckdb.DuckDBPyConnection, folder: Path) -> Iterator[Line]:
+    """Yield a line for each recomputed figure, with the digests of the rows that it read."""
+    known: dict[str, dict[str, str]] = {}
+    for line in _select_lines(connection, "release/recomputed.sql"):
+        line["figure"] = json.loads(line["figure"])
+        digests = defaultdict(set)
+        for row in line["rows"]:
+            relation = table(row["name"])
             name = get_csv_name(relation.sql_name)
-            digest = release.digest_rows(name, relation.key).get(given["key"])
-            if digest is None:
-                message = f"a recomputation read the row {given['key']}, which is not there"
+            if name not in known:
+                known[name] = _digest_rows(folder / name, relation.key)
+            if row["key"] not in known[name]:
+                message = f"a recomputation read the row {row['key']}, which is not there"
                 raise ReleaseError(message, place=name)
-            rows[name].add(digest)
-        yield {
-            "kind": "recomputed",
-            **_state(row, json.loads(row["key"])),
-            "statement": row["statement"],
-            "rows": {name: sorted(rows[name]) for name in sorted(rows)},
-        }
+            digests[name].add(known[name][row["key"]])
+        line["rows"] = {name: sorted(digests[name]) for name in sorted(digests)}
+        yield line
 
 
-def _list_findings(connection: duckdb.DuckDBPyConnection, release: _CsvFiles) -> Iterator[Line]:
+def _select_lines(connection: duckdb.DuckDBPyConnection, statement: str) -> Iterator[Line]:
+    """Yield what a statement gives, whose columns are the fields of a certificate."""
+    for line in run_statement(connection, statement).to_pylist():
+        if line["key"] is not None:
+            line["key"] = json.loads(line["key"])
+        yield line
+
+
+def _list_findings(
+    connection: duckdb.DuckDBPyConnection, digests: Mapping[str, str]
+) -> Iterator[Line]:
     """Yield a line a finding; one that the record has no rows for is left out."""
     for finding in FINDINGS:
         try:
@@ -147,61 +118,52 @@ def _list_findings(connection: duckdb.DuckDBPyConnection, release: _CsvFiles) ->
             "id": finding.name,
             "sentence": f"{filled.statement}: {filled.figure}",
             "statement": finding.sql,
-            "files": release.digest_read(finding.sql.values()),
+            "files": _digest_read(finding.sql.values(), digests),
         }
 
 
-def _list_relations(release: _CsvFiles) -> Iterator[Line]:
+def _list_relations(digests: Mapping[str, str]) -> Iterator[Line]:
     """Yield a line for the derived columns of `results`, and one a view."""
-    statement = fill_placeholders(read_statement("derived/results.sql"))
-    yield _describe_relation(get_csv_name("results"), statement, release)
+    statements = {"results": fill_placeholders(read_statement("derived/results.sql"))}
     for view in FILE_VIEWS:
-        yield _describe_relation(get_csv_name(view.sql_name), view.sql, release)
+        statements[view.sql_name] = view.sql
+    for name, statement in statements.items():
+        yield {
+            "kind": "relation",
+            "id": get_csv_name(name),
+            "statement": statement,
+            "files": _digest_read([statement], digests),
+        }
 
 
-def _describe_relation(id_: str, statement: str, release: _CsvFiles) -> Line:
-    files = release.digest_read([statement])
-    return {"kind": "relation", "id": id_, "statement": statement, "files": files}
+def _digest_read(statements: Iterable[str], digests: Mapping[str, str]) -> dict[str, str]:
+    """Return the digest of each file that statements read, by its name.
+
+    A view without a file is replaced by the files that its own statement reads.
+    """
+    views = {view.sql_name: view for view in VIEWS}
+    files: dict[str, str] = {}
+    for statement in statements:
+        for name in READ.findall(statement):
+            file = get_csv_name(name)
+            if file in digests:
+                files[file] = digests[file]
+            elif name in views:
+                files |= _digest_read([views[name].sql], digests)
+    return dict(sorted(files.items()))
 
 
-class _CsvFiles:
-    """The CSV files of a release, and the digests of their bytes and rows."""
-
-    def __init__(self, folder: Path) -> None:
-        self.folder = folder
-        self.views = {view.sql_name: view for view in VIEWS}
-        self.digest_file = cache(self._digest_file)
-        self.digest_rows = cache(self._digest_rows)
-
-    def digest_read(self, statements: Iterable[str]) -> dict[str, str]:
-        """Return the digest of each file that statements read, by its name.
-
-        A view without a file is replaced by the files that its own statement reads.
-        """
-        names = {name for statement in statements for name in READ.findall(statement)}
-        files: dict[str, str] = {}
-        for name in sorted(names):
-            if (self.folder / get_csv_name(name)).is_file():
-                files[get_csv_name(name)] = self.digest_file(get_csv_name(name))
-            elif name in self.views:
-                files |= self.digest_read([self.views[name].sql])
-        return dict(sorted(files.items()))
-
-    def _digest_file(self, name: str) -> str:
-        return hash_file(self.folder / name)
-
-    def _digest_rows(self, name: str, key: tuple[str, ...]) -> dict[str, str]:
-        """Return the digest of each row by the values of its key, joined by `/`."""
-        data = (self.folder / name).read_bytes()
-        records = split_records(data)
-        [header] = csv.reader([next(records).decode()])
-        positions = [header.index(column) for column in key]
-        digests = {}
-        for record in records:
-            [cells] = csv.reader([record.decode()])
-            values = [cells[position] for position in positions]
-            digests["/".join(values)] = hashlib.sha256(record).hexdigest()
-        return digests
+def _digest_rows(path: Path, key: Iterable[str]) -> dict[str, str]:
+    """Return the digest of each row of a CSV file by the values of its key, joined by `/`."""
+    records = split_records(path.read_bytes())
+    [header] = csv.reader([next(records).decode()])
+    digests = {}
+    for record in records:
+        [cells] = csv.reader([record.decode()])
+        row = dict(zip(header, cells, strict=True))
+        name = "/".join(row[column] for column in key)
+        digests[name] = hashlib.sha256(record).hexdigest()
+    return digests
 
 
 def split_records(data: bytes) -> Iterator[bytes]:

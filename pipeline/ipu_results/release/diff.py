@@ -10,6 +10,7 @@ from __future__ import annotations
 import filecmp
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from operator import add
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -24,6 +25,7 @@ from ipu_results.release.snapshot import Snapshot, SnapshotTable, read_snapshot
 
 LIMIT = 100
 PRESENT = "_row_is_present"  # marks the sides of a row of the join; no column is called so
+IN_BOTH = f"old.{PRESENT} AND new.{PRESENT}"
 
 Row = dict[str, Any]
 
@@ -93,6 +95,29 @@ class TableDiff:
         columns = self.new.columns
         return _add_up(counts for name, counts in self.cells.items() if columns[name].is_number)
 
+    @property
+    def figure_count(self) -> int:
+        """How many figures of the data differ in rows of both sides."""
+        columns = self.new.columns
+        return sum(sum(counts) for name, counts in self.cells.items() if columns[name].is_figure)
+
+    @property
+    def other_count(self) -> int:
+        """How many other cells differ in rows of both sides."""
+        return sum(self.all_cells) - self.figure_count
+
+    @property
+    def changed_figures(self) -> list[CellChange]:
+        """The figures of the data among the cells that are listed."""
+        columns = self.new.columns
+        return [cell for cell in self.changed_cells if columns[cell.column].is_figure]
+
+    @property
+    def other_changed_cells(self) -> list[CellChange]:
+        """The other ones among the cells that are listed."""
+        columns = self.new.columns
+        return [cell for cell in self.changed_cells if not columns[cell.column].is_figure]
+
 
 @dataclass(frozen=True, slots=True)
 class ReleaseDiff:
@@ -141,7 +166,10 @@ def diff_releases(
                 same += 1
             else:
                 different.append(changed)
-    views = before.views.keys() & after.views.keys()
+    views = []
+    for name, digest in before.views.items():
+        if after.views.get(name, digest) != digest:
+            views.append(name)
     return ReleaseDiff(
         before,
         after,
@@ -149,7 +177,7 @@ def diff_releases(
         removed=tuple(table for name, table in before.tables.items() if name not in after.tables),
         tables=tuple(different),
         same_tables=same,
-        views=tuple(sorted(name for name in views if before.views[name] != after.views[name])),
+        views=tuple(sorted(views)),
         limit=limit,
     )
 
@@ -213,43 +241,38 @@ class TableDiffQuery:
         Raises UnreadableReleaseError if two rows share a key.
         """
         compared = [name for name in self._common if name not in self.key]
-        in_both = f"old.{PRESENT} AND new.{PRESENT}"
-        conditions = [f"old.{PRESENT} IS NULL", f"new.{PRESENT} IS NULL", in_both]
-        conditions += [f"{in_both} AND {self._differs(name)}" for name in compared]
+        counted = [
+            _count_rows(f"old.{PRESENT} IS NULL"),
+            _count_rows(f"new.{PRESENT} IS NULL"),
+            _count_rows(IN_BOTH),
+            _count_rows(f"{IN_BOTH} AND ({self._differ(compared)})"),
+        ]
+        for name in compared:
+            counted.append(self._count_cells(name))
         left = f"(SELECT *, true AS {PRESENT} FROM {self.old.sql}) old"
         right = f"(SELECT *, true AS {PRESENT} FROM {self.new.sql}) new"
-        source = f"{left} FULL OUTER JOIN {right} ON {self._on}"
-        added, removed, matched, *differing = self._count(conditions, source)
+        [row] = self._fetch(
+            f"SELECT {', '.join(counted)} FROM {left} FULL OUTER JOIN {right} ON {self._on}"
+        )
+        added, removed, matched, changed, *cells = row
         # A key that two rows share matches more often than there are rows.
         if matched + removed != self.old.rows or matched + added != self.new.rows:
             message = f"two rows have the same key ({', '.join(self.key)})"
             raise UnreadableReleaseError(message, place=str(self.new.path))
-        names = [name for name, count in zip(compared, differing, strict=True) if count]
-        if not names:
-            return ChangeCounts(added, removed), {}
-        # The second query counts the columns alone that differ.
-        conditions = ["true"]
-        for name in names:
-            old = f"{_name('old', name)} IS NULL"
-            new = f"{_name('new', name)} IS NULL"
-            conditions.append(f"{old} AND NOT {new}")
-            conditions.append(f"{new} AND NOT {old}")
-            conditions.append(f"NOT ({old} OR {new}) AND {self._differs(name)}")
-        changed, *cells = self._count(conditions, self._select_changed(names))
-        counts = iter(cells)  # of each column: filled, emptied, changed
-        by_column = {name: ChangeCounts(next(counts), next(counts), next(counts)) for name in names}
+        by_column = {}
+        for name, counts in zip(compared, cells, strict=True):
+            if any(counts):
+                by_column[name] = ChangeCounts(*counts)
         return ChangeCounts(added, removed, changed), by_column
 
-    def _count(self, conditions: Sequence[str], source: str) -> tuple[int, ...]:
-        """Count the rows of a FROM clause that meet each of the conditions, in one query."""
-        counts = ", ".join(f"count(*) FILTER (WHERE {condition})" for condition in conditions)
-        (row,) = self._fetch(f"SELECT {counts} FROM {source}")
-        return row
-
-    def _select_changed(self, names: Sequence[str]) -> str:
-        """Return the FROM clause of the common rows in which one of these columns differs."""
-        condition = " OR ".join(map(self._differs, names))
-        return f"{self.old.sql} old JOIN {self.new.sql} new ON {self._on} WHERE {condition}"
+    def _count_cells(self, name: str) -> str:
+        """Return the expression that counts cells of a column: filled, emptied and changed."""
+        old = f"{_name('old', name)} IS NULL"
+        new = f"{_name('new', name)} IS NULL"
+        filled = _count_rows(f"{IN_BOTH} AND {old} AND NOT {new}")
+        emptied = _count_rows(f"{IN_BOTH} AND {new} AND NOT {old}")
+        changed = _count_rows(f"NOT ({old} OR {new}) AND {self._differs(name)}")
+        return f"[{filled}, {emptied}, {changed}]"
 
     def list_changed_cells(self, names: Sequence[str], limit: int) -> list[CellChange]:
         """Return the first cells that differ in these columns, figures before texts, each in the
@@ -261,23 +284,22 @@ class TableDiffQuery:
         return cells + self._list_cells(texts, limit - len(cells))
 
     def _list_cells(self, names: Sequence[str], limit: int) -> list[CellChange]:
-        if not names:
-            return []
         columns = [_name("new", name) for name in self.key]
         for name in names:
-            columns += [self._differs(name), _name("old", name), _name("new", name)]
+            pair = f"{{'old': {_name('old', name)}, 'new': {_name('new', name)}}}"
+            columns.append(f"CASE WHEN {self._differs(name)} THEN {pair} END")
         rows = self._fetch(
-            f"SELECT {', '.join(columns)} FROM {self._select_changed(names)}"
+            f"SELECT {', '.join(columns)} FROM {self.old.sql} old JOIN {self.new.sql} new"
+            f" ON {self._on} WHERE {self._differ(names)}"
             f" ORDER BY {_name_all('new', self.key)} LIMIT {limit}"
         )
         cells = []
         for row in rows:
             key = dict(zip(self.key, row, strict=False))
-            for at, name in enumerate(names):
-                start = len(self.key) + 3 * at  # a key may name a column twice
-                differs, old, new = row[start : start + 3]
-                if differs:
-                    cells.append(CellChange(key, name, old, new))
+            # a key may name a column twice
+            for name, pair in zip(names, row[len(self.key) :], strict=True):
+                if pair:
+                    cells.append(CellChange(key, name, pair["old"], pair["new"]))
         return cells[:limit]
 
     def list_rows(self, side: str, names: Sequence[str], limit: int) -> list[Row]:
@@ -308,6 +330,10 @@ class TableDiffQuery:
     def _on(self) -> str:
         return " AND ".join(self._compare(name, "IS NOT DISTINCT FROM") for name in self.key)
 
+    def _differ(self, names: Iterable[str]) -> str:
+        """Return the condition that one of these columns differs."""
+        return " OR ".join(map(self._differs, names)) or "false"
+
     def _differs(self, name: str) -> str:
         return self._compare(name, "IS DISTINCT FROM")
 
@@ -324,6 +350,10 @@ class TableDiffQuery:
         return self.connection.execute(query).fetchall()
 
 
+def _count_rows(condition: str) -> str:
+    return f"count(*) FILTER (WHERE {condition})"
+
+
 def _name(side: str, column: str) -> str:
     return f"{side}.{quote_identifier(column)}"
 
@@ -334,9 +364,7 @@ def _name_all(side: str, columns: Sequence[str]) -> str:
 
 def _add_up(counts: Iterable[ChangeCounts]) -> ChangeCounts:
     """Return the sums of added, removed and changed."""
-    listed = list(counts)
-    return ChangeCounts(
-        sum(count.added for count in listed),
-        sum(count.removed for count in listed),
-        sum(count.changed for count in listed),
-    )
+    total = NO_CHANGES
+    for count in counts:
+        total = ChangeCounts(*map(add, total, count))
+    return total

@@ -18,13 +18,16 @@ import pyarrow as pa
 
 from ipu_results.kit.text import escape_unprintable, format_count, format_json, to_json_value
 from ipu_results.release.database import quote_identifier
-from ipu_results.release.diff import ChangeCounts, ReleaseDiff, Row, TableDiff
+from ipu_results.release.diff import CellChange, ChangeCounts, ReleaseDiff, Row, TableDiff
 from ipu_results.release.files import BUILD_TABLE
-from ipu_results.release.snapshot import KNOWN_TABLES, Snapshot, SnapshotTable
-from ipu_results.release.version import get_change_level, get_level, list_changes
+from ipu_results.release.snapshot import Snapshot, SnapshotTable
+from ipu_results.release.version import get_level, list_changes
 
-RESULTS, RESULT_ID = "results", "result_id"
+RESULTS = "results"
+RESULT_ID = "result_id"
 POSITION = "_position"
+MAX_WIDTH = 100  # of a value, in characters
+TEMPLATE = Path(__file__).with_name("templates") / "diff.html"
 
 
 class FigureChange(NamedTuple):
@@ -44,30 +47,19 @@ def list_reported_tables(diff: ReleaseDiff) -> list[TableDiff]:
     never.
     """
     tables = [table for table in diff.tables if table.name != BUILD_TABLE]
-    return sorted(tables, key=lambda table: (table.name != RESULTS, not count_figures(table)))
-
-
-def is_figure(table: TableDiff, column: str) -> bool:
-    """Return whether a column holds figures of the data: numbers that are neither metadata nor
-    derived counts.
-    """
-    return table.new.columns[column].is_number and get_change_level(table.name, column) == "major"
-
-
-def count_figures(table: TableDiff) -> int:
-    """Return how many figures differ in rows of both sides."""
-    return sum(sum(counts) for column, counts in table.cells.items() if is_figure(table, column))
+    return sorted(tables, key=lambda table: (table.name != RESULTS, not table.figure_count))
 
 
 def count_all_figures(diff: ReleaseDiff) -> int:
-    return sum(map(count_figures, list_reported_tables(diff)))
+    """Return how many figures of the data differ in rows of both sides."""
+    return sum(table.figure_count for table in list_reported_tables(diff))
 
 
 def list_figure_changes(diff: ReleaseDiff) -> list[FigureChange]:
     """Return the changed figures of all tables, results first, as far as the diff lists cells."""
     changes = []
     for table in list_reported_tables(diff):
-        cells = [cell for cell in table.changed_cells if is_figure(table, cell.column)]
+        cells = table.changed_figures
         names = name_rows(diff, table.new, [cell.key for cell in cells])
         for name, (key, column, old, new) in zip(names, cells, strict=True):
             unit = table.new.columns[column].unit
@@ -81,10 +73,8 @@ def name_rows(diff: ReleaseDiff, table: SnapshotTable, keys: Sequence[Row]) -> l
     """
     if not keys:
         return []
-    label = KNOWN_TABLES[table.name].label if table.name in KNOWN_TABLES else ()
-    columns = [name for name in label if name in table.columns]
-    if columns:
-        return _read_labels(table, keys, columns)
+    if table.label:
+        return _read_labels(table, keys)
     results = diff.new.tables.get(RESULTS)
     if results is None or RESULT_ID not in keys[0] or table.name == RESULTS:
         return [_join(f"{name} {value}" for name, value in key.items()) for key in keys]
@@ -96,17 +86,19 @@ def name_rows(diff: ReleaseDiff, table: SnapshotTable, keys: Sequence[Row]) -> l
     return names
 
 
-def _read_labels(table: SnapshotTable, keys: Sequence[Row], columns: Sequence[str]) -> list[str]:
-    """Return the values of these columns in the rows of these keys, else the keys."""
+def _read_labels(table: SnapshotTable, keys: Sequence[Row]) -> list[str]:
+    """Return the label of each row by its key, else the key."""
     listed = pa.Table.from_pylist([{**key, POSITION: at} for at, key in enumerate(keys)])
-    names = [quote_identifier(name) for name in keys[0]]
-    on = " AND ".join(f"named.{name} IS NOT DISTINCT FROM listed.{name}" for name in names)
-    selected = ", ".join(f"named.{quote_identifier(name)}" for name in columns)
+    columns = ", ".join(f"named.{quote_identifier(name)}" for name in table.label)
+    same = []
+    for name in map(quote_identifier, keys[0]):
+        same.append(f"named.{name} IS NOT DISTINCT FROM listed.{name}")
     labels = [_join(key.values()) for key in keys]
     with duckdb.connect() as connection:
         connection.register("listed", listed)
         rows = connection.execute(
-            f"SELECT {POSITION}, {selected} FROM listed JOIN {table.sql} named ON {on}"
+            f"SELECT {POSITION}, {columns} FROM listed JOIN {table.sql} named"
+            f" ON {' AND '.join(same)}"
         ).fetchall()
     for at, *values in rows:
         labels[at] = _join(values) or labels[at]
@@ -115,10 +107,6 @@ def _read_labels(table: SnapshotTable, keys: Sequence[Row], columns: Sequence[st
 
 def _join(values: Iterable[Any]) -> str:
     return ", ".join(str(value) for value in values if value is not None)
-
-
-MAX_WIDTH = 100
-TEMPLATE = Path(__file__).with_name("templates") / "diff.html"
 
 
 def format_diff_text(diff: ReleaseDiff) -> str:
@@ -137,6 +125,7 @@ def _list_lines(diff: ReleaseDiff) -> Iterator[str]:
     yield f"{format_count(count, 'figure')} changed{':' if changes else ''}"
     for change in changes:
         yield f"  {_format_name(change)}: {_format_figure(change)}"
+    # nothing is listed with a limit of 0
     if count > len(changes) > 0:
         yield f"  and {count - len(changes):,} more"
     for table in diff.removed:
@@ -174,23 +163,26 @@ def _list_table_lines(table: TableDiff) -> Iterator[str]:
         yield f"  ~ column {name}: {what} {_format_value(old)} -> {_format_value(new)}"
     for name, counts in table.cells.items():
         yield f"  ~ {name}: {_format_counts(counts)} cells"
-    removed = [_format_row(row, table.old) for row in table.removed_rows]
-    added = [_format_row(row, table.new) for row in table.added_rows]
-    changed = [f"{key}: {name} {old} -> {new}" for key, name, old, new in _list_other_cells(table)]
-    yield from _list_examples("-", removed, table.rows.removed)
-    yield from _list_examples("+", added, table.rows.added)
-    yield from _list_examples("~", changed, _count_other_cells(table))
+    for row in table.removed_rows:
+        yield f"  - {_format_row(row, table.old)}"
+    yield from _format_rest("-", table.rows.removed - len(table.removed_rows))
+    for row in table.added_rows:
+        yield f"  + {_format_row(row, table.new)}"
+    yield from _format_rest("+", table.rows.added - len(table.added_rows))
+    others = table.other_changed_cells
+    for cell in others:
+        key, name, old, new = _format_cell(cell)
+        yield f"  ~ {key}: {name} {old} -> {new}"
+    yield from _format_rest("~", table.other_count - len(others))
 
 
-def _list_examples(mark: str, lines: Sequence[str], count: int) -> Iterator[str]:
-    for line in lines:
-        yield f"  {mark} {line}"
-    if count > len(lines):
-        yield f"  {mark} and {count - len(lines):,} more"
+def _format_rest(mark: str, count: int) -> Iterator[str]:
+    if count > 0:
+        yield f"  {mark} and {count:,} more"
 
 
 def _format_table_counts(table: TableDiff) -> list[str]:
-    return [_format_counts(counts) for counts in (table.rows, table.all_cells, table.figures)]
+    return list(map(_format_counts, [table.rows, table.all_cells, table.figures]))
 
 
 def _format_counts(counts: ChangeCounts) -> str:
@@ -206,17 +198,9 @@ def _format_key(key: Row) -> str:
     return ", ".join(f"{name} = {_format_value(value)}" for name, value in key.items())
 
 
-def _list_other_cells(table: TableDiff) -> list[tuple[str, ...]]:
-    """Return key, column, old and new value of the changed cells that are no figures."""
-    return [
-        (_format_key(key), name, _format_value(old), _format_value(new))
-        for key, name, old, new in table.changed_cells
-        if not is_figure(table, name)
-    ]
-
-
-def _count_other_cells(table: TableDiff) -> int:
-    return sum(table.all_cells) - count_figures(table)
+def _format_cell(cell: CellChange) -> tuple[str, str, str, str]:
+    """Return key, column, old and new value."""
+    return _format_key(cell.key), cell.column, _format_value(cell.old), _format_value(cell.new)
 
 
 def _format_value(value: Any) -> str:
@@ -284,58 +268,71 @@ def _to_json(value: Any) -> Any:
 def format_diff_html(diff: ReleaseDiff) -> str:
     """Return an HTML page; every text that comes from data is escaped."""
     title = escape(f"{diff.old.name} → {diff.new.name}")
-    parts = [f"<p>{title}. Version change needed: {get_level(list_changes(diff))}.</p>"]
+    template = Template(TEMPLATE.read_text(encoding="utf-8"))
+    body = "\n".join(filter(None, _list_html_parts(diff, title)))
+    return template.substitute(title=title, body=body).rstrip("\n")
+
+
+def _list_html_parts(diff: ReleaseDiff, title: str) -> Iterator[str]:
+    yield f"<p>{title}. Version change needed: {get_level(list_changes(diff))}.</p>"
     if diff.is_empty:
-        parts.append(f"<p>No difference in {diff.same_tables} tables.</p>")
+        yield f"<p>No difference in {diff.same_tables} tables.</p>"
     changes = list_figure_changes(diff)
     count = count_all_figures(diff)
-    parts.append(f"<p>{format_count(count, 'figure')} changed.</p>")
+    yield f"<p>{format_count(count, 'figure')} changed.</p>"
     figures = [(_format_name(change), _format_figure(change)) for change in changes]
-    parts.append(_format_html_table(("row", "figure"), figures))
-    parts.append(_format_remainder(count - len(changes), "figures"))
-    tables = [(table.name, "removed", f"{table.rows:,}") for table in diff.removed]
-    tables += [(table.name, "added", f"{table.rows:,}") for table in diff.added]
-    parts.append(_format_html_table(("table", "what", "rows"), tables))
-    parts.append(_format_html_table(("definition changed",), [(name,) for name in diff.views]))
+    yield _format_html_table(("row", "figure"), figures)
+    yield _format_remainder(count - len(changes), "figures")
+    tables = []
+    for table in diff.removed:
+        tables.append((table.name, "removed", f"{table.rows:,}"))
+    for table in diff.added:
+        tables.append((table.name, "added", f"{table.rows:,}"))
+    yield _format_html_table(("table", "what", "rows"), tables)
+    yield _format_html_table(("definition changed",), [(name,) for name in diff.views])
     reported = list_reported_tables(diff)
-    counts = [(table.name, *_format_table_counts(table)) for table in reported]
-    parts.append(_format_html_table(("table", "rows", "cells", "figures"), counts))
-    for table in reported:
-        parts.append("\n".join(_list_html_parts(table)))
-    template = Template(TEMPLATE.read_text(encoding="utf-8"))
-    page = template.substitute(title=title, body="\n".join(filter(None, parts)))
-    return page.rstrip("\n")
+    counts = [(changed.name, *_format_table_counts(changed)) for changed in reported]
+    yield _format_html_table(("table", "rows", "cells", "figures"), counts)
+    for changed in reported:
+        # what is empty leaves an empty line here, and none above
+        yield "\n".join(_list_html_parts_of(changed))
 
 
-def _list_html_parts(table: TableDiff) -> Iterator[str]:
+def _list_html_parts_of(table: TableDiff) -> Iterator[str]:
     yield f"<h2>{escape(table.name)}</h2>"
-    columns = [(name, "removed", "", "") for name in table.columns_removed]
-    columns += [(name, "added", "", "") for name in table.columns_added]
+    columns = []
+    for name in table.columns_removed:
+        columns.append((name, "removed", "", ""))
+    for name in table.columns_added:
+        columns.append((name, "added", "", ""))
     for name, what, old, new in table.columns_changed:
         columns.append((name, what, _format_value(old), _format_value(new)))
     yield _format_html_table(("column", "what", "old", "new"), columns)
     cells = [(name, _format_counts(counts)) for name, counts in table.cells.items()]
     yield _format_html_table(("column", "cells"), cells)
-    rows = [("removed", _format_row(row, table.old)) for row in table.removed_rows]
-    rows += [("added", _format_row(row, table.new)) for row in table.added_rows]
+    rows = []
+    for row in table.removed_rows:
+        rows.append(("removed", _format_row(row, table.old)))
+    for row in table.added_rows:
+        rows.append(("added", _format_row(row, table.new)))
     yield _format_html_table(("row", "key"), rows)
     yield _format_remainder(table.rows.added + table.rows.removed - len(rows), "rows")
-    others = _list_other_cells(table)
+    others = list(map(_format_cell, table.other_changed_cells))
     yield _format_html_table(("key", "column", "old", "new"), others)
-    yield _format_remainder(_count_other_cells(table) - len(others), "other cells")
+    yield _format_remainder(table.other_count - len(others), "other cells")
 
 
 def _format_html_table(header: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
     """Return a table, or nothing if it has no rows."""
     if not rows:
         return ""
-    lines = []
-    for row in rows:
-        cells = [f"<td>{escape(cell)}</td>" for cell in row]
-        lines.append(f"<tr>{''.join(cells)}</tr>")
     names = "".join(f'<th scope="col">{escape(name)}</th>' for name in header)
-    body = "\n".join(lines)
-    return f"<table><thead><tr>{names}</tr></thead><tbody>\n{body}\n</tbody></table>"
+    lines = [f"<table><thead><tr>{names}</tr></thead><tbody>"]
+    for row in rows:
+        cells = "".join(f"<td>{escape(cell)}</td>" for cell in row)
+        lines.append(f"<tr>{cells}</tr>")
+    lines.append("</tbody></table>")
+    return "\n".join(lines)
 
 
 def _format_remainder(count: int, what: str) -> str:

@@ -24,23 +24,34 @@ SQL_TYPES = {ARROW[kind]: SQL[kind] for kind in ARROW}
 NUMBERS = (pa.types.is_integer, pa.types.is_floating, pa.types.is_decimal)
 KNOWN_TABLES = {table.sql_name: table for table in TABLES}
 
+LEVEL_OF_UNKNOWN = "major"  # of a column that the schema does not have
 Keys = Mapping[str, tuple[str, ...]]  # the columns of the primary key, by table
 
 
 @dataclass(frozen=True, slots=True)
 class SnapshotColumn:
-    """A column of a Parquet file; `type` as SQL names it."""
+    """A column of a Parquet file; `type` as SQL names it, and the `level` of the version that
+    another value in it raises.
+    """
 
     type: str
     unit: str | None
     description: str | None
     is_number: bool
+    level: str
+
+    @property
+    def is_figure(self) -> bool:
+        """Whether it holds figures of the data: numbers, but no metadata and no derived counts."""
+        return self.is_number and self.level == "major"
 
 
 @dataclass(frozen=True, slots=True)
 class SnapshotTable:
-    """A Parquet file; `key` is empty if neither the schema nor datapackage.json names a primary
-    key.
+    """A Parquet file.
+
+    `key` is empty if neither the schema nor datapackage.json names a primary key, `label` if no
+    columns of it name a row to a person.
     """
 
     name: str
@@ -48,11 +59,12 @@ class SnapshotTable:
     rows: int
     columns: Mapping[str, SnapshotColumn]
     key: tuple[str, ...]
+    label: tuple[str, ...]
 
     @property
     def sql(self) -> str:
         """The table as a FROM clause of DuckDB names it, whatever characters the path has."""
-        path = GLOB.sub(lambda match: f"[{match[0]}]", str(self.path))
+        path = GLOB.sub(r"[\g<0>]", str(self.path))
         return f"read_parquet({quote(path)}, hive_partitioning = false)"
 
 
@@ -102,17 +114,29 @@ def read_snapshot(folder: Path) -> Snapshot:
 
 
 def _read_table(name: str, path: Path, keys: Keys) -> SnapshotTable:
+    levels: dict[str, str] = {}
+    key = keys.get(name, ())
+    label: tuple[str, ...] = ()
+    if name in KNOWN_TABLES:
+        known = KNOWN_TABLES[name]
+        levels = {column.name: column.change_level for column in known.columns}
+        key = known.key
+        label = tuple(known.label)
+    columns = {}
     try:
         with open_parquet(path) as file:
-            columns = {field.name: _read_column(field) for field in file.schema_arrow}
+            for field in file.schema_arrow:
+                level = levels.get(field.name, LEVEL_OF_UNKNOWN)
+                columns[field.name] = _read_column(field, level)
             rows = file.metadata.num_rows
     except WarehouseError as error:
         raise UnreadableReleaseError(error.message, place=str(path)) from error
-    key = KNOWN_TABLES[name].key if name in KNOWN_TABLES else keys.get(name, ())
-    return SnapshotTable(name, path, rows, columns, key)
+    # the schema may name a column that an older release does not have
+    label = tuple(column for column in label if column in columns)
+    return SnapshotTable(name, path, rows, columns, key, label)
 
 
-def _read_column(field: pa.Field) -> SnapshotColumn:
+def _read_column(field: pa.Field, level: str) -> SnapshotColumn:
     """Return a column of a Parquet file, with unit and description from its metadata."""
     metadata = field.metadata or {}
     texts = {key.decode(): value.decode(errors="replace") for key, value in metadata.items()}
@@ -121,6 +145,7 @@ def _read_column(field: pa.Field) -> SnapshotColumn:
         texts.get("unit"),
         texts.get("description"),
         is_number=any(is_kind(field.type) for is_kind in NUMBERS),
+        level=level,
     )
 
 

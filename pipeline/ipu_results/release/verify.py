@@ -94,21 +94,15 @@ def list_limitations(folder: Path, root: str | None = None) -> list[str]:
             "not checked: whether someone rewrote the whole release; compare the announced sha256"
             f" of {CHECKSUMS} with --root, here it is {found}"
         )
-    if not _has_own_duckdb(folder):
+    written_by = _read_duckdb_version(folder)
+    if written_by != duckdb.__version__:
         lines.append(
-            f"not checked: DuckDB {_read_duckdb_version(folder)} wrote this release,"
+            f"not checked: DuckDB {written_by} wrote this release,"
             f" {duckdb.__version__} is here, so the files of views were not compared"
         )
     if (folder / SIGNATURE).exists():
         lines.append(f"not checked: {SIGNATURE}; check it with: ssh-keygen -Y verify")
     return lines
-
-
-def _has_own_duckdb(folder: Path) -> bool:
-    """Return whether the DuckDB that is here wrote the release: another may add up figures in
-    another order.
-    """
-    return bool(_read_duckdb_version(folder) == duckdb.__version__)
 
 
 def _read_duckdb_version(folder: Path) -> Any:
@@ -120,11 +114,11 @@ def list_build_differences(
 ) -> list[str]:
     """Return the tables for which the rows of `build` state another row count or build id."""
     stated = {row["table_name"]: (row["row_count"], row["build_id"]) for row in build}
-    expected = {
-        name.rpartition(".")[2]: (count["rows"], build_id)
-        for name, count in counts.items()
-        if name != BUILD_TABLE
-    }
+    expected = {}
+    for name, count in counts.items():
+        # the table cannot count itself
+        if name != BUILD_TABLE:
+            expected[name.rpartition(".")[2]] = (count["rows"], build_id)
     return _list_differences(stated, expected)
 
 
@@ -140,40 +134,32 @@ def _check_contents(folder: Path, progress: files.Progress) -> Iterator[Problem]
     if release["format"] != files.FORMAT:
         message = f"has format {release['format']}, only {files.FORMAT} is supported"
         raise UnreadableReleaseError(message)
+    yield from _check_versions(folder, release)
     names = get_counts(release).keys()
-    problems = [*_check_versions(folder, release), *_check_names(folder, names)]
-    tables = {
-        name: read_parquet(folder / get_parquet_name(name))
-        for name in names
-        if _has_files(folder, name)
-    }
+    yield from _check_names(folder, names)
+    present = files.list_files(folder)
+    tables = {}
+    for name in names:
+        # a name such as `../x` is refused before a path is made of it
+        if files.IS_NAME.fullmatch(name) and files.list_table_files([name]) <= present.keys():
+            tables[name] = read_parquet(folder / get_parquet_name(name))
     with open_database(folder / DATABASE) as connection:
         contents = ReleaseContents(folder, release, tables, connection)
         progress("verify", RELEASE)
-        problems += collect(RELEASE, _check_record(release))
+        yield from collect(RELEASE, _check_record(contents))
         for name in tables:
             progress("verify", name)
-            problems += collect(name, _check_rows(contents, name))
+            yield from collect(name, _check_rows(contents, name))
         progress("verify", "views")
-        problems += collect(RELEASE, _check_view_files(contents))
+        yield from collect(RELEASE, _check_view_files(contents))
         progress("verify", BUILD_TABLE)
-        problems += collect(BUILD_TABLE, _check_build(contents))
+        yield from collect(BUILD_TABLE, _check_build(contents))
         progress("verify", DATABASE)
-        problems += collect(DATABASE, _check_definitions(contents))
-    yield from problems
+        yield from collect(DATABASE, _check_definitions(contents))
 
 
-def _has_files(folder: Path, name: str) -> bool:
-    """Return whether a table that release.json lists has a sound name and is there: `../x` is
-    refused before a path is made of it.
-    """
-    if not files.IS_NAME.fullmatch(name):
-        return False
-    return all((folder / file).exists() for file in files.list_table_files([name]))
-
-
-def _check_record(release: ReleaseRecord) -> Iterator[Problem]:
-    for message in check_record(release):
+def _check_record(contents: ReleaseContents) -> Iterator[Problem]:
+    for message in check_record(contents.release):
         yield Problem(RELEASE, message)
 
 
@@ -205,25 +191,26 @@ def _check_versions(folder: Path, release: ReleaseRecord) -> Iterator[Problem]:
 def _check_names(folder: Path, tables: Iterable[str]) -> Iterator[Problem]:
     """Yield missing files of tables, and files that are neither those of a table nor known texts."""
     expected = files.list_table_files(tables)
-    names = {*files.list_files(folder)}
-    present = {name for name in names if Path(name).suffix in files.SUFFIXES}
-    yield from (Problem(name, "is missing") for name in sorted(expected - present))
-    for name in sorted(present - expected):
-        yield Problem(name, f"belongs to a table that {RELEASE} does not list")
-    for name in sorted(names - present - files.REQUIRED - {CHECKSUMS, SIGNATURE}):
-        yield Problem(escape_unprintable(name), "does not belong to a release")
+    names = set(files.list_files(folder))
+    for name in sorted(expected - names):
+        yield Problem(name, "is missing")
+    for name in sorted(names - expected - files.REQUIRED - {CHECKSUMS, SIGNATURE}):
+        if name.endswith(files.SUFFIXES):
+            yield Problem(name, f"belongs to a table that {RELEASE} does not list")
+        else:
+            yield Problem(escape_unprintable(name), "does not belong to a release")
 
 
 def _check_rows(contents: ReleaseContents, name: str) -> Iterator[Problem]:
     """Check the rows of a table in Parquet, CSV and DuckDB against their count and digest."""
     rows = contents.tables[name]
     release = contents.release
+    stated = get_counts(release)[name]
     parquet = get_parquet_name(name)
     csv = get_csv_name(name)
-    stated = get_counts(release)[name]
     if (rows.schema.metadata or {}).get(BUILD_ID.encode()) != release["build_id"].encode():
         yield Problem(parquet, f"build id differs from {RELEASE}")
-    if (rows.num_rows, digest_rows(rows)) != (stated["rows"], stated["rows_sha256"]):
+    if stated != {"rows": rows.num_rows, "rows_sha256": digest_rows(rows)}:
         yield Problem(parquet, f"rows differ from {RELEASE}")
     printed = read_csv(contents.folder / csv, rows.schema)
     if not _have_same_rows(put_telling_rows_first(rows), printed):
@@ -242,7 +229,8 @@ def _select(contents: ReleaseContents, name: str, source: str) -> pa.Table:
 
 def _check_view_files(contents: ReleaseContents) -> Iterator[Problem]:
     """Evaluate each view of the DuckDB file and compare the rows of its Parquet file, in any order."""
-    if not _has_own_duckdb(contents.folder):
+    # another version of DuckDB may add up figures in another order
+    if _read_duckdb_version(contents.folder) != duckdb.__version__:
         return
     macros = list_macros(contents.connection)
     for name in sorted(contents.release["view_files"].keys() & contents.tables.keys()):

@@ -14,7 +14,6 @@ from ipu_results.errors import ReleaseError
 from ipu_results.kit.text import format_count
 from ipu_results.release.diff import ReleaseDiff, TableDiff
 from ipu_results.release.files import BUILD_TABLE, ReleaseRecord
-from ipu_results.release.snapshot import KNOWN_TABLES
 
 LEVELS = ("patch", "minor", "major")
 NUMBER = r"(0|[1-9][0-9]{0,8})"
@@ -77,7 +76,8 @@ class Version(NamedTuple):
 
 def parse_version(text: str, place: str | None = None) -> Version:
     """Parse MAJOR.MINOR.PATCH, each at most nine digits. Raises ReleaseError for anything else."""
-    if not (match := PATTERN.fullmatch(text)):
+    match = PATTERN.fullmatch(text)
+    if match is None:
         raise ReleaseError(f"{text!r} is not a version such as 1.2.3", place=place)
     return Version(*map(int, match.groups()))
 
@@ -102,7 +102,8 @@ def check_record(release: ReleaseRecord) -> Iterator[str]:
     """Yield what release.json states of itself that `publish` would not: keys, date, version and
     its lowest one.
     """
-    if unknown := sorted(release.keys() ^ ReleaseRecord.__annotations__.keys()):
+    unknown = sorted(release.keys() ^ ReleaseRecord.__annotations__.keys())
+    if unknown:
         yield f"has other keys than publish writes: {', '.join(unknown)}"
     date.fromisoformat(release["published_on"])
     version = parse_version(release["version"])
@@ -144,16 +145,5 @@ def _list_changes_of(table: TableDiff) -> Iterator[VersionChange]:
     if table.rows.added:
         yield ChangeKind.ROWS_ADDED.describe(name, count=format_count(table.rows.added, "row"))
     for column, cells in table.cells.items():
-        kind = CELL_KINDS[get_change_level(name, column)]
+        kind = CELL_KINDS[table.new.columns[column].level]
         yield kind.describe(name, column=column, count=format_count(sum(cells), "cell"))
-
-
-def get_change_level(table_name: str, column_name: str) -> str:
-    """Return the level that changed values of a column raise; major for a column that the schema
-    does not have.
-    """
-    if table_name in KNOWN_TABLES:
-        for column in KNOWN_TABLES[table_name].columns:
-            if column.name == column_name:
-                return column.change_level
-    return "major"
