@@ -40,6 +40,7 @@ def write_certificates(connection: duckdb.DuckDBPyConnection, folder: Path) -> N
         for line in list_certificates(connection, folder):
             file.write(json.dumps(line, ensure_ascii=False, separators=(",", ":")))
             file.write("\n")
+    # each release brings the programs, so that nobody needs this package to check it
     for name in CHECKERS:
         source = Path(__file__).with_name(name)
         (folder / name).write_bytes(source.read_bytes())
@@ -73,6 +74,7 @@ def _list_minutes(connection: duckdb.DuckDBPyConnection) -> Iterator[Line]:
     """Yield a line for each score of MLPerf, by round and path."""
     rules = load_rules()
     for line in _select_lines(connection, "release/minutes.sql"):
+        # the rule of MLPerf, which the statement cannot read
         line["drop"] = rules.benchmark(line.pop("benchmark")).drop
         yield line
 
@@ -81,12 +83,14 @@ def _list_recomputed(connection: duckdb.DuckDBPyConnection, folder: Path) -> Ite
     """Yield a line for each recomputed figure, with the digests of the rows that it read."""
     known: dict[str, dict[str, str]] = {}
     for line in _select_lines(connection, "release/recomputed.sql"):
+        # a figure here may be a number or a text, which the statement gives as JSON
         line["figure"] = json.loads(line["figure"])
         digests = defaultdict(set)
         for row in line["rows"]:
             relation = table(row["name"])
             name = get_csv_name(relation.sql_name)
             if name not in known:
+                # read when it is needed: only some tables are read by a recomputation
                 known[name] = _digest_rows(folder / name, relation.key)
             if row["key"] not in known[name]:
                 message = f"a recomputation read the row {row['key']}, which is not there"
@@ -99,6 +103,7 @@ def _list_recomputed(connection: duckdb.DuckDBPyConnection, folder: Path) -> Ite
 def _select_lines(connection: duckdb.DuckDBPyConnection, statement: str) -> Iterator[Line]:
     """Yield what a statement gives, whose columns are the fields of a certificate."""
     for line in run_statement(connection, statement).to_pylist():
+        # its columns depend on the table, so the statement gives it as JSON
         if line["key"] is not None:
             line["key"] = json.loads(line["key"])
         yield line

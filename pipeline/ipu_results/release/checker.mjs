@@ -23,6 +23,8 @@ const MULTIPLIED = 1e-15; // what a product of doubles may be off
 const decodeUtf8 = (bytes) => new TextDecoder("utf-8", { fatal: true }).decode(bytes);
 const decodeLatin = (bytes) => new TextDecoder("windows-1252").decode(bytes);
 
+const nameRow = (values) => JSON.stringify(values.map(String));
+
 function require(isSo, message) {
   if (!isSo) throw new Error(message);
 }
@@ -71,6 +73,7 @@ function readHtml(bytes) {
   require(isPlain, "a page with spans, comments or entities is not read");
   return [...page.matchAll(/<table.*?<\/table>/gs)].flatMap(([text], table) => {
     const rows = text.split("<tr").map((row) => [...row.matchAll(HTML_CELL)]);
+    // before the first <tr> there is no row
     const [, header, ...body] = rows.map((row) => row.map(([, cell]) => cell));
     return body.flatMap((row, at) => listCells(`table ${table + 1}, row ${at + 1}`, header, row));
   });
@@ -127,6 +130,7 @@ function timeLog(bytes) {
   const times = {};
   for (const [, text] of decodeLatin(bytes).matchAll(/:::MLLOG ([^\r\n]*)/g)) {
     const { key, time_ms } = JSON.parse(text);
+    // the last start before the first stop counts
     if (!("run_stop" in times)) times[key] = time_ms;
   }
   return (times.run_stop - times.run_start) / 60_000;
@@ -169,7 +173,7 @@ export class Checker {
       const rows = new Map();
       for (const [cells] of lines) {
         const row = Object.fromEntries(header.map((name, index) => [name, cells[index]]));
-        const key = names.map((name) => row[name]).join("\n");
+        const key = nameRow(names.map((name) => row[name]));
         rows.set(key, [...(rows.get(key) ?? []), row]);
       }
       return rows;
@@ -200,15 +204,15 @@ export class Checker {
 
   async checkAllSeen(kind, file, names, needed) {
     const rows = await this.readRows(`${this.release}/${file}`, names);
-    // each key that was seen is that of a row with a figure
-    const expected = [...rows.values()].filter(([row]) => row[needed] !== "");
-    const isWhole = expected.length === this.seen[kind].size;
+    const expected = [...rows.keys()].filter((key) => rows.get(key)[0][needed] !== "");
+    const seen = this.seen[kind];
+    const isWhole = expected.length === seen.size && expected.every((key) => seen.has(key));
     require(isWhole, `${file} has other rows than the ${kind} certificates`);
   }
 
   async checkRow(line, columns, file, key) {
     const rows = await this.readRows(`${this.release}/${file}`, Object.keys(key));
-    const [row, ...others] = rows.get(Object.values(key).join("\n"));
+    const [row, ...others] = rows.get(nameRow(Object.values(key)));
     require(others.length === 0, `${file} has several rows of ${Object.values(key)}`);
     compare(line, columns, row);
     return row;
@@ -220,7 +224,7 @@ export class Checker {
 
   async printed(line) {
     const [result_id, cell_number] = line.id.split(" ");
-    this.seen.printed.add(line.id);
+    this.seen.printed.add(nameRow([result_id, cell_number]));
     const cell = await this.checkRow(line, OF_CELL, "cells.csv", { result_id, cell_number });
     const source = { document_id: cell.document_id };
     const document = await this.checkRow(line, OF_DOCUMENT, "documents.csv", source);
@@ -231,6 +235,7 @@ export class Checker {
     follow(line, await this.keep(`${path} ${line.sha256}`, make));
     if (line.factor === null) return;
     await this.checkStated(line);
+    // the row is that of the cell's result, or of the result and the column
     const [result, metric = line.column] = Object.values(line.key);
     const isRow = result === result_id && metric === line.column;
     const isColumn = [line.column, "value", "canonical_value"].includes(line.in);
@@ -244,7 +249,7 @@ export class Checker {
     const isFactor = line.factor === Number(entry.scaling_factor || 1);
     const isDrop = line.drop === (entry.benchmark === "unet3d" ? 4 : 1);
     require(isScore && isFactor && isDrop, `${entry.path} has another figure, factor or drop`);
-    const key = `${entry.round}\n${entry.path}`;
+    const key = nameRow([entry.round, entry.path]);
     this.seen.minutes.add(key);
     const path = `${this.raw}/${line.file}`;
     await this.keep(`${path} ${line.sha256}`, () => this.readChecked(path, line.sha256));
@@ -259,6 +264,7 @@ export class Checker {
       await this.checkLog(`${this.logs}/v${entry.round}/${entry.path}`, log, minutes.at(-1));
     }
     minutes.sort((one, other) => one - other);
+    // a run that does not count is one of the slowest that are left out
     const kept = minutes.slice(line.drop, runs.length - line.drop);
     const score = (kept.reduce((sum, each) => sum + each, 0) / kept.length) * line.factor;
     require(isClose(score, line.figure, 2 * ROUNDED), `${entry.path} scores ${score}`);

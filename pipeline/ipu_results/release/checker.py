@@ -72,6 +72,7 @@ def read_html(data):
     require(is_plain, "a page with spans, comments or entities is not read")
     for table, text in enumerate(re.findall(r"(?s)<table.*?</table>", data.decode()), 1):
         rows = [re.findall(r"(?s)<t[dh]\b[^>]*>(.*?)</t[dh]>", row) for row in text.split("<tr")]
+        # before the first <tr> there is no row, and the next one is the header
         for number, row in enumerate(rows[2:], 1):
             cells |= list_cells(f"table {table}, row {number}", rows[1], row)
     return cells
@@ -94,6 +95,7 @@ def time_log(data):
     times = {}
     for line in re.findall(rb":::MLLOG ([^\r\n]*)", data):
         entry = json.loads(line.decode("latin-1"))
+        # the last start before the first stop counts
         if "run_stop" not in times:
             times[entry["key"]] = entry["time_ms"]
     return (times["run_stop"] - times["run_start"]) / 60_000
@@ -116,6 +118,7 @@ def read_rows(path, names):
 
 @cache
 def digest_rows(path):
+    # a line break in quotes is part of a row
     return set(map(hash_bytes, re.findall(rb'(?:[^"\n]|"[^"]*")+', path.read_bytes())))
 
 
@@ -134,6 +137,7 @@ class Checker:
         self.release = Path(release)
         self.raw = Path(raw)
         self.logs = Path(logs)
+        # without an announced root, the one that the release has
         self.root = root or hash_bytes((self.release / "SHA256SUMS").read_bytes())
         self.sums = {}
         self.seen = defaultdict(set)
@@ -177,6 +181,7 @@ class Checker:
         document = self.check_row(line, OF_DOCUMENT, "documents.csv", source)
         digits = 12 if document["kind"] in ("derived", "run") else None
         require(line.get("digits") == digits, f"figures of {line['file']} have {digits} digits")
+        # of a box, the left edge and the top
         place = re.sub(r"(box [\d.]+,[\d.]+).*", r"\1", line["locator"])
         text = read_source(self.raw / line["file"], line["sha256"]).get(place)
         require(text == line["raw"], f"{line['file']} has {text!r}, not {line['raw']!r} at {place}")
@@ -184,11 +189,13 @@ class Checker:
         tolerance = ROUNDED if digits else 0
         is_same = isclose(figure, line["value"], rel_tol=tolerance)
         require(is_same, f"{text!r} is not {line['value']}")
+        # without a factor no other table has the figure
         if line["factor"] is not None:
             figure *= line["factor"]
             is_same = isclose(figure, line["figure"], rel_tol=tolerance + MULTIPLIED)
             require(is_same, f"{text!r} times {line['factor']} is not {line['figure']}")
             self.check_stated(line)
+            # the row is that of the cell's result, or of the result and the column
             own = key[0], line["column"]
             is_own = tuple(line["key"].values()) in (own[:1], own)
             is_own &= line["in"] in {line["column"], "value", "canonical_value"}
@@ -203,7 +210,7 @@ class Checker:
         require(is_own, f"{line['key']} has another figure, factor or drop")
         key = entry["round"], entry["path"]
         self.seen["minutes"].add(key)
-        read_source(self.raw / line["file"], line["sha256"])
+        read_source(self.raw / line["file"], line["sha256"])  # for its digest
         runs = read_rows(self.raw / line["file"], ENTRY)[key]
         minutes = []
         for run, log in zip(runs, line["logs"], strict=True):
@@ -211,6 +218,7 @@ class Checker:
             if log["counted"]:
                 minutes.append(float(run["minutes"]))
                 self.check_log(self.logs / f"v{key[0]}", key[1], log, minutes[-1])
+        # a run that does not count is one of the slowest that are left out
         kept = sorted(minutes)[line["drop"] : len(runs) - line["drop"]]
         score = fsum(kept) / len(kept) * line["factor"]
         require(isclose(score, line["figure"], rel_tol=2 * ROUNDED), f"{key} scores {score}")

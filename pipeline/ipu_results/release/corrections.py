@@ -19,7 +19,10 @@ from ipu_results.release.diff import ReleaseDiff, Row, list_removed_keys
 from ipu_results.release.files import BUILD_TABLE, DICTIONARY_TABLES
 from ipu_results.release.snapshot import KNOWN_TABLES
 
-KEY_TYPES = (str, int, float, date)  # bool and datetime are subtypes
+# What TOML gives for a value of a key; bool and datetime are subtypes.
+KEY_TYPES = (str, int, float, date)
+# Their rows follow from other tables or from the schema, so that no one has to explain them.
+DERIVED_TABLES = (BUILD_TABLE, *DICTIONARY_TABLES)
 
 
 class Correction(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -36,12 +39,12 @@ class Correction(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     rows: int | None = None
 
     def covers(self, removed: RemovedRows) -> bool:
-        """Return whether it names these rows; without a key it names a removed table and never
-        single rows.
-        """
-        names_whole_table = not self.key
-        if self.table != removed.table or names_whole_table != removed.is_whole_table:
+        """Return whether it names these rows."""
+        if self.table != removed.table:
             return False
+        # without a key it names a removed table, and never single rows
+        if not self.key:
+            return not removed.key
         return self.key.items() <= removed.key.items()
 
     def to_record(self, rows: int) -> dict[str, Any]:
@@ -60,7 +63,6 @@ class RemovedRows(NamedTuple):
     table: str
     key: Row
     rows: int
-    is_whole_table: bool
 
 
 class MatchedCorrections(NamedTuple):
@@ -80,22 +82,28 @@ def load_corrections(path: Path) -> list[Correction]:
         parts = msgspec.convert(content, dict[Literal["correction"], list[Any]])
     except (OSError, ValueError, msgspec.ValidationError) as error:
         raise CorrectionsError(f"cannot be read: {error}", place=str(path)) from error
-    entries = enumerate(parts.get("correction", []), 1)
-    return [_read_entry(f"{path}, correction {number}", entry) for number, entry in entries]
+    corrections = []
+    # each by itself, so that an error names the entry
+    for number, entry in enumerate(parts.get("correction", []), 1):
+        place = f"{path}, correction {number}"
+        try:
+            correction = msgspec.convert(entry, Correction)
+        except msgspec.ValidationError as error:
+            raise CorrectionsError(str(error), place=place) from error
+        _check_key(correction, place)
+        corrections.append(correction)
+    return corrections
 
 
-def _read_entry(place: str, entry: Any) -> Correction:
-    try:
-        correction = msgspec.convert(entry, Correction)
-    except msgspec.ValidationError as error:
-        raise CorrectionsError(str(error), place=place) from error
+def _check_key(correction: Correction, place: str) -> None:
+    """Raise CorrectionsError for a column that is no key, or a value that no key can have."""
+    # a table that is gone may be unknown to the schema
     table = KNOWN_TABLES.get(correction.table)
     for name, value in correction.key.items():
         if table and name not in table.key:
             raise CorrectionsError(f"{name} is not a key column of {table.name}", place=place)
         if not isinstance(value, KEY_TYPES):
             raise CorrectionsError(f"{name} is not a text, number or date", place=place)
-    return correction
 
 
 def apply_corrections(path: Path | None, diff: ReleaseDiff) -> MatchedCorrections:
@@ -116,8 +124,10 @@ def apply_corrections(path: Path | None, diff: ReleaseDiff) -> MatchedCorrection
         if not has_reason:
             raise ReleaseError(_explain_missing(diff, removed))
     matched = MatchedCorrections([], [])
-    for number, (correction, count) in enumerate(zip(corrections, counts, strict=True), 1):
-        if message := _check_guards(correction, count, diff):
+    for number, correction in enumerate(corrections, 1):
+        count = counts[number - 1]
+        message = _check_guards(correction, count, diff)
+        if message:
             raise CorrectionsError(message, place=f"{path}, correction {number}")
         if count:
             matched.records.append(correction.to_record(count))
@@ -129,20 +139,19 @@ def apply_corrections(path: Path | None, diff: ReleaseDiff) -> MatchedCorrection
 
 def _list_removed(diff: ReleaseDiff) -> Iterator[RemovedRows]:
     for table in diff.removed:
-        yield RemovedRows(table.name, {}, table.rows, True)
+        yield RemovedRows(table.name, {}, table.rows)
     for changed in diff.tables:
-        if changed.rows.removed and changed.name not in (BUILD_TABLE, *DICTIONARY_TABLES):
+        if changed.rows.removed and changed.name not in DERIVED_TABLES:
             for key in list_removed_keys(changed):
-                yield RemovedRows(changed.name, key, 1, False)
+                yield RemovedRows(changed.name, key, 1)
 
 
 def _explain_missing(diff: ReleaseDiff, removed: RemovedRows) -> str:
-    table = removed.table
-    what = f"table {table} vanished"
-    if not removed.is_whole_table:
-        count = sum(changed.rows.removed for changed in diff.tables if changed.name == table)
+    what = f"table {removed.table} vanished"
+    if removed.key:
+        [count] = [table.rows.removed for table in diff.tables if table.name == removed.table]
         example = ", ".join(f"{name} = {value}" for name, value in removed.key.items())
-        what = f"{table}: {count:,} rows vanished, such as {example},"
+        what = f"{removed.table}: {count:,} rows vanished, such as {example},"
     return f"{what} without a correction that names the reason (--corrections FILE)"
 
 
@@ -153,15 +162,18 @@ def _check_guards(correction: Correction, count: int, diff: ReleaseDiff) -> str 
         return f"{count} rows of {table} vanished, not {correction.rows}"
     if correction.expect is None:
         return None
-    if table not in diff.new.tables and table not in diff.old.tables:
-        return f"table {table} is in neither release"
     if table not in diff.new.tables:
+        if table not in diff.old.tables:
+            return f"table {table} is in neither release"
         return None
-    condition = " AND ".join(f"{quote_identifier(name)} = ?" for name in correction.key) or "true"
-    query = f"SELECT count(*) FROM {diff.new.tables[table].sql} WHERE {condition}"
+    conditions = ["true"]
+    for name in correction.key:
+        conditions.append(f"{quote_identifier(name)} = ?")
+    source = diff.new.tables[table].sql
+    query = f"SELECT count(*) FROM {source} WHERE {' AND '.join(conditions)}"
     try:
         with duckdb.connect() as connection:
-            ((present,),) = connection.execute(query, list(correction.key.values())).fetchall()
+            [[present]] = connection.execute(query, list(correction.key.values())).fetchall()
     except duckdb.Error as error:
         return get_first_line(error)
     if present == 0:

@@ -26,6 +26,7 @@ DEFINITIONS = f"""
     GROUP BY ALL ORDER BY ALL
 """
 MACROS = f"SELECT {SQL_NAME.format('function_name')} FROM duckdb_functions() WHERE NOT internal"
+# A plain name in quotes, any other text in quotes, or blanks.
 QUOTED_OR_BLANK = re.compile(r""""([a-z_]+)"|('(?:[^']|'')*'|"(?:[^"]|"")*")|\s+""")
 
 
@@ -52,7 +53,10 @@ def read_definitions(path: Path) -> dict[str, str]:
 
 def hash_definitions(connection: duckdb.DuckDBPyConnection) -> dict[str, str]:
     """Return a digest of the SQL of each view and macro, the same for every version of DuckDB."""
-    return {name: hash_sql(sql) for name, sql in connection.execute(DEFINITIONS).fetchall()}
+    digests = {}
+    for name, sql in connection.execute(DEFINITIONS).fetchall():
+        digests[name] = hash_sql(sql)
+    return digests
 
 
 def list_macros(connection: duckdb.DuckDBPyConnection) -> set[str]:

@@ -92,27 +92,32 @@ def decide_release(new: Path, request: ReleaseRequest) -> ReleaseDecision:
     stated = get_stated_version(request)
     previous = get_old_release(request)
     if previous is None:
+        # nobody reads a release yet, so that every version is high enough
         if request.corrections:
             message = "there is no previous release to correct; name one with --previous"
             raise CorrectionsError(message, place=str(request.corrections))
         return ReleaseDecision(stated or FIRST)
     if previous.is_dir() and not (previous / RELEASE).exists():
         raise ReleaseError(f"is not a release: it has no {RELEASE}", place=str(previous))
-    if problems := check_files(previous):
+    problems = check_files(previous)
+    if problems:
         raise ReleaseError(f"is damaged: {problems[0].line}", place=str(previous))
-    diff = diff_releases(previous, new, limit=0)
+    diff = diff_releases(previous, new, limit=0)  # what is counted is enough
     record = cast(ReleaseRecord, diff.old.metadata)  # release.json as the diff has read it
     before = parse_version(str(record.get("version")), str(previous / RELEASE))
     _assert_not_earlier(request.published_on, record, previous)
     matched = apply_corrections(request.corrections, diff)
+    # the same tables in their own place: published again, not a new version
     if request.previous is None and diff.is_empty and stated in (None, before):
         return _repeat_decision(previous, record, before, matched.unused)
     changes = list_changes(diff)
     lowest = get_lowest_version(before, changes)
     version = stated or lowest
     if version < lowest:
-        message = f"version {version} is too low after {before}, it must be at least {lowest}"
-        message = f"{message}: {_join_reasons(changes)}"
+        message = (
+            f"version {version} is too low after {before}, it must be at least {lowest}:"
+            f" {_join_reasons(changes)}"
+        )
         if request.version is None:
             message = f"{message}. Raise it there and run: make docs"
             raise ReleaseError(message, place=REPOSITORY_VERSION)

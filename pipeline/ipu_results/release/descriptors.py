@@ -77,10 +77,10 @@ def format_package(release: ReleaseRecord, sources: Iterable[tuple[str, str]], f
     The DuckDB file is without size and hash: its bytes differ in each build, and SHA256SUMS has
     them.
     """
-    rows = [
-        _describe_resource(get_csv_name(table.sql_name), table.description, folder, table)
-        for table in FILE_TABLES
-    ]
+    rows = []
+    for table in FILE_TABLES:
+        file = get_csv_name(table.sql_name)
+        rows.append(_describe_resource(file, table.description, folder, table))
     for table in FILE_TABLES:
         about = f"The rows of {get_csv_name(table.sql_name)}."
         rows.append(_describe_resource(get_parquet_name(table.sql_name), about, folder))
@@ -138,6 +138,7 @@ def _describe_schema(table: Table) -> Record:
 def _describe_column(column: Column) -> Record:
     kind, _ = TYPES[column.kind]
     field: Record = {"name": column.name, "type": kind, "description": column.description}
+    # as CSV files print it
     if column.kind == "timestamp":
         field["format"] = TIMESTAMP
     if column.kind == "text" and column.required:

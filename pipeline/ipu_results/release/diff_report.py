@@ -47,6 +47,7 @@ def list_reported_tables(diff: ReleaseDiff) -> list[TableDiff]:
     never.
     """
     tables = [table for table in diff.tables if table.name != BUILD_TABLE]
+    # false is sorted before true
     return sorted(tables, key=lambda table: (table.name != RESULTS, not table.figure_count))
 
 
@@ -59,7 +60,7 @@ def list_figure_changes(diff: ReleaseDiff) -> list[FigureChange]:
     """Return the changed figures of all tables, results first, as far as the diff lists cells."""
     changes = []
     for table in list_reported_tables(diff):
-        cells = table.changed_figures
+        cells = table.list_changed(are_figures=True)
         names = name_rows(diff, table.new, [cell.key for cell in cells])
         for name, (key, column, old, new) in zip(names, cells, strict=True):
             unit = table.new.columns[column].unit
@@ -76,13 +77,14 @@ def name_rows(diff: ReleaseDiff, table: SnapshotTable, keys: Sequence[Row]) -> l
     if table.label:
         return _read_labels(table, keys)
     results = diff.new.tables.get(RESULTS)
+    # a row of another table may belong to a result, whose label then names it
     if results is None or RESULT_ID not in keys[0] or table.name == RESULTS:
         return [_join(f"{name} {value}" for name, value in key.items()) for key in keys]
-    names = []
-    result_names = name_rows(diff, results, [{RESULT_ID: key[RESULT_ID]} for key in keys])
-    for result_name, key in zip(result_names, keys, strict=True):
+    names = name_rows(diff, results, [{RESULT_ID: key[RESULT_ID]} for key in keys])
+    for at, key in enumerate(keys):
+        # the rest of the key tells rows of one result apart
         others = [value for name, value in key.items() if name != RESULT_ID]
-        names.append(_join([result_name, *others]))
+        names[at] = _join([names[at], *others])
     return names
 
 
@@ -93,13 +95,12 @@ def _read_labels(table: SnapshotTable, keys: Sequence[Row]) -> list[str]:
     same = []
     for name in map(quote_identifier, keys[0]):
         same.append(f"named.{name} IS NOT DISTINCT FROM listed.{name}")
+    query = f"SELECT {POSITION}, {columns} FROM listed JOIN {table.sql} named"
     labels = [_join(key.values()) for key in keys]
     with duckdb.connect() as connection:
         connection.register("listed", listed)
-        rows = connection.execute(
-            f"SELECT {POSITION}, {columns} FROM listed JOIN {table.sql} named"
-            f" ON {' AND '.join(same)}"
-        ).fetchall()
+        rows = connection.execute(f"{query} ON {' AND '.join(same)}").fetchall()
+    # a row that is gone, or whose label is empty, keeps its key as a name
     for at, *values in rows:
         labels[at] = _join(values) or labels[at]
     return labels
@@ -169,7 +170,8 @@ def _list_table_lines(table: TableDiff) -> Iterator[str]:
     for row in table.added_rows:
         yield f"  + {_format_row(row, table.new)}"
     yield from _format_rest("+", table.rows.added - len(table.added_rows))
-    others = table.other_changed_cells
+    # the figures are in front of all tables
+    others = table.list_changed(are_figures=False)
     for cell in others:
         key, name, old, new = _format_cell(cell)
         yield f"  ~ {key}: {name} {old} -> {new}"
@@ -259,7 +261,8 @@ def _to_json(value: Any) -> Any:
     if isinstance(value, dict):
         return {name: _to_json(item) for name, item in value.items()}
     if isinstance(value, (list, tuple)):
-        return [_to_json(item) for item in value]
+        return list(map(_to_json, value))
+    # `to_json_value` makes a null of it
     if isinstance(value, float) and not isfinite(value):
         return json.dumps(value)
     return to_json_value(value)
@@ -317,7 +320,7 @@ def _list_html_parts_of(table: TableDiff) -> Iterator[str]:
         rows.append(("added", _format_row(row, table.new)))
     yield _format_html_table(("row", "key"), rows)
     yield _format_remainder(table.rows.added + table.rows.removed - len(rows), "rows")
-    others = list(map(_format_cell, table.other_changed_cells))
+    others = list(map(_format_cell, table.list_changed(are_figures=False)))
     yield _format_html_table(("key", "column", "old", "new"), others)
     yield _format_remainder(table.other_count - len(others), "other cells")
 

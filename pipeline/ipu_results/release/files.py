@@ -75,7 +75,8 @@ def list_table_files(tables: Iterable[str]) -> set[str]:
     """Return the files that hold these tables, which are named as in a statement."""
     files = set()
     for name in tables:
-        files |= {get_parquet_name(name), get_csv_name(name)}
+        files.add(get_parquet_name(name))
+        files.add(get_csv_name(name))
     return files
 
 
@@ -90,8 +91,10 @@ def list_files(folder: Path) -> dict[str, Path]:
     """Return what a release holds, by its path in it: the folder `detail` is looked into, no other."""
     found: dict[str, Path] = {}
     for path in folder.iterdir():
+        # a link could lead out of the release
         if path.name == DETAIL and path.is_dir() and not path.is_symlink():
-            found |= {f"{DETAIL}/{each.name}": each for each in path.iterdir()}
+            for each in path.iterdir():
+                found[f"{DETAIL}/{each.name}"] = each
         else:
             found[path.name] = path
     return found
@@ -125,21 +128,23 @@ def write_checksums(folder: Path) -> None:
     """Write SHA256SUMS with every other file of the folder but its signature, sorted, as `sha256sum
     -c` reads it.
     """
-    digests = {
-        name: hash_file(path)
-        for name, path in list_files(folder).items()
-        if name not in (CHECKSUMS, SIGNATURE)
-    }
+    digests = {}
+    for name, path in list_files(folder).items():
+        if name not in (CHECKSUMS, SIGNATURE):
+            digests[name] = hash_file(path)
     (folder / CHECKSUMS).write_bytes(_format_checksums(digests))
 
 
 def read_checksums(path: Path) -> tuple[dict[str, str], bool]:
     """Return the digests by file name, and whether every byte is as `write_checksums` writes it."""
     data = path.read_bytes()
-    lines = CHECKSUM_LINE.findall(data.decode("utf-8", errors="replace"))
-    digests = {name: digest for digest, name in lines}
+    digests = {}
+    for digest, name in CHECKSUM_LINE.findall(data.decode("utf-8", errors="replace")):
+        digests[name] = digest
+    # a line that is there twice or unread makes a difference here
     return digests, data == _format_checksums(digests)
 
 
 def _format_checksums(digests: Mapping[str, str]) -> bytes:
-    return "".join(f"{digest}  {name}\n" for name, digest in sorted(digests.items())).encode()
+    lines = [f"{digest}  {name}\n" for name, digest in sorted(digests.items())]
+    return "".join(lines).encode()

@@ -46,10 +46,12 @@ def collect(path: str, problems: Iterator[Problem]) -> list[Problem]:
     """Run checks; what cannot even be read is one more problem and ends them."""
     collected: list[Problem] = []
     try:
+        # keeps what was found before an error
         collected.extend(problems)
     except IpuResultsError as error:
-        place = Path(error.place).name if error.place else path
-        collected.append(Problem(place, error.message))
+        if error.place:
+            path = Path(error.place).name
+        collected.append(Problem(path, error.message))
     except UNREADABLE as error:
         message = f"cannot be checked: {type(error).__name__}: {get_first_line(error)}"
         collected.append(Problem(path, message))
@@ -66,8 +68,11 @@ def check_files(folder: Path, root: str | None = None) -> list[Problem]:
 
 def _compare_checksums(folder: Path, root: str | None) -> Iterator[Problem]:
     path = folder / CHECKSUMS
+    if not os.path.lexists(path):
+        yield Problem(CHECKSUMS, "is missing")
+        return
     if not _is_plain_file(path):
-        yield Problem(CHECKSUMS, "is not a plain file" if os.path.lexists(path) else "is missing")
+        yield Problem(CHECKSUMS, "is not a plain file")
         return
     found = hash_file(path)
     if root is not None and found != root:
@@ -88,6 +93,7 @@ def _compare_checksums(folder: Path, root: str | None) -> Iterator[Problem]:
         elif hash_file(paths[name]) != digest:
             yield Problem(name, f"sha256 differs from {CHECKSUMS}")
     for name in sorted(paths.keys() - digests.keys()):
+        # the signature is made of the checksums, after them
         if name != SIGNATURE or not _is_plain_file(paths[name]):
             yield Problem(escape_unprintable(name), "does not belong to the release")
 

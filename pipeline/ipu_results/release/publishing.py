@@ -93,14 +93,17 @@ def publish(
     Raises ReleaseError if the version is too low, rows vanished without a correction, or `out`
     holds something else; WarehouseError if the warehouse is incomplete or mixes two builds.
     """
-    get_stated_version(request)  # a malformed one is refused before anything is read
+    # a malformed version is refused before anything is read
+    get_stated_version(request)
     with replace_release(request.out, request.wait_s) as new:
         progress("copy", "tables")
+        # another `ingest` may replace the warehouse meanwhile
         tables, build_id = read_one_build(
             request.warehouse, lambda warehouse: _copy_tables(warehouse, new)
         )
         write_duckdb(new / DATABASE, tables)
         progress("evaluate", "views")
+        # from the file that is published, so that it gives the same rows to its readers
         views = _evaluate_views(new / DATABASE)
         table_counts = _count_rows(tables)
         _check_build(request.warehouse, tables[files.BUILD_TABLE], table_counts, build_id)
@@ -124,10 +127,14 @@ def publish(
         for name, rows in views.items():
             write_table_file(new / get_parquet_name(name), rows, build_id)
         _write_files(new, {**tables, **views}, release)
-        if problems := verify_release(new, progress):
+        problems = verify_release(new, progress)
+        if problems:
             message = f"the new release fails verification: {problems[0].line}"
             raise ReleaseError(message, place=str(request.out))
-        changes = _describe_changes(request, new, release) if request.record else None
+        # in the block `out` still holds the previous release
+        changes = None
+        if request.record:
+            changes = _describe_changes(request, new, release)
         sizes = [path.stat().st_size for path in files.list_files(new).values()]
         checksum = hash_file(new / files.CHECKSUMS)
     if request.record and changes:
@@ -151,6 +158,7 @@ def _copy_tables(warehouse: Path, new: Path) -> tuple[dict[str, pa.Table], str]:
         except OSError as error:
             message = f"cannot be read: {get_first_line(error)}"
             raise ReleaseError(message, place=str(path)) from error
+        # a table is made of the bytes that are copied: the file may be another one by now
         (new / name).write_bytes(data)
         tables[table.sql_name] = read_parquet(path, data=data)
     try:
@@ -176,10 +184,10 @@ def _evaluate_views(database: Path) -> dict[str, pa.Table]:
 
 
 def _count_rows(relations: Mapping[str, pa.Table]) -> dict[str, RowCount]:
-    return {
-        name: {"rows": rows.num_rows, "rows_sha256": digest_rows(rows)}
-        for name, rows in relations.items()
-    }
+    counts: dict[str, RowCount] = {}
+    for name, rows in relations.items():
+        counts[name] = {"rows": rows.num_rows, "rows_sha256": digest_rows(rows)}
+    return counts
 
 
 def _check_build(
@@ -226,6 +234,7 @@ def _describe_changes(
     if previous is None:
         return record
     diff = diff_releases(previous, new)
+    # the same version is the same tables, published again
     if diff.old.metadata.get("version") == release["version"]:
         return None
     record["previous"] = diff.old.name
@@ -252,7 +261,10 @@ def _summarise_first(release: ReleaseRecord) -> str:
 def _summarise(diff: ReleaseDiff) -> Iterator[str]:
     """Yield sentences, figures first."""
     figures = count_all_figures(diff)
-    yield f"{format_count(figures, 'figure')} changed." if figures else "No figure changed."
+    if figures:
+        yield f"{format_count(figures, 'figure')} changed."
+    else:
+        yield "No figure changed."
     columns_added = []
     columns_removed = []
     for table in list_reported_tables(diff):
@@ -263,8 +275,10 @@ def _summarise(diff: ReleaseDiff) -> Iterator[str]:
             counts.append(f"{table.rows.removed:,} removed")
         if counts:
             yield f"Rows of {table.name}: {' and '.join(counts)}."
-        columns_added += [f"{table.name}.{column}" for column in table.columns_added]
-        columns_removed += [f"{table.name}.{column}" for column in table.columns_removed]
+        for column in table.columns_added:
+            columns_added.append(f"{table.name}.{column}")
+        for column in table.columns_removed:
+            columns_removed.append(f"{table.name}.{column}")
     lists = {
         "New tables": [table.name for table in diff.added],
         "Removed tables": [table.name for table in diff.removed],

@@ -38,14 +38,17 @@ def replace_release(out: Path, wait_s: float) -> Iterator[Path]:
     Raises ReleaseError if `out` holds anything but a release, or another process publishes there
     longer than `wait_s`.
     """
+    # behind a link, so that the link stays and both renames are in one folder
     out = Path(os.path.realpath(out))
     work = get_work_folder(out)
     new = work / "new"
+    # before the lock too, so that nothing is made beside a folder that is no release
     _assert_release(out)
     with _lock(out, wait_s):
         _recover(out)
         names = _assert_release(out)
         if names:
+            # what someone else put there would be lost
             digests, _ = read_checksums(out / CHECKSUMS)
             for name in sorted(names - digests.keys() - {CHECKSUMS, SIGNATURE}):
                 message = f"holds {name}, which does not belong to the release there"
@@ -53,6 +56,7 @@ def replace_release(out: Path, wait_s: float) -> Iterator[Path]:
         try:
             (new / DETAIL).mkdir(parents=True)
             yield new
+            # before the renames, which may reach the disk first
             for path in list_files(new).values():
                 sync_to_disk(path)
             sync_to_disk(new / DETAIL)

@@ -19,7 +19,7 @@ from ipu_results.release.files import PACKAGE, RELEASE, list_files, read_json, r
 from ipu_results.schema import SQL, TABLES, VIEWS, quote
 from ipu_results.schema.frames import ARROW
 
-GLOB = re.compile(r"[*?\[]")
+GLOB = re.compile(r"[*?\[]")  # what DuckDB takes for a pattern in a path
 SQL_TYPES = {ARROW[kind]: SQL[kind] for kind in ARROW}
 NUMBERS = (pa.types.is_integer, pa.types.is_floating, pa.types.is_decimal)
 KNOWN_TABLES = {table.sql_name: table for table in TABLES}
@@ -82,13 +82,16 @@ class Snapshot:
     @property
     def name(self) -> str:
         """The version, or the name of a folder without one; safe to print."""
-        return escape_unprintable(str(self.metadata.get("version") or self.path.resolve().name))
+        name = self.metadata.get("version") or self.path.resolve().name
+        return escape_unprintable(str(name))
 
     @property
     def title(self) -> str:
         """The path with the version, safe to print."""
-        version = self.metadata.get("version")
-        return escape_unprintable(f"{self.path} ({version})" if version else str(self.path))
+        title = str(self.path)
+        if self.metadata.get("version"):
+            title = f"{title} ({self.metadata['version']})"
+        return escape_unprintable(title)
 
 
 def read_snapshot(folder: Path) -> Snapshot:
@@ -99,7 +102,9 @@ def read_snapshot(folder: Path) -> Snapshot:
     if not folder.is_dir():
         raise UnreadableReleaseError("no such folder", place=str(folder))
     metadata = read_json(folder / RELEASE)
-    views = {view.sql_name for view in VIEWS}.union(metadata.get("view_files") or ())
+    # those of this code, and those of the code that wrote the folder
+    views = {view.sql_name for view in VIEWS}
+    views.update(metadata.get("view_files") or ())
     paths = {}
     for file, path in sorted(list_files(folder).items()):
         name = read_sql_name(file)
@@ -138,8 +143,9 @@ def _read_table(name: str, path: Path, keys: Keys) -> SnapshotTable:
 
 def _read_column(field: pa.Field, level: str) -> SnapshotColumn:
     """Return a column of a Parquet file, with unit and description from its metadata."""
-    metadata = field.metadata or {}
-    texts = {key.decode(): value.decode(errors="replace") for key, value in metadata.items()}
+    texts = {}
+    for name, value in (field.metadata or {}).items():
+        texts[name.decode()] = value.decode(errors="replace")
     return SnapshotColumn(
         SQL_TYPES.get(field.type, str(field.type)),
         texts.get("unit"),

@@ -9,7 +9,7 @@ from __future__ import annotations
 import platform
 import re
 from collections import defaultdict
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from importlib.metadata import PackageNotFoundError, requires, version
 from pathlib import Path
@@ -42,6 +42,10 @@ TEMPLATES = Path(__file__).with_name("templates")
 RELATIONS = "SELECT schema_name, table_name, type, description FROM relations"
 COLUMNS = "SELECT table_name, column_name, type, unit, description FROM columns"
 SOURCES = "SELECT title, url FROM documents WHERE url <> '' ORDER BY document_id"
+ORIGINS = "SELECT origin, task, count(*) FROM results GROUP BY ALL ORDER BY ALL"
+SOURCE_ROWS = "SELECT status, count(*) FROM source_rows GROUP BY ALL ORDER BY ALL"
+VERDICTS = "SELECT verdict, count(*) FROM claims GROUP BY ALL ORDER BY 2 DESC, 1"
+REASONS = "SELECT reason, count(*) FROM quarantine GROUP BY ALL ORDER BY ALL"
 FLAGS = """
     SELECT rule, severity, count(*), count(DISTINCT result_id) FROM flags
     GROUP BY ALL ORDER BY ALL
@@ -64,59 +68,49 @@ def format_files(
     `connection` reads the DuckDB file. Raises ReleaseError without the files of the repository: a
     wheel cannot publish.
     """
+    sources = connection.execute(SOURCES).fetchall()
+    formulas = sum(map(count_formulas, tables.values()))
     return {
-        **format_texts(release),
-        **format_pages(release, connection, tables, folder),
-        files.ENVIRONMENT: format_environment(),
+        **_read_repository_texts(release),
+        "README.md": _format_card(release, connection, formulas),
+        "DICTIONARY.md": _format_dictionary(release, connection),
+        files.PACKAGE: format_package(release, sources, folder),
+        files.CROISSANT: format_croissant(release, folder),
+        files.ENVIRONMENT: _format_environment(),
+        RELEASE: format_json(release) + "\n",
     }
 
 
-def format_texts(release: ReleaseRecord) -> dict[str, str]:
+def _read_repository_texts(release: ReleaseRecord) -> dict[str, str]:
     """Return citation, licence of the data and changelog by name, the citation with version and
     date of the release.
     """
+    texts = {}
     try:
-        texts = {
-            name: (CHECKOUT / source).read_text(encoding="utf-8")
-            for name, source in REPOSITORY_TEXTS.items()
-        }
+        for name, source in REPOSITORY_TEXTS.items():
+            texts[name] = (CHECKOUT / source).read_text(encoding="utf-8")
     except OSError as error:
         message = f"cannot be read, publish from a clone: {error.strerror}"
         raise ReleaseError(message, place=Path(error.filename).name) from error
-    citation = re.sub(r"(?m)^date-released:.*\n", "", texts[CITATION])  # that of the release before
+    # the repository has version and date of the release before
+    citation = re.sub(r"(?m)^date-released:.*\n", "", texts[CITATION])
     stated = f"version: {release['version']}\ndate-released: {release['published_on']}"
     texts[CITATION] = re.sub(r"(?m)^version:.*$", stated, citation)
     return texts
 
 
-def format_pages(
-    release: ReleaseRecord,
-    connection: duckdb.DuckDBPyConnection,
-    tables: Mapping[str, pa.Table],
-    folder: Path,
-) -> dict[str, str]:
-    """Return the files that depend on the tables and on the code alone, by name."""
-    sources = connection.execute(SOURCES).fetchall()
-    formulas = sum(map(count_formulas, tables.values()))
-    return {
-        "README.md": format_card(release, connection, formulas),
-        "DICTIONARY.md": format_dictionary(release, connection),
-        files.PACKAGE: format_package(release, sources, folder),
-        files.CROISSANT: format_croissant(release, folder),
-        RELEASE: format_json(release) + "\n",
-    }
-
-
-def format_environment() -> str:
+def _format_environment() -> str:
     """Return Python, the kind of system and the installed packages as JSON; nothing that names a
     machine or user.
     """
     try:
         requirements = requires(DISTRIBUTION) or []
-    except PackageNotFoundError:  # run from a checkout that was never installed
+    except PackageNotFoundError:
+        # a checkout that was never installed
         requirements = ["duckdb", "pandas", "pyarrow"]
     names = []
     for requirement in requirements:
+        # what only an extra needs has no part in a release
         match = REQUIREMENT_NAME.match(requirement)
         if match and "extra ==" not in requirement:
             names.append(match[0])
@@ -134,25 +128,25 @@ def format_environment() -> str:
     return format_json(environment) + "\n"
 
 
-def format_card(
+def _format_card(
     release: ReleaseRecord, connection: duckdb.DuckDBPyConnection, formulas: int
 ) -> str:
     """Return README.md; `formulas` is how many texts CSV marks."""
-    relations = connection.execute(RELATIONS).fetchall()
-    descriptions = {qualify(schema, name): text for schema, name, _, text in relations}
+    descriptions = {}
+    for schema, name, _, description in connection.execute(RELATIONS).fetchall():
+        descriptions[qualify(schema, name)] = description
 
-    def list_relations(counts: Mapping[str, RowCount], head: tuple[str, ...]) -> str:
-        rows = [
-            (format_code(name), count["rows"], descriptions.get(name, ""))
-            for name, count in counts.items()
-        ]
-        return format_markdown_table(head, rows)
+    def list_relations(kind: str, about: str, counts: Mapping[str, RowCount]) -> str:
+        rows = []
+        for name, count in counts.items():
+            rows.append((format_code(name), count["rows"], descriptions.get(name, "")))
+        return format_markdown_table((kind, "rows", about), rows)
 
-    def count(head: tuple[str, ...], sql: str) -> str:
+    def count(head: Sequence[str], sql: str) -> str:
         return format_markdown_table(head, connection.execute(sql).fetchall())
 
     tables = release["tables"]
-    ((unusable,),) = connection.execute("SELECT count(*) FROM results WHERE NOT usable").fetchall()
+    [[unusable]] = connection.execute("SELECT count(*) FROM results WHERE NOT usable").fetchall()
     return _read_template("card.md").format(
         **_format_configurations(release),
         version=release["version"],
@@ -161,22 +155,13 @@ def format_card(
         results=tables["results"]["rows"],
         unusable=unusable,
         documents=tables["documents"]["rows"],
-        tables=list_relations(tables, ("table", "rows", "one row is")),
-        views=list_relations(release["view_files"], ("view", "rows", "what it shows")),
-        origins=count(
-            ("origin", "task", "results"),
-            "SELECT origin, task, count(*) FROM results GROUP BY ALL ORDER BY ALL",
-        ),
-        source_rows=count(
-            ("source rows", "count"),
-            "SELECT status, count(*) FROM source_rows GROUP BY ALL ORDER BY ALL",
-        ),
+        tables=list_relations("table", "one row is", tables),
+        views=list_relations("view", "what it shows", release["view_files"]),
+        origins=count(("origin", "task", "results"), ORIGINS),
+        source_rows=count(("source rows", "count"), SOURCE_ROWS),
         flags=_format_flags(connection),
         quarantine=_format_quarantine(connection, tables["quarantine"]["rows"]),
-        verdicts=count(
-            ("verdict", "claims"),
-            "SELECT verdict, count(*) FROM claims GROUP BY ALL ORDER BY 2 DESC, 1",
-        ),
+        verdicts=count(("verdict", "claims"), VERDICTS),
         formulas=_format_formulas(formulas),
         corrections=_format_corrections(release),
         licences=_format_licences(connection),
@@ -212,18 +197,16 @@ def _format_configurations(release: ReleaseRecord) -> dict[str, str]:
 
 def _format_flags(connection: duckdb.DuckDBPyConnection) -> str:
     titles = {rule.id: rule.title for rule in RULES}
-    rows = [
-        (rule, titles.get(rule, ""), severity, flags, results)
-        for rule, severity, flags, results in connection.execute(FLAGS).fetchall()
-    ]
+    rows = []
+    for rule, *counted in connection.execute(FLAGS).fetchall():
+        rows.append((rule, titles.get(rule, ""), *counted))
     return format_markdown_table(("rule", "what it finds", "severity", "flags", "results"), rows)
 
 
 def _format_quarantine(connection: duckdb.DuckDBPyConnection, total: int) -> str:
     if not total:
         return "no source row was refused."
-    reasons = "SELECT reason, count(*) FROM quarantine GROUP BY ALL ORDER BY ALL"
-    table = format_markdown_table(("reason", "rows"), connection.execute(reasons).fetchall())
+    table = format_markdown_table(("reason", "rows"), connection.execute(REASONS).fetchall())
     return f"{total} rows were not accepted.\n\n{table}"
 
 
@@ -244,32 +227,34 @@ def _format_corrections(release: ReleaseRecord) -> str:
     rows = []
     for entry in release["corrections"]:
         key = ", ".join(f"{name} = {value}" for name, value in entry["key"].items())
-        name = format_code(entry["table"])
-        rows.append((name, key or "the whole table", entry["rows"], entry["reason"]))
+        table = format_code(entry["table"])
+        rows.append((table, key or "the whole table", entry["rows"], entry["reason"]))
     if not rows:
         return ""
-    table = format_markdown_table(("table", "key", "rows", "reason"), rows)
-    return f"## Rows removed since the previous release\n\n{table}\n"
+    listed = format_markdown_table(("table", "key", "rows", "reason"), rows)
+    return f"## Rows removed since the previous release\n\n{listed}\n"
 
 
 def _format_licences(connection: duckdb.DuckDBPyConnection) -> str:
-    lines = [
-        f"- {escape_markdown(licence)}: {escape_markdown(documents)}.\n"
-        for licence, documents in connection.execute(LICENCES).fetchall()
-    ]
+    lines = []
+    for licence, documents in connection.execute(LICENCES).fetchall():
+        lines.append(f"- {escape_markdown(licence)}: {escape_markdown(documents)}.\n")
     return "".join(lines)
 
 
-def format_dictionary(release: ReleaseRecord, connection: duckdb.DuckDBPyConnection) -> str:
+def _format_dictionary(release: ReleaseRecord, connection: duckdb.DuckDBPyConnection) -> str:
     """Return DICTIONARY.md: every table, view and macro with every column and its unit."""
     counts = get_counts(release)
     columns = defaultdict(list)
-    for relation, column, *values in connection.execute(COLUMNS).fetchall():
-        columns[relation].append((format_code(column), *values))
+    for relation, column, *others in connection.execute(COLUMNS).fetchall():
+        columns[relation].append((format_code(column), *others))
     parts = [_read_template("dictionary.md").format(version=release["version"])]
     for schema, name, kind, description in connection.execute(RELATIONS).fetchall():
         sql_name = qualify(schema, name)
-        size = f", {counts[sql_name]['rows']:,} rows" if sql_name in counts else ""
+        size = ""
+        # a view without files is not counted
+        if sql_name in counts:
+            size = f", {counts[sql_name]['rows']:,} rows"
         parts.append(f"## {kind.capitalize()} `{sql_name}`{size}\n")
         parts.append(f"{escape_markdown(description)}\n")
         parts += _format_links(sql_name)
@@ -284,9 +269,10 @@ def _format_links(sql_name: str) -> list[str]:
         return []
     table = KNOWN_TABLES[sql_name]
     lines = [f"Key: {', '.join(map(format_code, table.key))}.\n"]
-    links = [
-        f"`{column.name}` → `{column.references}`" for column in table.columns if column.references
-    ]
+    links = []
+    for column in table.columns:
+        if column.references:
+            links.append(f"`{column.name}` → `{column.references}`")
     if links:
         lines.append(f"References: {', '.join(links)}.\n")
     return lines

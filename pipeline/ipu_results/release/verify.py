@@ -54,7 +54,7 @@ from ipu_results.release.problems import Problem, check_files, collect
 from ipu_results.release.version import check_record
 
 CITATION_LINE = re.compile(r"(?m)^(version|date-released): (.*)$")
-DATE_LENGTH = len("2026-01-31")
+DATE_LENGTH = len("2026-01-31")  # of the time that a Data Package states
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,7 +82,9 @@ def verify_release(
     """
     progress("verify", "checksums")
     problems = check_files(folder, root)
-    return problems or collect(RELEASE, _check_contents(folder, progress))
+    if problems:
+        return problems
+    return collect(RELEASE, _check_contents(folder, progress))
 
 
 def list_limitations(folder: Path, root: str | None = None) -> list[str]:
@@ -131,6 +133,7 @@ def _list_differences(mapping: Mapping[str, object], other: Mapping[str, object]
 def _check_contents(folder: Path, progress: files.Progress) -> Iterator[Problem]:
     """Check everything behind the bytes; each part is reported even if another cannot be read."""
     release = read_release(folder)
+    # another format may have other keys, so nothing else is read
     if release["format"] != files.FORMAT:
         message = f"has format {release['format']}, only {files.FORMAT} is supported"
         raise UnreadableReleaseError(message)
@@ -173,19 +176,24 @@ def _check_definitions(contents: ReleaseContents) -> Iterator[Problem]:
 def _check_versions(folder: Path, release: ReleaseRecord) -> Iterator[Problem]:
     """Check version and date in every file that states them."""
     package = read_json(folder / PACKAGE)
-    croissant = read_json(folder / CROISSANT)
-    citation = dict(CITATION_LINE.findall((folder / CITATION).read_text(encoding="utf-8")))
     created = str(package.get("created"))[:DATE_LENGTH]
-    stated = {
-        PACKAGE: (package.get("version"), created),
-        CROISSANT: (croissant.get("version"), croissant.get("datePublished")),
-        CITATION: (citation.get("version"), citation.get("date-released")),
-    }
-    for name, (version, published_on) in stated.items():
-        if version != release["version"]:
-            yield Problem(name, f"has version {version}, {RELEASE} has {release['version']}")
-        if published_on != release["published_on"]:
-            yield Problem(name, f"has date {published_on}, {RELEASE} has {release['published_on']}")
+    yield from _compare_version(release, PACKAGE, package.get("version"), created)
+    croissant = read_json(folder / CROISSANT)
+    published_on = croissant.get("datePublished")
+    yield from _compare_version(release, CROISSANT, croissant.get("version"), published_on)
+    # the two lines that `publish` writes; no reader of YAML is needed for them
+    citation = dict(CITATION_LINE.findall((folder / CITATION).read_text(encoding="utf-8")))
+    released_on = citation.get("date-released")
+    yield from _compare_version(release, CITATION, citation.get("version"), released_on)
+
+
+def _compare_version(
+    release: ReleaseRecord, name: str, version: object, published_on: object
+) -> Iterator[Problem]:
+    if version != release["version"]:
+        yield Problem(name, f"has version {version}, {RELEASE} has {release['version']}")
+    if published_on != release["published_on"]:
+        yield Problem(name, f"has date {published_on}, {RELEASE} has {release['published_on']}")
 
 
 def _check_names(folder: Path, tables: Iterable[str]) -> Iterator[Problem]:
@@ -213,8 +221,10 @@ def _check_rows(contents: ReleaseContents, name: str) -> Iterator[Problem]:
     if stated != {"rows": rows.num_rows, "rows_sha256": digest_rows(rows)}:
         yield Problem(parquet, f"rows differ from {RELEASE}")
     printed = read_csv(contents.folder / csv, rows.schema)
+    # in a CSV file the rows that tell most come first
     if not _have_same_rows(put_telling_rows_first(rows), printed):
         yield Problem(csv, f"rows differ from {parquet}")
+    # the DuckDB file stores tables; the rows of a view are compared in `_check_view_files`
     if name in release["tables"]:
         stored = _select(contents, name, quote_sql_name(name))
         if not _have_same_rows(rows, stored):
@@ -235,8 +245,10 @@ def _check_view_files(contents: ReleaseContents) -> Iterator[Problem]:
     macros = list_macros(contents.connection)
     for name in sorted(contents.release["view_files"].keys() & contents.tables.keys()):
         rows = contents.tables[name]
-        call = "()" if name in macros else ""
-        evaluated = _select(contents, name, quote_sql_name(name) + call)
+        source = quote_sql_name(name)
+        if name in macros:
+            source += "()"
+        evaluated = _select(contents, name, source)
         if digest_rows(rows) != digest_rows(evaluated.cast(rows.schema)):
             message = f"rows differ from those of the view in {DATABASE}"
             yield Problem(get_parquet_name(name), message)
@@ -246,9 +258,10 @@ def _have_same_rows(table: pa.Table, other: pa.Table) -> bool:
     """Compare columns and rows, in their order."""
     if table.column_names != other.column_names or table.num_rows != other.num_rows:
         return False
-    bare = table.replace_schema_metadata()
-    schema = pa.schema([field.remove_metadata().with_nullable(True) for field in bare.schema])
-    return bool(bare.cast(schema).equals(other.replace_schema_metadata().cast(schema)))
+    # Parquet alone keeps descriptions, and which columns have no nulls
+    fields = [field.remove_metadata().with_nullable(True) for field in table.schema]
+    schema = pa.schema(fields)
+    return bool(table.cast(schema).equals(other.cast(schema)))
 
 
 def _check_build(contents: ReleaseContents) -> Iterator[Problem]:

@@ -15,7 +15,7 @@ from ipu_results.kit.text import format_count
 from ipu_results.release.diff import ReleaseDiff, TableDiff
 from ipu_results.release.files import BUILD_TABLE, ReleaseRecord
 
-LEVELS = ("patch", "minor", "major")
+LEVELS = ("patch", "minor", "major")  # the lowest first
 NUMBER = r"(0|[1-9][0-9]{0,8})"
 PATTERN = re.compile(rf"{NUMBER}\.{NUMBER}\.{NUMBER}")
 SHA256 = re.compile("[0-9a-f]{64}")
@@ -56,6 +56,7 @@ class ChangeKind(Enum):
         return VersionChange(level, template.format(table=table, **values))
 
 
+# By the level that the schema states of a column.
 CELL_KINDS = {
     "major": ChangeKind.FIGURES_CHANGED,
     "minor": ChangeKind.COUNTS_CHANGED,
@@ -91,11 +92,12 @@ def get_lowest_version(previous: Version, changes: Iterable[VersionChange]) -> V
     """Return the lowest version that these changes allow; the patch number goes up even if nothing
     changed.
     """
-    return {
-        "major": Version(previous.major + 1, 0, 0),
-        "minor": Version(previous.major, previous.minor + 1, 0),
-        "patch": Version(previous.major, previous.minor, previous.patch + 1),
-    }[get_level(changes)]
+    level = get_level(changes)
+    if level == "major":
+        return Version(previous.major + 1, 0, 0)
+    if level == "minor":
+        return Version(previous.major, previous.minor + 1, 0)
+    return Version(previous.major, previous.minor, previous.patch + 1)
 
 
 def check_record(release: ReleaseRecord) -> Iterator[str]:
@@ -105,6 +107,7 @@ def check_record(release: ReleaseRecord) -> Iterator[str]:
     unknown = sorted(release.keys() ^ ReleaseRecord.__annotations__.keys())
     if unknown:
         yield f"has other keys than publish writes: {', '.join(unknown)}"
+    # raises ValueError, which `verify_release` reports
     date.fromisoformat(release["published_on"])
     version = parse_version(release["version"])
     previous = release["previous"]
@@ -112,6 +115,7 @@ def check_record(release: ReleaseRecord) -> Iterator[str]:
     if not SHA256.fullmatch(release["build_id"]):
         yield "build_id is not a sha256"
     if previous is None:
+        # the first release has nothing to differ from
         if changes or release["corrections"] or release["least_version"] is not None:
             yield "states changes without a previous release"
         return
@@ -122,10 +126,15 @@ def check_record(release: ReleaseRecord) -> Iterator[str]:
 
 def list_changes(diff: ReleaseDiff) -> list[VersionChange]:
     """List what changed, without the table `build`, which is derived from the others."""
-    changes = [ChangeKind.TABLE_REMOVED.describe(table.name) for table in diff.removed]
-    changes += [ChangeKind.DEFINITION_CHANGED.describe(name) for name in diff.views]
-    changes += [ChangeKind.TABLE_ADDED.describe(table.name) for table in diff.added]
+    changes = []
+    for removed in diff.removed:
+        changes.append(ChangeKind.TABLE_REMOVED.describe(removed.name))
+    for name in diff.views:
+        changes.append(ChangeKind.DEFINITION_CHANGED.describe(name))
+    for added in diff.added:
+        changes.append(ChangeKind.TABLE_ADDED.describe(added.name))
     for table in diff.tables:
+        # its rows state the build, which is another one each time
         if table.name != BUILD_TABLE:
             changes += _list_changes_of(table)
     return changes
@@ -138,12 +147,17 @@ def _list_changes_of(table: TableDiff) -> Iterator[VersionChange]:
     for column in table.columns_added:
         yield ChangeKind.COLUMN_ADDED.describe(name, column=column)
     for column, what, old, new in table.columns_changed:
-        kind = ChangeKind.COLUMN_REWORDED if what == "description" else ChangeKind.COLUMN_REDEFINED
+        kind = ChangeKind.COLUMN_REDEFINED
+        if what == "description":
+            kind = ChangeKind.COLUMN_REWORDED
         yield kind.describe(name, column=column, what=what, old=old or "none", new=new or "none")
     if table.rows.removed:
-        yield ChangeKind.ROWS_REMOVED.describe(name, count=format_count(table.rows.removed, "row"))
+        count = format_count(table.rows.removed, "row")
+        yield ChangeKind.ROWS_REMOVED.describe(name, count=count)
     if table.rows.added:
-        yield ChangeKind.ROWS_ADDED.describe(name, count=format_count(table.rows.added, "row"))
+        count = format_count(table.rows.added, "row")
+        yield ChangeKind.ROWS_ADDED.describe(name, count=count)
     for column, cells in table.cells.items():
         kind = CELL_KINDS[table.new.columns[column].level]
-        yield kind.describe(name, column=column, count=format_count(sum(cells), "cell"))
+        count = format_count(sum(cells), "cell")
+        yield kind.describe(name, column=column, count=count)
