@@ -271,6 +271,12 @@ def forge_cell_alone(folder: Path) -> None:
     write_sums(folder)
 
 
+def spell_id_otherwise(lines: dict[str, list[Line]]) -> None:
+    """Put a second certificate of one cell in the place of that of another."""
+    first, second = lines["html"][:2]
+    second.update(first, id=f"{first['id']} 0")
+
+
 def name_other_document(lines: dict[str, list[Line]]) -> None:
     first, second = find_twins(lines["csv"])
     first["file"], first["sha256"] = second["file"], second["sha256"]
@@ -421,6 +427,7 @@ BROKEN: dict[str, Callable[[Path], None]] = {
     "other minutes in the entry, too": forge_score,
     "other factor of a score": forge_score_factor,
     "mean of all runs in the entry, too": leave_out_no_run,
+    "two certificates of one cell": edit_lines(spell_id_otherwise),
     "no certificate": edit_lines(lambda lines: lines["html"][0].clear()),
     "no minutes": edit_lines(lambda lines: lines["minutes"][0].clear()),
     "other kind": add_kind("stated"),

@@ -10,7 +10,7 @@ import csv
 import hashlib
 import json
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -28,6 +28,7 @@ from ipu_results.schema import FILE_VIEWS, READ, VIEWS, fill_placeholders, table
 OPTIONAL = ("digits", "stated", "key", "in", "figure")  # left out of a line where they are null
 
 Line = dict[str, Any]
+Digests = dict[str, str]  # by the name of a file, or by the key of a row
 
 
 def write_certificates(connection: duckdb.DuckDBPyConnection, folder: Path) -> None:
@@ -81,7 +82,7 @@ def _list_minutes(connection: duckdb.DuckDBPyConnection) -> Iterator[Line]:
 
 def _list_recomputed(connection: duckdb.DuckDBPyConnection, folder: Path) -> Iterator[Line]:
     """Yield a line for each recomputed figure, with the digests of the rows that it read."""
-    known: dict[str, dict[str, str]] = {}
+    known: dict[str, Digests] = {}
     for line in _select_lines(connection, "release/recomputed.sql"):
         # a figure here may be a number or a text, which the statement gives as JSON
         line["figure"] = json.loads(line["figure"])
@@ -109,9 +110,7 @@ def _select_lines(connection: duckdb.DuckDBPyConnection, statement: str) -> Iter
         yield line
 
 
-def _list_findings(
-    connection: duckdb.DuckDBPyConnection, digests: Mapping[str, str]
-) -> Iterator[Line]:
+def _list_findings(connection: duckdb.DuckDBPyConnection, digests: Digests) -> Iterator[Line]:
     """Yield a line a finding; one that the record has no rows for is left out."""
     for finding in FINDINGS:
         try:
@@ -127,7 +126,7 @@ def _list_findings(
         }
 
 
-def _list_relations(digests: Mapping[str, str]) -> Iterator[Line]:
+def _list_relations(digests: Digests) -> Iterator[Line]:
     """Yield a line for the derived columns of `results`, and one a view."""
     statements = {"results": fill_placeholders(read_statement("derived/results.sql"))}
     for view in FILE_VIEWS:
@@ -141,13 +140,13 @@ def _list_relations(digests: Mapping[str, str]) -> Iterator[Line]:
         }
 
 
-def _digest_read(statements: Iterable[str], digests: Mapping[str, str]) -> dict[str, str]:
+def _digest_read(statements: Iterable[str], digests: Digests) -> Digests:
     """Return the digest of each file that statements read, by its name.
 
     A view without a file is replaced by the files that its own statement reads.
     """
     views = {view.sql_name: view for view in VIEWS}
-    files: dict[str, str] = {}
+    files: Digests = {}
     for statement in statements:
         for name in READ.findall(statement):
             file = get_csv_name(name)
@@ -158,7 +157,7 @@ def _digest_read(statements: Iterable[str], digests: Mapping[str, str]) -> dict[
     return dict(sorted(files.items()))
 
 
-def _digest_rows(path: Path, key: Iterable[str]) -> dict[str, str]:
+def _digest_rows(path: Path, key: Iterable[str]) -> Digests:
     """Return the digest of each row of a CSV file by the values of its key, joined by `/`."""
     records = split_records(path.read_bytes())
     [header] = csv.reader([next(records).decode()])

@@ -79,6 +79,7 @@ def load_corrections(path: Path) -> list[Correction]:
     """
     try:
         content = tomllib.loads(path.read_text(encoding="utf-8"))
+        # the entries are converted below, each with its number
         parts = msgspec.convert(content, dict[Literal["correction"], list[Any]])
     except (OSError, ValueError, msgspec.ValidationError) as error:
         raise CorrectionsError(f"cannot be read: {error}", place=str(path)) from error
@@ -167,13 +168,14 @@ def _check_guards(correction: Correction, count: int, diff: ReleaseDiff) -> str 
             return f"table {table} is in neither release"
         return None
     conditions = ["true"]
+    values = list(correction.key.values())
     for name in correction.key:
         conditions.append(f"{quote_identifier(name)} = ?")
     source = diff.new.tables[table].sql
     query = f"SELECT count(*) FROM {source} WHERE {' AND '.join(conditions)}"
     try:
         with duckdb.connect() as connection:
-            [[present]] = connection.execute(query, list(correction.key.values())).fetchall()
+            [[present]] = connection.execute(query, values).fetchall()
     except duckdb.Error as error:
         return get_first_line(error)
     if present == 0:

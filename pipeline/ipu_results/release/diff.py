@@ -150,6 +150,7 @@ def diff_releases(
     Raises UnreadableReleaseError for a damaged file, and for a table whose primary key is unknown
     or not unique.
     """
+    # a publish that was killed may have left nothing in the place of either
     finish_interrupted_publish(old)
     finish_interrupted_publish(new)
     before = read_snapshot(old)
@@ -199,6 +200,7 @@ def _diff_table(
     connection: duckdb.DuckDBPyConnection, old: SnapshotTable, new: SnapshotTable, limit: int
 ) -> TableDiff:
     try:
+        # most tables are the same, and then nothing is read of them
         if filecmp.cmp(old.path, new.path, shallow=False):
             return TableDiff(old, new)
         query = _match_rows(connection, old, new)
@@ -212,8 +214,8 @@ def _diff_table(
             columns_changed=tuple(query.compare_columns()),
             cells=cells,
             # of nothing, nothing is listed
-            added_rows=query.list_rows("new", list(new.columns), min(limit, rows.added)),
-            removed_rows=query.list_rows("old", list(old.columns), min(limit, rows.removed)),
+            added_rows=query.list_rows("new", new.columns, min(limit, rows.added)),
+            removed_rows=query.list_rows("old", old.columns, min(limit, rows.removed)),
             changed_cells=query.list_changed_cells(list(cells), limit),
         )
     except (OSError, duckdb.Error) as error:
@@ -263,7 +265,8 @@ class TableDiffQuery:
         if matched + removed != self.old.rows or matched + added != self.new.rows:
             message = f"two rows have the same key ({', '.join(self.key)})"
             raise UnreadableReleaseError(message, place=str(self.new.path))
-        names = [name for name, count in zip(compared, differing, strict=True) if count]
+        counts = dict(zip(compared, differing, strict=True))
+        names = [name for name in compared if counts[name]]
         changed, cells = self._count_cells(names)
         return ChangeCounts(added, removed, changed), cells
 
@@ -326,7 +329,7 @@ class TableDiffQuery:
                     cells.append(CellChange(key, name, pair["old"], pair["new"]))
         return cells[:limit]
 
-    def list_rows(self, side: str, names: Sequence[str], limit: int) -> list[Row]:
+    def list_rows(self, side: str, names: Iterable[str], limit: int) -> list[Row]:
         """Return the first rows that only one side, `old` or `new`, has, in the order of the keys."""
         left = f"{self.old.sql} old"
         right = f"{self.new.sql} new"
@@ -383,7 +386,7 @@ def _name(side: str, column: str) -> str:
     return f"{side}.{quote_identifier(column)}"
 
 
-def _name_all(side: str, columns: Sequence[str]) -> str:
+def _name_all(side: str, columns: Iterable[str]) -> str:
     return ", ".join(_name(side, column) for column in columns)
 
 

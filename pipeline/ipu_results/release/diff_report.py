@@ -25,7 +25,7 @@ from ipu_results.release.version import get_level, list_changes
 
 RESULTS = "results"
 RESULT_ID = "result_id"
-POSITION = "_position"
+POSITION = "_position"  # of a key among those whose label is asked for
 MAX_WIDTH = 100  # of a value, in characters
 TEMPLATE = Path(__file__).with_name("templates") / "diff.html"
 
@@ -80,7 +80,8 @@ def name_rows(diff: ReleaseDiff, table: SnapshotTable, keys: Sequence[Row]) -> l
     # a row of another table may belong to a result, whose label then names it
     if results is None or RESULT_ID not in keys[0] or table.name == RESULTS:
         return [_join(f"{name} {value}" for name, value in key.items()) for key in keys]
-    names = name_rows(diff, results, [{RESULT_ID: key[RESULT_ID]} for key in keys])
+    result_keys = [{RESULT_ID: key[RESULT_ID]} for key in keys]
+    names = name_rows(diff, results, result_keys)
     for at, key in enumerate(keys):
         # the rest of the key tells rows of one result apart
         others = [value for name, value in key.items() if name != RESULT_ID]
@@ -90,7 +91,8 @@ def name_rows(diff: ReleaseDiff, table: SnapshotTable, keys: Sequence[Row]) -> l
 
 def _read_labels(table: SnapshotTable, keys: Sequence[Row]) -> list[str]:
     """Return the label of each row by its key, else the key."""
-    listed = pa.Table.from_pylist([{**key, POSITION: at} for at, key in enumerate(keys)])
+    listed = pa.Table.from_pylist(keys)
+    listed = listed.append_column(POSITION, pa.array(range(len(keys))))
     columns = ", ".join(f"named.{quote_identifier(name)}" for name in table.label)
     same = []
     for name in map(quote_identifier, keys[0]):
@@ -184,7 +186,8 @@ def _format_rest(mark: str, count: int) -> Iterator[str]:
 
 
 def _format_table_counts(table: TableDiff) -> list[str]:
-    return list(map(_format_counts, [table.rows, table.all_cells, table.figures]))
+    counts = (table.rows, table.all_cells, table.figures)
+    return list(map(_format_counts, counts))
 
 
 def _format_counts(counts: ChangeCounts) -> str:
@@ -193,7 +196,8 @@ def _format_counts(counts: ChangeCounts) -> str:
 
 def _format_row(row: Row, table: SnapshotTable) -> str:
     """Return the key of a row, or all of it if the table has none."""
-    return _format_key({name: row[name] for name in table.key if name in row} or row)
+    key = {name: row[name] for name in table.key if name in row}
+    return _format_key(key or row)
 
 
 def _format_key(key: Row) -> str:
@@ -221,8 +225,8 @@ def format_diff_json(diff: ReleaseDiff) -> str:
         "identical": diff.is_empty,
         "level": get_level(list_changes(diff)),
         "limit": diff.limit,
-        "tables_added": [{"table": table.name, "rows": table.rows} for table in diff.added],
-        "tables_removed": [{"table": table.name, "rows": table.rows} for table in diff.removed],
+        "tables_added": list(map(_describe_whole_table, diff.added)),
+        "tables_removed": list(map(_describe_whole_table, diff.removed)),
         "tables_same": diff.same_tables,
         "figures_changed": [change._asdict() for change in list_figure_changes(diff)],
         "definitions_changed": diff.views,
@@ -231,7 +235,7 @@ def format_diff_json(diff: ReleaseDiff) -> str:
     return format_json(_to_json(record))
 
 
-def _describe_snapshot(snapshot: Snapshot) -> dict[str, Any]:
+def _describe_snapshot(snapshot: Snapshot) -> Row:
     metadata = snapshot.metadata
     return {
         "path": str(snapshot.path),
@@ -240,10 +244,14 @@ def _describe_snapshot(snapshot: Snapshot) -> dict[str, Any]:
     }
 
 
-def _describe_table(table: TableDiff) -> dict[str, Any]:
+def _describe_whole_table(table: SnapshotTable) -> Row:
+    return {"table": table.name, "rows": table.rows}
+
+
+def _describe_table(table: TableDiff) -> Row:
     return {
         "table": table.name,
-        "rows": table.rows._asdict() | {"old": table.old.rows, "new": table.new.rows},
+        "rows": {**table.rows._asdict(), "old": table.old.rows, "new": table.new.rows},
         "columns_added": table.columns_added,
         "columns_removed": table.columns_removed,
         "columns_changed": [change._asdict() for change in table.columns_changed],
@@ -282,10 +290,11 @@ def _list_html_parts(diff: ReleaseDiff, title: str) -> Iterator[str]:
         yield f"<p>No difference in {diff.same_tables} tables.</p>"
     changes = list_figure_changes(diff)
     count = count_all_figures(diff)
+    rest = count - len(changes)
     yield f"<p>{format_count(count, 'figure')} changed.</p>"
     figures = [(_format_name(change), _format_figure(change)) for change in changes]
     yield _format_html_table(("row", "figure"), figures)
-    yield _format_remainder(count - len(changes), "figures")
+    yield _format_remainder(rest, "figures")
     tables = []
     for table in diff.removed:
         tables.append((table.name, "removed", f"{table.rows:,}"))
@@ -319,7 +328,8 @@ def _list_html_parts_of(table: TableDiff) -> Iterator[str]:
     for row in table.added_rows:
         rows.append(("added", _format_row(row, table.new)))
     yield _format_html_table(("row", "key"), rows)
-    yield _format_remainder(table.rows.added + table.rows.removed - len(rows), "rows")
+    differing = table.rows.added + table.rows.removed
+    yield _format_remainder(differing - len(rows), "rows")
     others = list(map(_format_cell, table.list_changed(are_figures=False)))
     yield _format_html_table(("key", "column", "old", "new"), others)
     yield _format_remainder(table.other_count - len(others), "other cells")

@@ -41,7 +41,6 @@ REQUIRED = {
     *CHECKERS,
 }
 SUFFIXES = (".parquet", ".csv")
-IS_NAME = re.compile(r"(?:\w+\.)?\w+", re.ASCII)  # of a table or view, as a statement writes it
 BUILD_TABLE = "build"  # derived from the other tables
 DICTIONARY_TABLES = ("relations", "columns")  # they follow from the schema
 CHECKSUM_LINE = re.compile(r"(?m)^([0-9a-f]{64})  ((?:[a-z]+/)?[A-Za-z0-9_][A-Za-z0-9_.-]*)$")
@@ -52,6 +51,9 @@ class RowCount(TypedDict):
 
     rows: int
     rows_sha256: str
+
+
+Counts = Mapping[str, RowCount]  # by table or view, as a statement names it
 
 
 class ReleaseRecord(TypedDict):
@@ -139,6 +141,7 @@ def read_checksums(path: Path) -> tuple[dict[str, str], bool]:
     """Return the digests by file name, and whether every byte is as `write_checksums` writes it."""
     data = path.read_bytes()
     digests = {}
+    # anyone may have changed the file
     for digest, name in CHECKSUM_LINE.findall(data.decode("utf-8", errors="replace")):
         digests[name] = digest
     # a line that is there twice or unread makes a difference here

@@ -124,6 +124,7 @@ def publish(
             "views": read_definitions(new / DATABASE),
             "view_files": _count_rows(views),
         }
+        # the Parquet files of tables are those of the warehouse
         for name, rows in views.items():
             write_table_file(new / get_parquet_name(name), rows, build_id)
         _write_files(new, {**tables, **views}, release)
@@ -190,10 +191,9 @@ def _count_rows(relations: Mapping[str, pa.Table]) -> dict[str, RowCount]:
     return counts
 
 
-def _check_build(
-    warehouse: Path, build: pa.Table, counts: Mapping[str, RowCount], build_id: str
-) -> None:
+def _check_build(warehouse: Path, build: pa.Table, counts: files.Counts, build_id: str) -> None:
     """Raise ReleaseError if the table `build` states other row counts."""
+    # a file of the warehouse may have been replaced by hand
     for name in list_build_differences(build.to_pylist(), counts, build_id):
         message = (
             "rows differ from what its build recorded; build it again with: ipu-results ingest"

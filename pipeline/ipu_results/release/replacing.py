@@ -115,7 +115,8 @@ def _lock(out: Path, wait_s: float) -> Iterator[None]:
 
 def _is_interrupted(out: Path) -> bool:
     """Return whether the old release is in the work folder and nothing is in its place."""
-    return (get_work_folder(out) / "old").exists() and not (out.exists() and any(out.iterdir()))
+    is_in_place = out.exists() and any(out.iterdir())
+    return (get_work_folder(out) / "old").exists() and not is_in_place
 
 
 def _recover(out: Path) -> None:
@@ -131,5 +132,6 @@ def _recover(out: Path) -> None:
                 f"the old release is in {work / 'old'}, the next publish puts it back: {error}"
             )
             raise ReleaseError(message, place=str(out)) from error
+    # what cannot be removed now is removed by the next publish
     for name in ("new", "old"):
         shutil.rmtree(work / name, ignore_errors=True)

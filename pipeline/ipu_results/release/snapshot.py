@@ -114,7 +114,9 @@ def read_snapshot(folder: Path) -> Snapshot:
         message = "is neither a release nor a warehouse: no Parquet file"
         raise UnreadableReleaseError(message, place=str(folder))
     keys = _read_package_keys(folder)
-    tables = {name: _read_table(name, path, keys) for name, path in paths.items()}
+    tables = {}
+    for name, path in paths.items():
+        tables[name] = _read_table(name, path, keys)
     return Snapshot(folder, tables, metadata, read_definitions(folder / DATABASE))
 
 
@@ -145,6 +147,7 @@ def _read_column(field: pa.Field, level: str) -> SnapshotColumn:
     """Return a column of a Parquet file, with unit and description from its metadata."""
     texts = {}
     for name, value in (field.metadata or {}).items():
+        # another writer may have put any bytes there
         texts[name.decode()] = value.decode(errors="replace")
     return SnapshotColumn(
         SQL_TYPES.get(field.type, str(field.type)),
@@ -164,5 +167,6 @@ def _read_package_keys(folder: Path) -> Keys:
             if "primaryKey" in schema:
                 keys[read_sql_name(resource["path"])] = tuple(map(str, schema["primaryKey"]))
     except (LookupError, TypeError, AttributeError):
+        # without a key the comparison of such a table says so
         return {}
     return keys

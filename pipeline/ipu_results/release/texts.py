@@ -30,7 +30,7 @@ from ipu_results.record.store.files import get_parquet_name
 from ipu_results.record.store.tables import count_formulas
 from ipu_results.release import files
 from ipu_results.release.descriptors import format_croissant, format_package
-from ipu_results.release.files import CITATION, RELEASE, ReleaseRecord, RowCount, get_counts
+from ipu_results.release.files import CITATION, RELEASE, Counts, ReleaseRecord, get_counts
 from ipu_results.release.snapshot import KNOWN_TABLES
 from ipu_results.schema import qualify
 
@@ -69,6 +69,7 @@ def format_files(
     wheel cannot publish.
     """
     sources = connection.execute(SOURCES).fetchall()
+    # texts that a spreadsheet takes for formulas
     formulas = sum(map(count_formulas, tables.values()))
     return {
         **_read_repository_texts(release),
@@ -114,8 +115,9 @@ def _format_environment() -> str:
         match = REQUIREMENT_NAME.match(requirement)
         if match and "extra ==" not in requirement:
             names.append(match[0])
-    packages: dict[str, str | None] = dict.fromkeys([DISTRIBUTION, *sorted(names)])
-    for name in packages:
+    packages: dict[str, str | None] = {}
+    for name in [DISTRIBUTION, *sorted(names)]:
+        packages[name] = None
         with suppress(PackageNotFoundError):
             packages[name] = version(name)
     environment = {
@@ -136,7 +138,7 @@ def _format_card(
     for schema, name, _, description in connection.execute(RELATIONS).fetchall():
         descriptions[qualify(schema, name)] = description
 
-    def list_relations(kind: str, about: str, counts: Mapping[str, RowCount]) -> str:
+    def list_relations(kind: str, about: str, counts: Counts) -> str:
         rows = []
         for name, count in counts.items():
             rows.append((format_code(name), count["rows"], descriptions.get(name, "")))

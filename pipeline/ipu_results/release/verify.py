@@ -44,8 +44,8 @@ from ipu_results.release.files import (
     PACKAGE,
     RELEASE,
     SIGNATURE,
+    Counts,
     ReleaseRecord,
-    RowCount,
     get_counts,
     read_json,
     read_release,
@@ -112,14 +112,17 @@ def _read_duckdb_version(folder: Path) -> Any:
 
 
 def list_build_differences(
-    build: Iterable[Mapping[str, Any]], counts: Mapping[str, RowCount], build_id: str
+    build: Iterable[Mapping[str, Any]], counts: Counts, build_id: str
 ) -> list[str]:
     """Return the tables for which the rows of `build` state another row count or build id."""
-    stated = {row["table_name"]: (row["row_count"], row["build_id"]) for row in build}
+    stated = {}
+    for row in build:
+        stated[row["table_name"]] = (row["row_count"], row["build_id"])
     expected = {}
     for name, count in counts.items():
         # the table cannot count itself
         if name != BUILD_TABLE:
+            # it names a table without its schema
             expected[name.rpartition(".")[2]] = (count["rows"], build_id)
     return _list_differences(stated, expected)
 
@@ -143,8 +146,8 @@ def _check_contents(folder: Path, progress: files.Progress) -> Iterator[Problem]
     present = files.list_files(folder)
     tables = {}
     for name in names:
-        # a name such as `../x` is refused before a path is made of it
-        if files.IS_NAME.fullmatch(name) and files.list_table_files([name]) <= present.keys():
+        # a name such as `../x` is no name of a file that is there
+        if files.list_table_files([name]) <= present.keys():
             tables[name] = read_parquet(folder / get_parquet_name(name))
     with open_database(folder / DATABASE) as connection:
         contents = ReleaseContents(folder, release, tables, connection)
@@ -182,7 +185,8 @@ def _check_versions(folder: Path, release: ReleaseRecord) -> Iterator[Problem]:
     published_on = croissant.get("datePublished")
     yield from _compare_version(release, CROISSANT, croissant.get("version"), published_on)
     # the two lines that `publish` writes; no reader of YAML is needed for them
-    citation = dict(CITATION_LINE.findall((folder / CITATION).read_text(encoding="utf-8")))
+    text = (folder / CITATION).read_text(encoding="utf-8")
+    citation = dict(CITATION_LINE.findall(text))
     released_on = citation.get("date-released")
     yield from _compare_version(release, CITATION, citation.get("version"), released_on)
 
@@ -216,7 +220,8 @@ def _check_rows(contents: ReleaseContents, name: str) -> Iterator[Problem]:
     stated = get_counts(release)[name]
     parquet = get_parquet_name(name)
     csv = get_csv_name(name)
-    if (rows.schema.metadata or {}).get(BUILD_ID.encode()) != release["build_id"].encode():
+    metadata = rows.schema.metadata or {}
+    if metadata.get(BUILD_ID.encode()) != release["build_id"].encode():
         yield Problem(parquet, f"build id differs from {RELEASE}")
     if stated != {"rows": rows.num_rows, "rows_sha256": digest_rows(rows)}:
         yield Problem(parquet, f"rows differ from {RELEASE}")
@@ -243,8 +248,9 @@ def _check_view_files(contents: ReleaseContents) -> Iterator[Problem]:
     if _read_duckdb_version(contents.folder) != duckdb.__version__:
         return
     macros = list_macros(contents.connection)
-    for name in sorted(contents.release["view_files"].keys() & contents.tables.keys()):
-        rows = contents.tables[name]
+    for name, rows in contents.tables.items():
+        if name not in contents.release["view_files"]:
+            continue
         source = quote_sql_name(name)
         if name in macros:
             source += "()"

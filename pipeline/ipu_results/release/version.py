@@ -16,6 +16,7 @@ from ipu_results.release.diff import ReleaseDiff, TableDiff
 from ipu_results.release.files import BUILD_TABLE, ReleaseRecord
 
 LEVELS = ("patch", "minor", "major")  # the lowest first
+# Without zeros in front, so that one version has one spelling.
 NUMBER = r"(0|[1-9][0-9]{0,8})"
 PATTERN = re.compile(rf"{NUMBER}\.{NUMBER}\.{NUMBER}")
 SHA256 = re.compile("[0-9a-f]{64}")
@@ -85,7 +86,8 @@ def parse_version(text: str, place: str | None = None) -> Version:
 
 def get_level(changes: Iterable[VersionChange]) -> str:
     """Return the highest level of the changes; patch if there are none."""
-    return max((change.level for change in changes), key=LEVELS.index, default="patch")
+    levels = [change.level for change in changes]
+    return max(levels, key=LEVELS.index, default="patch")
 
 
 def get_lowest_version(previous: Version, changes: Iterable[VersionChange]) -> Version:
@@ -150,7 +152,8 @@ def _list_changes_of(table: TableDiff) -> Iterator[VersionChange]:
         kind = ChangeKind.COLUMN_REDEFINED
         if what == "description":
             kind = ChangeKind.COLUMN_REWORDED
-        yield kind.describe(name, column=column, what=what, old=old or "none", new=new or "none")
+        values = {"old": old or "none", "new": new or "none"}
+        yield kind.describe(name, column=column, what=what, **values)
     if table.rows.removed:
         count = format_count(table.rows.removed, "row")
         yield ChangeKind.ROWS_REMOVED.describe(name, count=count)
