@@ -10,7 +10,7 @@ from typing import Any
 
 from ipu_results.errors import QueryError
 from ipu_results.kit.sql import Connection
-from ipu_results.kit.statements import define_macros, run_script, run_statement
+from ipu_results.kit.statements import run_script, run_statement
 from ipu_results.schema import table
 
 AUTHOR = "The ipu-results authors"
@@ -95,7 +95,6 @@ def open_citable(connection: Connection) -> Iterator[Connection]:
     Raises GateError where one of the tables is not there.
     """
     with connection.cursor() as session:
-        define_macros(session, temporary=True)
         run_script(session, "serve/citable.sql")
         yield session
 

@@ -19,7 +19,8 @@ from ipu_results.kit.statements import define_macros, execute_text, read_stateme
 from ipu_results.schema import fill_placeholders
 
 STATEMENTS: Sequence[str] = load_schema_file("order.toml")["comparison"]
-MACROS = ("macros.sql", "comparison/macros.sql")
+OWN_MACROS = "comparison/macros.sql"
+MACROS = ("macros.sql", OWN_MACROS)  # a warehouse has the first
 ORDER = "document_id, table_name, row_number, result_id"  # of the sources
 # What holds for a machine and for the work of an item, under the names that statements use.
 PUBLISHED = """
@@ -61,7 +62,7 @@ def open_session(
     holds, whose `$name` are `values`.
     """
     with connection.cursor() as session:
-        _define_macros(session)
+        define_macros(session, OWN_MACROS, temporary=True)
         session.execute(PUBLISHED)
         sql = f"SELECT * FROM ({read_comparison('candidates')}) WHERE {where}"
         _create_table(session, "candidates", sql, values)
@@ -114,11 +115,6 @@ def run_one(session: Connection, name: str) -> None:
     _create_table(session, name, read_comparison(name))
 
 
-def _define_macros(session: Connection) -> None:
-    for path in MACROS:
-        define_macros(session, path, temporary=True)
-
-
 def _create_table(
     session: Connection,
     name: str,
@@ -135,7 +131,7 @@ def list_same_latencies(
     """Return those of what latencies time that may be compared with one."""
     sql = "SELECT other FROM (SELECT unnest($others) AS other) WHERE is_same_latency($basis, other)"
     with connection.cursor() as cursor:
-        _define_macros(cursor)
+        define_macros(cursor, OWN_MACROS, temporary=True)
         rows = cursor.execute(sql, {"basis": basis, "others": list(others)}).fetchall()
     return {other for (other,) in rows}
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
@@ -24,16 +24,15 @@ from ipu_results.doors.cite.facts import (
     open_citable,
 )
 from ipu_results.doors.comparison.statements import Row, load_rows
-from ipu_results.doors.comparison.words import MAX_LISTED, KnownWords, load_known_words
+from ipu_results.doors.comparison.words import KnownWords, load_known_words
 from ipu_results.doors.mcp.brief import SHOWN, shorten_rows
 from ipu_results.doors.mcp.refusal import WORDS, Answer, RefusalError
 from ipu_results.kit.sql import run_query
-from ipu_results.kit.statements import define_macros, run_statement
-from ipu_results.kit.text import find_nearest_words, to_json_value
+from ipu_results.kit.statements import run_statement
+from ipu_results.kit.text import to_json_value
 from ipu_results.record.store.query import connect_warehouse, read_build_id
 from ipu_results.schema import table
 
-NEAREST = 3
 FIGURES: tuple[str, ...] = tuple(WORDS["tools"]["find"]["arguments"]["figure"]["enum"])
 # named where a row does not print them
 MAIN_FIGURES = ("throughput", "latency_ms", "minutes", "power_w")
@@ -79,6 +78,11 @@ class Record:
         return replace(self.version, build_id=self.version.build_id[:BUILD_DIGITS])
 
     @cached_property
+    def usable_rows(self) -> Sequence[Row]:
+        """Return the rows that may be ranked."""
+        return [row for row in self.rows if row["usable"]]
+
+    @cached_property
     def sources(self) -> Mapping[str, Row]:
         """Return everything that has an id of its own, by id."""
         return {row["result_id"]: row for row in (*self.rows, *self.microbenchmarks)}
@@ -103,7 +107,9 @@ class Record:
 
     def cite(self, ids: Sequence[str]) -> str:
         """Return the citation of results and microbenchmarks as Markdown, empty for none."""
-        return self._format(load_results(self.connection, ids)) if ids else ""
+        if not ids:
+            return ""
+        return self._format(load_results(self.connection, ids))
 
     def _format(self, results: Sequence[CitedResult]) -> str:
         if self.is_brief:
@@ -129,7 +135,6 @@ def open_record(folder: Path) -> Record:
     """Open a warehouse. Raises WarehouseError if there is none."""
     connection = connect_warehouse(folder)
     version = read_dataset_version(folder, read_build_id(folder))
-    define_macros(connection, temporary=True)
     rows = load_rows(connection)
     with open_citable(connection) as session:
         citable = run_query(session, "FROM citable WHERE microbenchmark_id IS NOT NULL")
@@ -159,17 +164,9 @@ def list_not_printed(row: Row) -> list[str]:
 
 def _describe(result: CitedResult, row: Row) -> Answer:
     shown = SHOWN["microbenchmark" if is_microbenchmark(row) else "result"]
-    conditions = {name: row[name] for name in shown}
-    what = result.description
-    is_submitted = row["relationship"] == SUBMITTED
-    if is_submitted:  # a user wrote the texts, and quotes tell them from ours
-        for name, value in conditions.items():
-            if isinstance(value, str):
-                conditions[name] = _quote(value)
-        what = _quote(what)
     described = {
         "result_id": result.result_id,
-        "what": what,
+        "what": result.description,
         "relationship": row["relationship"],
         "interest": row["interest"],
         "interest_source": row["interest_source"],
@@ -180,16 +177,24 @@ def _describe(result: CitedResult, row: Row) -> Answer:
         "figures": _describe_figures(result, row),
         "not_printed": list_not_printed(row),
         "flags": result.flags,
-        "conditions": conditions,
-        "written_by": USER_TEXT if is_submitted else None,
+        "conditions": {name: row[name] for name in shown},
+        "written_by": None,
     }
-    return {name: to_json_value(value) for name, value in described.items()}
+    if row["relationship"] == SUBMITTED:  # a user wrote the texts
+        described |= {
+            "what": _quote(result.description),
+            "conditions": {name: _quote(row[name]) for name in shown},
+            "written_by": USER_TEXT,
+        }
+    answer: Answer = to_json_value(described)
+    return answer
 
 
 def _describe_figures(result: CitedResult, row: Row) -> Answer:
     printed = {figure.column_name: figure for figure in result.figures}
+    names = (VALUE,) if is_microbenchmark(row) else FIGURES
     described: Answer = {}
-    for name in (VALUE,) if is_microbenchmark(row) else FIGURES:
+    for name in names:
         if row[name] is None:
             continue
         figure = printed.get("time_to_train_s" if name == MINUTES else name)
@@ -202,14 +207,6 @@ def _describe_figures(result: CitedResult, row: Row) -> Answer:
     return described
 
 
-def _quote(text: str) -> str:
-    return json.dumps(text, ensure_ascii=False)
-
-
-def suggest(word: str, known: Iterable[str]) -> str:
-    """Name the known words that are nearest to an unknown one."""
-    names = sorted(set(known))
-    near = find_nearest_words(word, names, NEAREST)
-    if near:
-        return f"nearest: {', '.join(near)}"
-    return f"none is near; known are {', '.join(names[:MAX_LISTED])}, …"
+def _quote(value: object) -> object:
+    """Put a text in quotes, which tell it from ours."""
+    return json.dumps(value, ensure_ascii=False) if isinstance(value, str) else value

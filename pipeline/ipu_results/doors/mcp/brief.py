@@ -5,17 +5,17 @@ from __future__ import annotations
 import json
 import math
 import re
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
 from ipu_results.doors.comparison.statements import Row
-from ipu_results.doors.mcp.refusal import WORDS, Answer
+from ipu_results.doors.mcp.names import NOT_STATED
+from ipu_results.doors.mcp.refusal import WORDS, Answer, pick
 from ipu_results.kit.text import to_json_value
 
 SHOWN: Mapping[str, list[str]] = WORDS["shown"]
 MAX_BRIEF = 3  # rows, claims or pairs of a brief answer, unless a limit is stated
 MAX_RECOMPUTED = 2  # of a brief claim: the lowest and the highest
-NOT_STATED = "not stated"
 LINE_DIGITS = 9  # of a figure in a line
 # who measured and how, in a row
 WHO = ("relationship", "interest", "origin", "status")
@@ -28,8 +28,8 @@ USUAL: Mapping[str | None, Mapping[str, str]] = {
     "submitted": {"interest": "submitted", "origin": "measured"},
 }
 # conditions that are of these figures alone
-LATENCIES = frozenset({"latency_ms"})
-POWERS = frozenset({"power_w", "efficiency", "energy_per_item_j", "run_energy_j"})
+LATENCIES = {"latency_ms"}
+POWERS = {"power_w", "efficiency", "energy_per_item_j", "run_energy_j"}
 CONDITIONS_OF = {
     "latency_basis": LATENCIES,
     "latency_scope": LATENCIES,
@@ -52,44 +52,64 @@ def drop_empty(value: Any) -> Any:
     return {name: item for name, item in short.items() if item not in (None, "", [], {})}
 
 
+def shorten_rows(described: Sequence[Answer], names: Collection[str]) -> list[Answer]:
+    """Shorten rows, and leave out of the later ones what they share with the first, and the
+    messages of warnings.
+
+    `names` are the figures to keep. Without any, the rest of the answer has figures and conditions.
+    A condition that only the first states is `not stated` in a later one. `what` keeps the parts
+    that differ, and names what only the first states.
+    """
+    rows = [_shorten_row(row, names) for row in described]
+    for row, whole in zip(rows[1:], described[1:], strict=True):
+        row["what"] = _keep_differing(row["what"], rows[0]["what"])
+        blanks = _list_blanks(whole["conditions"], described[0]["conditions"])
+        if blanks:
+            row["what"] = ", ".join(filter(None, [row["what"], f"{NOT_STATED}: {blanks}"]))
+        _leave_out_shared(row, rows[0], whole["conditions"])
+    return [drop_empty(row) for row in rows]
+
+
 def _shorten_row(described: Answer, names: Collection[str]) -> Answer:
     """Leave out what a row says twice, places and remarks of quality rules; errors, warnings on its
     figures, and the names of other warnings stay.
-
-    `names` are the figures to keep. Without any, the rest of the answer has figures and conditions.
     """
     figures = {}
     for name, figure in described["figures"].items():
         if name in names:
             figures[name] = _shorten_figure(figure)
-    shown = [flag for flag in described["flags"] if flag["severity"] != "info"]
-    short = {
+    flags = []
+    others = []
+    for flag in described["flags"]:
+        if flag["severity"] == "error":
+            flags.append(_drop_message(flag))  # the citation has it
+        elif flag["severity"] != "info" and flag["column_name"] in figures:
+            flags.append(flag)
+        elif flag["severity"] != "info":
+            others.append(_name_flag(flag))
+    return {
         "result_id": described["result_id"],
         "what": described["what"],
         **_describe_who(described),
         "usable": None if described["usable"] else False,
         "figures": figures,
-        "flags": [_shorten_flag(flag) for flag in shown if _has_message(flag, figures)],
-        "also_flagged": _name_flags(flag for flag in shown if not _has_message(flag, figures)),
+        "flags": flags,
+        "also_flagged": others,
         "conditions": _shorten_conditions(described, figures) if names else {},
         "written_by": described["written_by"],
     }
-    shortened: Answer = drop_empty(short)
-    return shortened
 
 
 def _describe_who(described: Answer) -> Answer:
     """Return who measured and how; interest and origin only where the relationship does not say."""
     usual = USUAL.get(described["relationship"], {})
-    who = {name: described[name] for name in WHO}
-    return {name: value for name, value in who.items() if value != usual.get(name)}
+    return {name: described[name] for name in WHO if described[name] != usual.get(name)}
 
 
 def _shorten_figure(figure: Answer) -> Answer:
     """Leave out the printed text where the value says the same; computed digits go by the text."""
-    text = figure["as_printed"]
-    short = {"value": figure["value"], "unit": figure["unit"], "as_printed": text}
-    number = NUMBER.search(text or "")
+    short = pick(figure, ("value", "unit", "as_printed"))
+    number = NUMBER.search(figure["as_printed"] or "")
     if number is None or figure["unit"] is None:
         return short
     digits = number[0].replace(",", "")
@@ -102,18 +122,12 @@ def _shorten_figure(figure: Answer) -> Answer:
     return short
 
 
-def _has_message(flag: Answer, figures: Collection[str]) -> bool:
-    return flag["severity"] == "error" or flag["column_name"] in figures
+def _drop_message(flag: Answer) -> Answer:
+    return {**flag, "message": None}
 
 
-def _shorten_flag(flag: Answer) -> Answer:
-    """Leave out the message of an error, which the citation has."""
-    return {**flag, "message": None} if flag["severity"] == "error" else flag
-
-
-def _name_flags(flags: Iterable[Answer]) -> list[str]:
-    """Name flags by rule and column."""
-    return [f"{flag['rule']} {flag['column_name']}" for flag in flags]
+def _name_flag(flag: Answer) -> str:
+    return f"{flag['rule']} {flag['column_name']}"
 
 
 def _shorten_conditions(described: Answer, figures: Collection[str]) -> Answer:
@@ -121,63 +135,50 @@ def _shorten_conditions(described: Answer, figures: Collection[str]) -> Answer:
     what = described["what"].casefold()
     short = {}
     for name, value in described["conditions"].items():
-        about = CONDITIONS_OF.get(name)
-        if name in SHOWN["implied"] or (about and about.isdisjoint(figures)):
-            continue
-        if name == "packed" and not value:  # the usual case
-            continue
-        word = f"sl{value}" if name == "sequence_length" else str(value).casefold()
-        if name in TEXTS or word not in what:
+        is_of_others = name in CONDITIONS_OF and CONDITIONS_OF[name].isdisjoint(figures)
+        is_usual = name == "packed" and not value
+        word = str(value).casefold()
+        if name == "sequence_length":
+            word = f"sl{value}"
+        is_said = name in SHOWN["implied"] or (name not in TEXTS and word in what)
+        if not (is_of_others or is_usual or is_said):
             short[name] = value
     if described["conditions"].get("mlperf_round"):
         short.pop("benchmark", None)  # MLPerf Training is the only one with rounds
-    return short
+    stated: Answer = drop_empty(short)
+    return stated
 
 
-def shorten_rows(described: Sequence[Answer], names: Collection[str]) -> list[Answer]:
-    """Shorten rows, and leave out of the later ones what they share with the first, and the
-    messages of warnings.
+def _keep_differing(what: str, first: str, separator: str = ", ") -> str:
+    """Keep the parts of a list in words that the first row's list does not have."""
+    others = first.split(separator)
+    return separator.join(part for part in what.split(separator) if part not in others)
 
-    A condition that only the first states is `not stated` in a later one. `what` keeps the parts
-    that differ, and names what only the first states.
+
+def _list_blanks(stated: Answer, first: Answer) -> str:
+    """Name the conditions that the first row states in `what` and a later one does not state:
+    without that, they would pass for the same.
     """
-    rows = [_shorten_row(row, names) for row in described]
-    later = []
-    for row, whole in zip(rows[1:], described[1:], strict=True):
-        short = _leave_out_shared(row, rows[0], whole["conditions"])
-        later.append(_name_blanks(short, whole["conditions"], described[0]["conditions"]))
-    return rows[:1] + later
+    blanks = []
+    for name in SHOWN["what"]:
+        if stated.get(name) is None and first.get(name) is not None:
+            blanks.append(name)
+    return ", ".join(blanks)
 
 
-def _leave_out_shared(row: Answer, first: Answer, stated: Answer) -> Answer:
+def _leave_out_shared(row: Answer, first: Answer, stated: Answer) -> None:
     """Leave out of a later row what it shares with the first; `stated` are all its conditions."""
-    later = {**row, "what": _keep_differing(row["what"], first["what"])}
     if all(row.get(name) == first.get(name) for name in WHO):
         for name in WHO:
-            later.pop(name, None)
-    later["figures"] = _drop_units(row.get("figures", {}), first.get("figures", {}))
-    shared = first.get("conditions", {})
-    conditions = {**row.get("conditions", {})}
-    for name in shared:
-        value = stated.get(name)
-        conditions[name] = NOT_STATED if value is None else value
-    later["conditions"] = {
-        name: value for name, value in conditions.items() if value != shared.get(name)
-    }
-    later["flags"] = [{**flag, "message": None} for flag in row.get("flags", [])]
-    shortened: Answer = drop_empty(later)
-    return shortened
-
-
-def _keep_other_parts(value: Any, first: Any) -> Any:
-    """Leave out of a list in words, such as `Run Mode = A; Degree = 2`, what the first row has."""
-    if not (isinstance(value, str) and isinstance(first, str)):
-        return value
-    parts = value.split("; ")
-    others = first.split("; ")
-    if len(parts) != len(others):
-        return value
-    return "; ".join(part for part in parts if part not in others)
+            row.pop(name, None)
+    for name, figure in row["figures"].items():
+        if name in first["figures"] and figure["unit"] == first["figures"][name]["unit"]:
+            figure["unit"] = None
+    for name, value in first["conditions"].items():
+        row["conditions"][name] = NOT_STATED if stated.get(name) is None else stated[name]
+        if row["conditions"][name] == value:
+            del row["conditions"][name]
+    row["flags"] = list(map(_drop_message, row["flags"]))
 
 
 def write_line(row: Answer, first: Answer, publisher: str) -> str:
@@ -185,26 +186,32 @@ def write_line(row: Answer, first: Answer, publisher: str) -> str:
 
     `publisher` is empty where it is that of the first row.
     """
-    figures: dict[str, str] = {}
-    for name, figure in row.get("figures", {}).items():
+    figures = row.get("figures", {})
+    values = []
+    for name, figure in figures.items():
         words = f"{_cut_digits(figure['value'])} {figure.get('unit', '')}".strip()
         if "per_chip" in figure:
             words += f" ({figure['per_chip']:.6g} per chip)"
-        figures[name] = words
-    values = list(figures.values())
-    if len(figures) > 1:
-        values = [f"{name} {value}" for name, value in figures.items()]
-    parts = [f"{row['result_id']}: {', '.join(values)}", row.get("what", ""), publisher]
-    parts += [row[name] for name in WHO if name in row]
-    shared = first.get("conditions", {})
+        values.append(f"{name} {words}" if len(figures) > 1 else words)
+    parts = [f"{row['result_id']}: {', '.join(values)}", row.get("what"), publisher]
+    parts += map(row.get, WHO)
     for name, value in row.get("conditions", {}).items():
-        parts.append(f"{name} {_keep_other_parts(value, shared.get(name))}")
-    flags = [f"{flag['rule']} {flag['column_name']}" for flag in row.get("flags", [])]
-    if flags:
-        parts.append(f"flagged {' '.join(flags)}")
+        shared = first.get("conditions", {}).get(name)
+        parts.append(f"{name} {_keep_other_parts(value, shared)}")
+    if "flags" in row:
+        parts.append(f"flagged {' '.join(map(_name_flag, row['flags']))}")
     if "usable" in row:
         parts.append("not usable")
-    return "; ".join(part for part in parts if part)
+    return "; ".join(filter(None, parts))
+
+
+def _keep_other_parts(value: Any, first: Any) -> Any:
+    """Leave out of a list in words, such as `Run Mode = A; Degree = 2`, what the first row has."""
+    if not (isinstance(value, str) and isinstance(first, str)):
+        return value
+    if value.count("; ") != first.count("; "):
+        return value
+    return _keep_differing(value, first, "; ")
 
 
 def _cut_digits(value: float) -> float:
@@ -212,34 +219,9 @@ def _cut_digits(value: float) -> float:
     return value if float(value).is_integer() else float(f"{value:.{LINE_DIGITS}g}")
 
 
-def _keep_differing(what: str, first: str) -> str:
-    others = first.split(", ")
-    return ", ".join(part for part in what.split(", ") if part not in others)
-
-
-def _name_blanks(row: Answer, stated: Answer, first: Answer) -> Answer:
-    """Name in `what` the conditions that the first row states and this one does not: without that,
-    they would pass for the same.
-    """
-    blanks = [
-        name for name in SHOWN["what"] if stated.get(name) is None and first.get(name) is not None
-    ]
-    what = ", ".join([*filter(None, [row.get("what")]), f"{NOT_STATED}: {', '.join(blanks)}"])
-    return {**row, "what": what} if blanks else row
-
-
-def _drop_units(figures: Answer, first: Answer) -> Answer:
-    """Leave out the unit of a figure where the first row has the same."""
-    short = {}
-    for name, figure in figures.items():
-        is_same = name in first and first[name].get("unit") == figure.get("unit")
-        short[name] = {**figure, "unit": None} if is_same else figure
-    return short
-
-
 def describe_match(match: Answer) -> Answer:
     """Describe a row that is nearest to a run."""
-    described = {name: match[name] for name in SHOWN["match"]}
+    described = pick(match, SHOWN["match"])
     described["result_id"] = match["row"]["result_id"]
     described["what_differs"] = match["differences"]
     return described
@@ -249,23 +231,28 @@ def shorten_comparison(answer: Answer) -> Answer:
     """Keep of a comparison the verdict, the nearest row with its ratios, and what the verdict does
     not say: of checks, those that failed.
     """
-    nearest = answer["nearest"]
-    short = {**answer, "figures_compared": None, "results": [], "plausibility": []}
-    if nearest:
-        figures = answer["results"][0]["figures"]
-        short["nearest"] = [_shorten_match(nearest[0], figures)]
-        short["not_compared"] = []
-    short["not_compared"] = [
-        {"reason": refused["reason"], "rows": refused["rows"]}
-        for refused in short["not_compared"][:1]
-    ]
-    short["more_groups"] = [match["group"] for match in nearest[1:]]
+    nearest = []
+    refused = []
+    if answer["nearest"]:
+        nearest.append(_shorten_match(answer["nearest"][0], answer["results"][0]["figures"]))
+    else:
+        refused = [pick(each, ("reason", "rows")) for each in answer["not_compared"][:1]]
+    failed = []
     for check in answer["plausibility"]:
         if check["outcome"] in ("impossible", "doubtful"):
-            message = None if check["message"] in answer["verdict"] else check["message"]
-            failed = {"name": check["name"], "outcome": check["outcome"], "message": message}
-            short["plausibility"].append(failed)
-    return short
+            short = pick(check, ("name", "outcome", "message"))
+            if check["message"] in answer["verdict"]:
+                short["message"] = None
+            failed.append(short)
+    return {
+        **answer,
+        "figures_compared": None,
+        "nearest": nearest,
+        "plausibility": failed,
+        "not_compared": refused,
+        "results": [],
+        "more_groups": [match["group"] for match in answer["nearest"][1:]],
+    }
 
 
 def _shorten_match(match: Answer, figures: Answer) -> Answer:
@@ -277,15 +264,15 @@ def _shorten_match(match: Answer, figures: Answer) -> Answer:
         for name in ("ratio", "low", "high"):
             short[name] = ratio[name] and float(f"{ratio[name]:.{RATIO_DIGITS}g}")
         ratios.append({**short, "recorded": figure["value"], "unit": figure["unit"]})
+    differing = []
+    for found in match["what_differs"]:
+        if found["ours"] and found["theirs"]:
+            differing.append(f"{found['what']}: {found['ours']} / {found['theirs']}")
     return {
         "result_id": match["result_id"],
         "group": match["group"],
         "ratios": ratios,
-        "what_differs": [
-            f"{difference['what']}: {difference['ours']} / {difference['theirs']}"
-            for difference in match["what_differs"]
-            if difference["ours"] and difference["theirs"]
-        ],
+        "what_differs": differing,
     }
 
 
@@ -298,38 +285,26 @@ def shorten_cell(cell: Answer) -> Answer:
         repeated |= {"locator", "locator_in"}
     if cell["factor"] == 1:  # as printed
         repeated.add("factor")
-    return {name: value for name, value in cell.items() if name not in repeated}
+    return pick(cell, (name for name in cell if name not in repeated))
 
 
-def describe_claims(rows: Sequence[Row], *, is_brief: bool) -> list[Answer]:
-    """Describe claims with their verdicts; of a brief answer the first alone has its values."""
-    described: list[Answer] = []
-    for row in rows:
-        if is_brief and described:
-            described.append({name: row[name] for name in SHOWN["claim_brief"]})
-        else:
-            described.append(_describe_claim(row, is_brief=is_brief))
-    return described
-
-
-def _describe_claim(row: Row, *, is_brief: bool) -> Answer:
-    """Describe a claim with its verdict; a brief one has of many recomputations the ends."""
-    names = SHOWN["claim"] if is_brief else SHOWN["claim"] + SHOWN["claim_whole"]
-    described = {name: to_json_value(row[name]) for name in names}
-    recomputed = json.loads(row["recomputed"] or "[]")
-    if is_brief and len(recomputed) > MAX_RECOMPUTED:
-        described["recomputations"] = len(recomputed)
+def shorten_claims(claims: Sequence[Answer]) -> list[Answer]:
+    """Keep of claims the verdicts, and of the first its values; of many recomputations the ends."""
+    first = pick(claims[0], SHOWN["claim"])
+    recomputed = first["recomputed"]
+    if len(recomputed) > MAX_RECOMPUTED:
+        first["recomputations"] = len(recomputed)
         in_order = sorted(recomputed, key=lambda entry: float(entry["value"]))
         recomputed = [in_order[0], in_order[-1]]
-    if is_brief:
-        recomputed = [
-            {"value": entry["value"], "arithmetic": entry["arithmetic"]} for entry in recomputed
-        ]
-    described["recomputed"] = recomputed
-    if not is_brief:
-        described["origin"] = "published"
-        described["publisher"] = row["publisher"]
-    return described
+    first["recomputed"] = [pick(entry, ("value", "arithmetic")) for entry in recomputed]
+    return [first, *(pick(claim, SHOWN["claim_brief"]) for claim in claims[1:])]
+
+
+def describe_claim(row: Row) -> Answer:
+    """Describe a claim with its verdict."""
+    described: Answer = to_json_value(pick(row, SHOWN["claim"] + SHOWN["claim_whole"]))
+    described["recomputed"] = json.loads(row["recomputed"] or "[]")
+    return {**described, "origin": "published", "publisher": row["publisher"]}
 
 
 def write_unit(unit: str | None) -> str:

@@ -5,16 +5,17 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Sequence
-from decimal import ROUND_HALF_UP, Decimal
+from decimal import Decimal
 from fractions import Fraction
 from typing import Any, NamedTuple
 
 from ipu_results.doors.comparison.statements import Row, list_same_latencies
 from ipu_results.doors.mcp.answers import Record, get_unit
-from ipu_results.doors.mcp.brief import NOT_STATED, write_unit
+from ipu_results.doors.mcp.brief import write_unit
+from ipu_results.doors.mcp.names import name_value
 from ipu_results.doors.mcp.pairs import format_figure
 from ipu_results.doors.mcp.ranking import CHIPS, get_latency_basis
-from ipu_results.doors.mcp.refusal import WORDS, Answer, RefusalError
+from ipu_results.doors.mcp.refusal import WORDS, Answer, RefusalError, pick
 from ipu_results.doors.mcp.selection import require_figure, select_rows
 from ipu_results.kit.physics import convert_unit
 from ipu_results.schema.vocabulary import load_vocabulary
@@ -77,62 +78,66 @@ def check_claimed_figure(
     judged = [_judge(row, figure, stated, factor) for row in rows]
     judged.sort(key=lambda one: (VERDICTS.index(one.verdict), abs(one.gap), not one.row["usable"]))
     best = judged[0]
-    recorded = (
-        f"{format_figure(best.row, figure, best.row[figure])}"
-        f" {write_unit(get_unit(figure, best.row['item']))} ({best.row['result_id']})"
-    )
-    words = f"the record has {recorded}"
-    if best.verdict == "rounds-to":
-        words += ", which rounds to it"
-        if _find_last_place(stated) > 0:
-            words += ", if its zeros are of rounding"
-    if best.verdict == "differs":
-        words = (
-            f"no row that fits has this figure; the nearest has {recorded}, and the stated one is "
-            f"{best.gap:+.3g} % off"
-        )
-        if fitting := _find_unit(stated, figure, unit.strip(), rows):
-            words += f"; {fitting}: is the unit wrong?"
+    words = _describe_best(best, figure, stated)
+    if best.verdict == "differs" and (fitting := _find_unit(stated, figure, unit.strip(), rows)):
+        words += f"; {fitting}: is the unit wrong?"
     shown = [one for one in judged if one.verdict == best.verdict]
     shown = shown[: 1 if record.is_brief else MAX_NEAREST]
     results, citation = record.load([one.row["result_id"] for one in shown], (figure,))
+    nearest = [_describe_nearest(one, figure) for one in shown]
     varying = _list_varying(rows, conditions)
     answer = {
         "verdict": best.verdict,
         "statement": f"{value} {unit}: {words}",
         "stated": {"value": str(stated), "unit": unit, "figure": figure},
-        "assumed": list(selection.assumed),
+        "assumed": selection.assumed,
         "rows_that_fit": len(rows),
         "rows_without_this_figure": len(selection.rows) - len(rows),
         "left_out": selection.left_out,
-        "not_stated_and_varies": list(varying) if record.is_brief else varying,
+        "not_stated_and_varies": varying,
         "not_usable": [one.row["result_id"] for one in shown if not one.row["usable"]],
-        "nearest": [
-            {
-                "result_id": one.row["result_id"],
-                "recorded": one.row[figure],
-                "unit": get_unit(figure, one.row["item"]),
-                "stated_minus_recorded_percent": round(one.gap, 3),
-            }
-            for one in shown
-        ],
+        "nearest": nearest,
         "results": results,
         "citation": citation,
     }
-    return _shorten(answer) if record.is_brief else answer
+    if record.is_brief:
+        # the statement has these
+        del answer["stated"], answer["rows_without_this_figure"]
+        answer["not_stated_and_varies"] = list(varying)
+        if best.verdict == "differs":  # no condition would single the figure out
+            del answer["not_stated_and_varies"]
+        [row] = results
+        del row["figures"]
+        answer["nearest"] = [row | pick(nearest[0], ("recorded", "unit"))]
+        answer["results"] = []
+    return answer
 
 
-def _shorten(answer: Answer) -> Answer:
-    """Leave out what the statement says; the row is in `nearest`."""
-    said = ["stated", "rows_without_this_figure"]
-    if answer["verdict"] == "differs":
-        said.append("not_stated_and_varies")  # no condition would single the figure out
-    short = {name: value for name, value in answer.items() if name not in said}
-    [nearest] = answer["nearest"]
-    [row] = answer["results"]
-    described = {name: value for name, value in row.items() if name != "figures"}
-    described |= {name: nearest[name] for name in ("recorded", "unit")}
-    return {**short, "nearest": [described], "results": []}
+def _describe_best(best: Judgement, figure: str, stated: Decimal) -> str:
+    """Say what the record has, and how the stated figure is to it."""
+    row = best.row
+    unit = write_unit(get_unit(figure, row["item"]))
+    recorded = f"{format_figure(row, figure, row[figure])} {unit} ({row['result_id']})"
+    if best.verdict == "differs":
+        return (
+            f"no row that fits has this figure; the nearest has {recorded}, and the stated one is "
+            f"{best.gap:+.3g} % off"
+        )
+    words = f"the record has {recorded}"
+    if best.verdict == "rounds-to":
+        words += ", which rounds to it"
+        if _find_last_place(stated) > 0:
+            words += ", if its zeros are of rounding"
+    return words
+
+
+def _describe_nearest(judged: Judgement, figure: str) -> Answer:
+    return {
+        "result_id": judged.row["result_id"],
+        "recorded": judged.row[figure],
+        "unit": get_unit(figure, judged.row["item"]),
+        "stated_minus_recorded_percent": round(judged.gap, 3),
+    }
 
 
 def _list_varying(rows: Sequence[Row], conditions: Row) -> Answer:
@@ -150,16 +155,17 @@ def _list_varying(rows: Sequence[Row], conditions: Row) -> Answer:
 def _judge(row: Row, figure: str, stated: Decimal, factor: Fraction) -> Judgement:
     """Judge a stated value, which times `factor` has the unit of the recorded figure."""
     recorded = Fraction(repr(row[figure])) / factor
-    gap = float((Fraction(stated) - recorded) / recorded * 100) if recorded else math.inf
+    exact = Fraction(stated)
+    gap = float((exact - recorded) / recorded * 100) if recorded else math.inf
+    half = Fraction(10) ** _find_last_place(stated) / 2
     # the record may have converted it as a float
-    if Fraction(stated) == recorded or float(Fraction(stated) * factor) == row[figure]:
-        return Judgement(row, "exact", gap)
-    last_digit = Decimal((0, (1,), _find_last_place(stated)))
-    exact = Decimal(recorded.numerator) / Decimal(recorded.denominator)
-    places = (exact / last_digit).quantize(Decimal(1), rounding=ROUND_HALF_UP)
-    if places * last_digit == stated:
-        return Judgement(row, "rounds-to", gap)
-    return Judgement(row, "differs", gap)
+    if exact == recorded or float(exact * factor) == row[figure]:
+        verdict = "exact"
+    elif exact - half <= recorded < exact + half:
+        verdict = "rounds-to"
+    else:
+        verdict = "differs"
+    return Judgement(row, verdict, gap)
 
 
 def _find_last_place(stated: Decimal) -> int:
@@ -224,7 +230,7 @@ def _keep_latency(record: Record, rows: list[Row], basis: str | None) -> list[Ro
     same = list_same_latencies(record.connection, basis, bases)
     kept = [row for row in rows if get_latency_basis(row) in same]
     if not kept:
-        others = ", ".join(sorted(other or NOT_STATED for other in bases))
+        others = ", ".join(sorted(map(name_value, bases)))
         reason = f"the latency is stated {basis}, and the rows that fit are: {others}"
         raise RefusalError("different-latencies", reason)
     return kept

@@ -1,18 +1,50 @@
-"""What an agent means by a word that no row has: a part of a name, or a kind of chip."""
+"""Names in words: lists of them, and what an agent means by a word that no row has, such as a part
+of a name or a kind of chip.
+"""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Sequence
+from collections.abc import Iterable, Sequence
 from functools import cache
 
 from ipu_results.doors.comparison.statements import Row
+from ipu_results.doors.comparison.words import MAX_LISTED
 from ipu_results.doors.mcp.refusal import WORDS
 from ipu_results.kit.files import load_schema_file
-from ipu_results.kit.text import has_in_a_row, split_parts
+from ipu_results.kit.text import find_nearest_words, has_in_a_row, split_parts
 
 MIN_LETTERS = 3  # of a part that stands for a name by itself
 MAX_NAMED = 3
+NEAREST = 3
+NOT_STATED = "not stated"
+
+
+def name_value(value: object) -> str:
+    """Name a value of a condition, a blank one as `not stated`."""
+    return NOT_STATED if value is None else str(value)
+
+
+def list_values(rows: Sequence[Row], column: str) -> list[str]:
+    """List the different values that rows state of a column, in the order of the rows."""
+    return list(dict.fromkeys(row[column] for row in rows if row[column] is not None))
+
+
+def list_first(names: Sequence[str], limit: int = MAX_NAMED) -> str:
+    """List the first names in words, and count the others."""
+    shown = list(names[:limit])
+    if len(names) > limit:
+        shown.append(f"{len(names) - limit} more")
+    return ", ".join(shown)
+
+
+def suggest(word: str, known: Iterable[str]) -> str:
+    """Name the known words that are nearest to an unknown one."""
+    names = sorted(set(known))
+    near = find_nearest_words(word, names, NEAREST)
+    if near:
+        return f"nearest: {', '.join(near)}"
+    return f"none is near; known are {', '.join(names[:MAX_LISTED])}, …"
 
 
 def name_part(word: str, name: str) -> bool:
@@ -26,22 +58,14 @@ def name_part(word: str, name: str) -> bool:
     return has_in_a_row(word, name)
 
 
-def list_named(names: Collection[str]) -> str:
-    """List the first names in words, and count the others."""
-    shown = names if isinstance(names, list) else sorted(names)
-    more = f", {len(shown) - MAX_NAMED} more" if len(shown) > MAX_NAMED else ""
-    return f"{', '.join(shown[:MAX_NAMED])}{more}"
-
-
-def find_chips_of_kind(rows: Sequence[Row], word: str) -> set[str]:
-    """Return the chips of rows that are of a kind, such as IPU or GPU, or of a maker, none for
-    another word.
-    """
-    patterns = _load_patterns()
+def find_chips_of_kind(chips: Sequence[str], word: str) -> list[str]:
+    """Return the chips of a kind, such as IPU or GPU, or of a maker; none for another word."""
     makers = WORDS["kinds_of_chip"].get(word.casefold(), [word])
-    found = [pattern for maker, pattern in patterns.items() if maker in makers]
-    chips = {row["chip"] for row in rows if row["chip"] is not None}
-    return {chip for chip in chips if any(pattern.search(chip) for pattern in found)}
+    found: list[str] = []
+    for maker, pattern in _load_patterns().items():
+        if maker in makers:
+            found += filter(pattern.search, chips)
+    return found
 
 
 @cache

@@ -22,7 +22,8 @@ from ipu_results.doors.comparison.statements import (
 )
 from ipu_results.doors.comparison.verdict import Comparison, build_stated, judge
 from ipu_results.doors.mcp.answers import Record, get_unit
-from ipu_results.doors.mcp.brief import NOT_STATED, describe_match, shorten_comparison, write_unit
+from ipu_results.doors.mcp.brief import describe_match, shorten_comparison, write_unit
+from ipu_results.doors.mcp.names import NOT_STATED
 from ipu_results.doors.mcp.ranking import (
     CHIPS,
     PER_CHIP,
@@ -74,10 +75,8 @@ def compare_two(
     """
     first = record.get_row(first_result_id)
     second = record.get_row(second_result_id)
-    if (
-        first["result_id"] in (second["result_id"], second["same_as"])
-        or second["result_id"] == first["same_as"]
-    ):
+    is_reprint = first["same_as"] == second_result_id or second["same_as"] == first_result_id
+    if is_reprint or first_result_id == second_result_id:
         raise RefusalError("same-measurement", "both ids are of one measurement")
     predicted = [row["result_id"] for row in (first, second) if row["origin"] == EMULATED]
     if predicted and not emulated:
@@ -95,7 +94,34 @@ def compare_two(
         obstacles = find_pair_obstacles(session, first, second, chosen, chips_basis)
         if obstacles:
             raise _refuse_pair(obstacles, chosen, chips_basis)
-        return _build_ratio(record, session, first, second, chosen, chips_basis)
+        differing, interval = _read_pair(session, second_result_id, chosen)
+    unit = get_unit(chosen, first["item"])
+    divided = is_divided(chosen, chips_basis)
+    if divided:
+        unit = f"{unit}/chip"
+    ours = get_share(first, chosen, chips_basis)
+    theirs = get_share(second, chosen, chips_basis)
+    ratio = (
+        f"{format_figure(first, chosen, ours)} {write_unit(unit)} /"
+        f" {format_figure(second, chosen, theirs)} {write_unit(unit)} = {ours / theirs:.4g}"
+    )
+    results, citation = record.load([first_result_id, second_result_id], ())
+    answer: Answer = {
+        "figure": chosen,
+        "unit": unit,
+        "first": ours,
+        "second": theirs,
+        "ratio": ours / theirs,
+        "statement": ratio,
+        "what_differs": differing,
+        "results": results,
+        "citation": citation,
+    }
+    if record.is_brief:  # the statement has both figures
+        del answer["first"], answer["second"]
+    if interval and not divided:  # the interval is of the whole machines
+        answer["ratio_interval"] = interval
+    return answer
 
 
 class Obstacle(NamedTuple):
@@ -121,21 +147,15 @@ def _refuse_pair(obstacles: Sequence[Obstacle], figure: str, basis: str) -> Refu
 
     Where nothing but the size of the machines does, the arguments have the basis that passes.
     """
-    if any(not _is_of_chips(obstacle) for obstacle in obstacles):
-        refusals = [RefusalError(obstacle.code, obstacle.reason) for obstacle in obstacles]
-        return join_refusals(refusals)
-    [obstacle] = obstacles
-    others = dict.fromkeys((suggest_chips_basis(figure), WHOLE))
-    others.pop(basis, None)
-    if obstacle.code == "unknown-chip-count":
-        others = {WHOLE: None}
-    step = f"ask with chips_basis {' or '.join(others)} to compare machines of different size"
-    [first, *_] = others
-    return RefusalError(obstacle.code, obstacle.reason, step, {"chips_basis": first})
-
-
-def _is_of_chips(obstacle: Obstacle) -> bool:
-    return obstacle.code in ("different-chip-counts", "unknown-chip-count")
+    [first, *others] = obstacles
+    if others or first.code not in ("different-chip-counts", "unknown-chip-count"):
+        return join_refusals([RefusalError(*obstacle) for obstacle in obstacles])
+    bases = [suggest_chips_basis(figure), WHOLE]
+    if first.code == "unknown-chip-count":
+        bases = [WHOLE]
+    passing = [other for other in dict.fromkeys(bases) if other != basis]
+    step = f"ask with chips_basis {' or '.join(passing)} to compare machines of different size"
+    return RefusalError(first.code, first.reason, step, {"chips_basis": passing[0]})
 
 
 def _choose_figure(first: Row, second: Row, figure: str | None) -> str:
@@ -196,48 +216,21 @@ def _find_chips_obstacle(
     return Obstacle("different-chip-counts", counts)
 
 
-def _build_ratio(
-    record: Record,
-    session: duckdb.DuckDBPyConnection,
-    first: Row,
-    second: Row,
-    figure: str,
-    basis: str,
-) -> Answer:
-    unit = get_unit(figure, first["item"])
-    if is_divided(figure, basis):
-        unit = f"{unit}/chip"
-    ours = get_share(first, figure, basis)
-    theirs = get_share(second, figure, basis)
-    stated = [
-        f"{format_figure(row, figure, value)} {write_unit(unit)}"
-        for row, value in ((first, ours), (second, theirs))
-    ]
-    results, citation = record.load([first["result_id"], second["result_id"]], ())
-    [(low, high)] = session.execute(INTERVAL, [second["result_id"], figure]).fetchall()
-    session.execute(NEAREST, [second["result_id"]])
+def _read_pair(
+    session: duckdb.DuckDBPyConnection, second: str, figure: str
+) -> tuple[list[str], list[float]]:
+    """Return in what the two rows of `open_pair` differ, and the interval of their ratio; empty
+    without one.
+    """
+    [(low, high)] = session.execute(INTERVAL, [second, figure]).fetchall()
+    session.execute(NEAREST, [second])
     run_one(session, "differences")
-    differing = session.execute("SELECT unnest(differences) FROM differences").fetchall()
-    answer = {
-        "figure": figure,
-        "unit": unit,
-        "first": ours,
-        "second": theirs,
-        "ratio": ours / theirs,
-        "statement": f"{' / '.join(stated)} = {ours / theirs:.4g}",
-        "what_differs": [
-            f"{found['what']}: {found['ours'] or NOT_STATED} / {found['theirs'] or NOT_STATED}"
-            for (found,) in differing
-        ],
-        "results": results,
-        "citation": citation,
-    }
-    if record.is_brief:  # the statement has both figures
-        del answer["first"], answer["second"]
-    # the interval is of the whole machines
-    if low is not None and not is_divided(figure, basis):
-        answer["ratio_interval"] = [low, high]
-    return answer
+    differing = []
+    for (found,) in session.execute("SELECT unnest(differences) FROM differences").fetchall():
+        ours = found["ours"] or NOT_STATED
+        theirs = found["theirs"] or NOT_STATED
+        differing.append(f"{found['what']}: {ours} / {theirs}")
+    return differing, [] if low is None else [low, high]
 
 
 def format_figure(row: Row, figure: str, value: float) -> str:

@@ -5,16 +5,16 @@ pass.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 import duckdb
 
 from ipu_results.doors.comparison.statements import Row, open_session, run_statements
-from ipu_results.doors.mcp.brief import NOT_STATED
+from ipu_results.doors.mcp.names import list_first, name_value
 from ipu_results.doors.mcp.refusal import Answer, RefusalError
-from ipu_results.doors.mcp.selection import NONE
+from ipu_results.doors.mcp.selection import NONE, keep_stating
 from ipu_results.kit.statements import run_statement
 from ipu_results.kit.text import format_count
 
@@ -90,28 +90,22 @@ NEVER_ASSUMED = ("model", "task", "item", "power_scope", "benchmark", "scope", "
 BLANK = {"phase": NONE, "packed": False, "sparsity": 0}
 
 
-@dataclass(frozen=True, slots=True)
-class Conflict:
+class Conflict(NamedTuple):
     """A column in which the rows may not be compared, with its values."""
 
     column: str
     code: str
-    values: tuple[Any, ...]
-
-    def __str__(self) -> str:
-        return f"{self.column} ({self.list_values()})"
+    values: Collection[Any]
 
     def list_values(self) -> str:
         """List the first values in words, and count the others."""
-        names = sorted(NOT_STATED if value is None else str(value) for value in self.values)
-        more = f", {len(names) - MAX_NAMED} more" if len(names) > MAX_NAMED else ""
-        return f"{', '.join(names[:MAX_NAMED])}{more}"
+        return list_first(sorted(map(name_value, self.values)), MAX_NAMED)
 
 
 class Assumption(NamedTuple):
     """Arguments that a question does not state, and the rows that may be ranked with them."""
 
-    rows: Sequence[Row]
+    rows: list[Row]
     basis: str | None
     arguments: Answer
     words: list[str]
@@ -128,8 +122,7 @@ class BrokenRule(NamedTuple):
     code: str
 
 
-@dataclass(frozen=True, slots=True)
-class KindRules:
+class KindRules(NamedTuple):
     """What the rules of a comparison say of some rows: of each the kind and what its figure covers,
     by its id, and of two kinds the rules that keep them apart, in order.
     """
@@ -139,16 +132,23 @@ class KindRules:
     broken: Sequence[BrokenRule]
 
 
-class Ranking(NamedTuple):
+@dataclass
+class Ranking:
     """Rows in the order of their figure."""
 
     rows: list[Row]
-    not_ranked: dict[str, int]
+    not_ranked: dict[str, int] = field(default_factory=dict)
     """How many rows are left out, by reason."""
-    basis: str | None
-    """What the figure is of: one of SAME, PER_CHIP and WHOLE, or None."""
-    assumed: list[str]
+    shares: Mapping[str, float] = field(default_factory=dict)
+    """The figure of one chip by the id of a row, where it is divided."""
+    assumed: Sequence[str] = ()
     """The arguments that were not stated, with what else rows have."""
+
+    def keep(self, rows: list[Row], reason: str) -> None:
+        """Keep these rows, and count the others."""
+        if len(rows) < len(self.rows):
+            self.not_ranked[reason] = len(self.rows) - len(rows)
+        self.rows = rows
 
 
 def rank_rows(
@@ -166,39 +166,40 @@ def rank_rows(
     stated are ranked, and `assumed` says so. Raises RefusalError where they differ in one of
     NEVER_ASSUMED. The batch size may differ.
     """
-    ranked = [row for row in rows if not row["errors"] and not row["suspect"]]
-    if not ranked:
+    without_order = {"figure": figure, "order": None}
+    ranking = Ranking(list(rows))
+    ranking.keep([row for row in rows if not row["errors"] and not row["suspect"]], "flagged")
+    if not ranking.rows:
         reason = f"all {len(rows)} rows are flagged as errors or suspect: they are not ranked"
         step = "leave out order to see them with their flags"
-        raise RefusalError("flagged", reason, step, {"figure": figure, "order": None})
-    not_ranked = {"flagged": len(rows) - len(ranked)}
+        raise RefusalError("flagged", reason, step, without_order)
     if not with_sparse:
-        dense = [row for row in ranked if not row["sparsity"]] or ranked
-        not_ranked["sparse"] = len(ranked) - len(dense)
-        ranked = dense
+        dense = [row for row in ranking.rows if not row["sparsity"]]
+        ranking.keep(dense or ranking.rows, "sparse")
     required = REQUIRED.get(figure, ())
     if basis == PER_CHIP:
         required = (*required, (CHIPS, "unknown-chip-count"))
     for column, code in required:
-        stated = [row for row in ranked if row[column] is not None]
-        if not stated:
-            words = f"none of {format_count(len(ranked), 'row')} states {column}"
-            step = "leave out order to see the rows"
-            raise RefusalError(code, words, step, {"figure": figure, "order": None})
-        not_ranked[f"without {column}"] = len(ranked) - len(stated)
-        ranked = stated
-    assumption = _check_ranking(connection, ranked, figure, basis)
-    ranked = list(assumption.rows)
-    if assumption.basis == PER_CHIP != basis:
-        stated = [row for row in ranked if row[CHIPS] is not None]
-        not_ranked[f"without {CHIPS}"] = len(ranked) - len(stated)
-        ranked = stated
-    ranked.sort(
-        key=lambda row: get_share(row, figure, assumption.basis),
+        stating = keep_stating(ranking.rows, column)
+        if not stating:
+            words = f"none of {format_count(len(ranking.rows), 'row')} states {column}"
+            raise RefusalError(code, words, "leave out order to see the rows", without_order)
+        ranking.keep(stating, f"without {column}")
+    assumption = _check_ranking(connection, ranking.rows, figure, basis)
+    ranking.rows = assumption.rows
+    ranking.assumed = assumption.words
+    if assumption.basis == PER_CHIP:
+        ranking.keep(keep_stating(ranking.rows, CHIPS), f"without {CHIPS}")
+    shares = {}
+    for row in ranking.rows:
+        shares[row["result_id"]] = get_share(row, figure, assumption.basis)
+    ranking.rows.sort(
+        key=lambda row: shares[row["result_id"]],
         reverse=order == "highest" or (order == figure and figure in HIGHER_IS_BETTER),
     )
-    counts = {reason: count for reason, count in not_ranked.items() if count}
-    return Ranking(ranked, counts, assumption.basis, assumption.words)
+    if is_divided(figure, assumption.basis):
+        ranking.shares = shares
+    return ranking
 
 
 def is_divided(figure: str, basis: str | None) -> bool:
@@ -218,7 +219,7 @@ def suggest_chips_basis(figure: str) -> str:
 
 
 def _check_ranking(
-    connection: duckdb.DuckDBPyConnection, rows: Sequence[Row], figure: str, basis: str | None
+    connection: duckdb.DuckDBPyConnection, rows: list[Row], figure: str, basis: str | None
 ) -> Assumption:
     """Return the rows to rank with what that assumes. Raises RefusalError where too much is open."""
     rules = _load_kind_rules(connection, rows, figure)
@@ -230,7 +231,8 @@ def _check_ranking(
     is_other_basis = basis is not None and "chips_basis" in assumption.arguments
     if not conflicts or not (is_open or is_other_basis):
         return assumption
-    reason = f"{format_count(len(rows), 'row')} differ in {', '.join(map(str, conflicts))}"
+    differing = [f"{conflict.column} ({conflict.list_values()})" for conflict in conflicts]
+    reason = f"{format_count(len(rows), 'row')} differ in {', '.join(differing)}"
     stated = []
     for name, value in assumption.arguments.items():
         word = str(value).lower() if isinstance(value, bool) else value
@@ -263,7 +265,7 @@ def _find_conflicts(
     rules: KindRules, rows: Sequence[Row], figure: str, basis: str | None
 ) -> Iterator[Conflict]:
     """Yield the columns in which two of some rows of a ranking may not be compared."""
-    models = tuple(dict.fromkeys(row["model"] for row in rows))
+    models = {row["model"] for row in rows}
     if len(models) > 1:
         yield Conflict("model", "different-networks", models)
     kinds = {rules.kinds[row["result_id"]] for row in rows}
@@ -272,14 +274,14 @@ def _find_conflicts(
         if rule.first in kinds and rule.second in kinds:
             codes.setdefault(rule.column, rule.code)
     for column, code in codes.items():
-        values = [row[column] for row in rows]
+        values = {row[column] for row in rows}
         if column == "latency_basis":
-            values = [get_latency_basis(row) for row in rows]
-        yield Conflict(column, code, tuple(dict.fromkeys(values)))
-    scopes = tuple(dict.fromkeys(rules.scopes[row["result_id"]] for row in rows))
+            values = set(map(get_latency_basis, rows))
+        yield Conflict(column, code, values)
+    scopes = {rules.scopes[row["result_id"]] for row in rows}
     if len(scopes) > 1:
         yield Conflict("scope", "different-figures", scopes)
-    chips = tuple(dict.fromkeys(row[CHIPS] for row in rows))
+    chips = {row[CHIPS] for row in rows}
     if len(chips) > 1 and basis != WHOLE and not is_divided(figure, basis):
         yield Conflict(CHIPS, "different-chip-counts", chips)
 
@@ -291,7 +293,7 @@ def get_latency_basis(row: Row) -> str | None:
 
 
 def _suggest_arguments(
-    rules: KindRules, rows: Sequence[Row], figure: str, basis: str | None
+    rules: KindRules, rows: list[Row], figure: str, basis: str | None
 ) -> Assumption:
     """Return arguments that keep rows that may be ranked; none where none would do.
 

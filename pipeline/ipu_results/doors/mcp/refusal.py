@@ -5,7 +5,7 @@ people.
 from __future__ import annotations
 
 import tomllib
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any
@@ -19,8 +19,14 @@ WORDS: Answer = tomllib.loads(Path(__file__).with_name("tools.toml").read_text(e
 CODES: Mapping[str, str] = {code: about for code, (about, _) in WORDS["refusals"].items()}
 
 
+def pick(row: Mapping[str, Any], names: Iterable[str]) -> Answer:
+    """Return some columns of a row."""
+    return {name: row[name] for name in names}
+
+
 class RefusalError(IpuResultsError):
-    """A question that may not be answered. `code` is one of CODES, `arguments` would pass.
+    """A question that may not be answered: `code` is one of CODES for programs, `reason` and
+    `next_step` are for people, and `arguments` would pass.
 
     The next step is that of the code, unless it has one of its own.
     """
@@ -33,37 +39,23 @@ class RefusalError(IpuResultsError):
         arguments: Mapping[str, Any] = MappingProxyType({}),
     ) -> None:
         _, step_of_code = WORDS["refusals"][code]
-        self._answer: Answer = {
-            "status": "refused",
-            "code": code,
-            "reason": reason,
-            "next_step": next_step or step_of_code,
-        }
-        if arguments:
-            self._answer["arguments"] = dict(arguments)
+        self.code = code
+        self.reason = reason
+        self.next_step = next_step or step_of_code
+        self.arguments = arguments
         super().__init__(f"{code}: {reason}")
-
-    @property
-    def code(self) -> str:
-        """The code, for programs."""
-        code: str = self._answer["code"]
-        return code
-
-    @property
-    def reason(self) -> str:
-        """The reason, for people."""
-        reason: str = self._answer["reason"]
-        return reason
-
-    @property
-    def next_step(self) -> str:
-        """What to do instead, for people."""
-        step: str = self._answer["next_step"]
-        return step
 
     def to_answer(self) -> Answer:
         """Return what a program gets."""
-        return self._answer
+        answer: Answer = {
+            "status": "refused",
+            "code": self.code,
+            "reason": self.reason,
+            "next_step": self.next_step,
+        }
+        if self.arguments:
+            answer["arguments"] = dict(self.arguments)
+        return answer
 
 
 def join_refusals(refusals: Sequence[RefusalError]) -> RefusalError:

@@ -5,14 +5,20 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass, field
-from typing import Any
+from dataclasses import dataclass
+from typing import Any, NamedTuple
 
 from ipu_results.doors.cite.facts import EMULATED, SUBMITTED
 from ipu_results.doors.comparison.statements import Row
-from ipu_results.doors.mcp.answers import FIGURES, Record, suggest
-from ipu_results.doors.mcp.brief import NOT_STATED
-from ipu_results.doors.mcp.names import find_chips_of_kind, list_named, name_part
+from ipu_results.doors.mcp.answers import FIGURES, Record
+from ipu_results.doors.mcp.names import (
+    find_chips_of_kind,
+    list_first,
+    list_values,
+    name_part,
+    name_value,
+    suggest,
+)
 from ipu_results.doors.mcp.refusal import RefusalError, join_refusals
 from ipu_results.kit.text import format_count, has_in_a_row
 from ipu_results.schema.usable import describe_doubtful, describe_unusable
@@ -33,7 +39,7 @@ FAMILIES = ("chip", "phase")  # A100 means A100-40GB, too, but GC means neither 
 # conditions of which people take one for another
 NAMED_BY = ("chip", "platform", "publisher", "submitter")
 # whose word may be a part of a name: DGX A100 means `8x A100-40GB (DGX A100)`
-NAMED_IN_PART = ("model", "platform", "chip", "publisher", "submitter")
+NAMED_IN_PART = ("model", *NAMED_BY)
 # in the order in which rows are selected: the first that leaves none is named
 STATED_CONDITIONS = (
     "model",
@@ -72,7 +78,7 @@ class Selection:
 
     rows: list[Row]
     hidden: list[Row]
-    assumed: tuple[str, ...] = ()
+    assumed: Sequence[str] = ()
     """What a word of the question was taken for, in words."""
 
     @property
@@ -80,12 +86,26 @@ class Selection:
         """Say how many rows are left out, and why; empty for none."""
         if not self.hidden:
             return ""
-        return describe_unusable([row["unusable"] for row in self.rows + self.hidden])
+        return describe_unusable(_list_reasons(self.rows + self.hidden))
 
     @property
     def left_out_doubtful(self) -> str:
         """Count the rows that are left out as doubtful; empty for none."""
-        return describe_doubtful([row["unusable"] for row in self.hidden])
+        return describe_doubtful(_list_reasons(self.hidden))
+
+
+class Condition(NamedTuple):
+    """A condition of a question: the argument that states it, its word, and the values that a row
+    may have.
+    """
+
+    argument: str
+    word: Any
+    values: Collection[Any]
+
+
+Conditions = Mapping[str, Condition]
+"""The conditions of a question by the column that each is of."""
 
 
 def select_rows(record: Record, arguments: Row, shown: Collection[str] = ()) -> Selection:
@@ -95,199 +115,184 @@ def select_rows(record: Record, arguments: Row, shown: Collection[str] = ()) -> 
     for `origin` emulated, submitted ones for `relationship` submitted. Raises RefusalError for an
     unknown word and where no row fits.
     """
-    stated = {
-        name: arguments[name] for name in STATED_CONDITIONS if arguments.get(name) is not None
-    }
-    reading = _read_conditions(record, stated)
-    assumed = tuple(reading.assumed)
-    rows = [row for row in record.rows if _fits(row, reading.values)]
+    stated = {}
+    for name in STATED_CONDITIONS:
+        if arguments.get(name) is not None:
+            stated[name] = arguments[name]
+    conditions, assumed = _read_conditions(record, stated)
+    rows = _keep_fitting(record.rows, conditions)
     if not rows:
-        related = _find_related_models(record, reading)
+        related = _find_related_models(record, conditions)
         if len(related) != 1:
-            raise _refuse_conditions(record, reading, related)
+            raise _refuse_conditions(record, conditions, related)
         # one other model of that name fits, such as ResNet-50 v2 for resnet50
         [model] = related
-        assumed += (f"model {reading.stated['model']}: {model}, the only one of that name",)
-        rest = {**reading.values, "model": related}
-        rows = [row for row in record.rows if _fits(row, rest)]
+        assumed.append(f"model {stated['model']}: {model}, the only one of that name")
+        conditions["model"] = Condition("model", model, related)
+        rows = _keep_fitting(record.rows, conditions)
     if arguments.get("usable") is False:
-        unusable = [row for row in rows if row["unusable"] is not None]
+        unusable = [row for row in rows if not row["usable"]]
         if not unusable:
             raise RefusalError("no-match", "all rows that fit are usable", "leave out usable")
         return Selection(unusable, [], assumed)
     # a question that names a kind of row asks for it
     accepted = {None, *shown, stated.get("origin"), stated.get("relationship")}
-    kept = [row for row in rows if row["unusable"] in accepted]
-    hidden = [row for row in rows if row["unusable"] not in accepted]
-    if not kept:
-        _refuse_hidden(hidden, "fits")
+    selection = Selection([], [], assumed)
+    for row in rows:
+        if row["unusable"] in accepted:
+            selection.rows.append(row)
+        else:
+            selection.hidden.append(row)
+    if not selection.rows:
+        _refuse_hidden(selection.hidden, "fits")
         raise RefusalError("no-match", "no row fits")
-    return Selection(kept, hidden, assumed)
+    return selection
 
 
-@dataclass
-class StatedConditions:
-    """How the conditions of a question are read, by the column that each is of."""
-
-    values: dict[str, Collection[Any]] = field(default_factory=dict)
-    """The values that a row may have."""
-    stated: dict[str, Any] = field(default_factory=dict)
-    """The words of the question."""
-    arguments: dict[str, str] = field(default_factory=dict)
-    """The argument that had the word."""
-    assumed: list[str] = field(default_factory=list)
-    """What an unknown word was taken for."""
-
-
-def _read_conditions(record: Record, stated: Mapping[str, Any]) -> StatedConditions:
-    """Read the conditions of a question.
+def _read_conditions(
+    record: Record, stated: Mapping[str, Any]
+) -> tuple[dict[str, Condition], list[str]]:
+    """Read the conditions of a question, and say what unknown words were taken for.
 
     An unknown word is taken for the names that it is a part of, else for a name of another
     condition that is not stated. Raises RefusalError that names all words that are neither.
     """
-    reading = StatedConditions()
+    conditions = {}
+    assumed = []
     refusals = []
-    for name, value in stated.items():
-        column = name
+    for name, word in stated.items():
         try:
-            values = _find_values(record, name, value)
+            conditions[name] = Condition(name, word, _find_values(record, name, word))
         except RefusalError as error:
-            column, values = _take_for(record, name, value)
+            column, values = _take_for(record, name, word)
             if not values or (column != name and column in stated):
                 refusals.append(error)
                 continue
-            words = list_named(values)
+            conditions[column] = Condition(name, word, values)
+            words = list_first(sorted(values))
             read_as = words if column == name else f"{column} {words}"
-            reading.assumed.append(f"{name} {value}: {read_as}")
-        reading.values[column] = values
-        reading.stated[column] = value
-        reading.arguments[column] = name
+            assumed.append(f"{name} {word}: {read_as}")
     if refusals:
         raise join_refusals(refusals)
-    return reading
+    return conditions, assumed
 
 
-def _take_for(record: Record, name: str, value: str) -> tuple[str, Collection[Any]]:
+def _take_for(record: Record, name: str, word: str) -> tuple[str, list[str]]:
     """Return the names that an unknown word may mean, and their column; none where there is none."""
     if name not in NAMED_IN_PART:
-        return name, ()
-    if name == "chip" and (chips := find_chips_of_kind(record.rows, value)):
+        return name, []
+    known = list_values(record.rows, name)
+    if name == "chip" and (chips := find_chips_of_kind(known, word)):
         return name, chips
-    for column in NAMED_BY if name in NAMED_BY else ():
-        known = {row[column] for row in record.rows if row[column] is not None}
-        same = {other for other in known if _means(value, other, column)}
-        if same and column != name:
-            return column, same
-    known = {row[name] for row in record.rows if row[name] is not None}
-    return name, {other for other in known if name_part(value, other)}
+    if name in NAMED_BY:
+        for column in NAMED_BY:
+            meant = _find_meant(record, column, word)
+            if meant and column != name:
+                return column, meant
+    return name, [other for other in known if name_part(word, other)]
 
 
-def _fits(row: Row, meant: Mapping[str, Collection[Any]]) -> bool:
-    return all(row[name] in values for name, values in meant.items())
+def _keep_fitting(rows: Sequence[Row], conditions: Conditions) -> list[Row]:
+    kept = list(rows)
+    for column, condition in conditions.items():
+        kept = [row for row in kept if row[column] in condition.values]
+    return kept
+
+
+def _leave_out(conditions: Conditions, columns: Collection[str]) -> Conditions:
+    return {column: each for column, each in conditions.items() if column not in columns}
 
 
 def _refuse_conditions(
-    record: Record, reading: StatedConditions, related: Sequence[str]
+    record: Record, conditions: Conditions, related: Sequence[str]
 ) -> RefusalError:
     """Refuse conditions that no row fits, and name those of which one may be left out.
 
     Where none is enough, name the ones to leave out together. The model stays: another is another
     question. The first way is in the arguments, as null, which counts as not stated.
     """
-    meant = reading.values
-    stated = reading.stated
-    empty = _find_empty(record.rows, meant)
-    others = [f"{name} {value}" for name, value in stated.items() if name != empty]
-    among = f" with {', '.join(others)}" if others else ""
-    reason = f"no row has {empty} {stated[empty]}{among}"
+    empty = _list_emptying(record.rows, conditions)[0]
+    others = _leave_out(conditions, [empty])
+    stated = ", ".join(f"{column} {each.word}" for column, each in others.items())
+    among = f" with {stated}" if stated else ""
+    reason = f"no row has {empty} {conditions[empty].word}{among}"
     if related:
-        step = f"state another model of that name: {list_named(related)}"
+        step = f"state another model of that name: {list_first(related)}"
         return RefusalError("no-match", reason, step, {"model": related[0]})
-    ways = []
-    for left_out in meant:
-        rest = {name: values for name, values in meant.items() if name != left_out}
-        rows = [row for row in record.rows if row["usable"] and _fits(row, rest)]
-        if rows and rest and left_out != "model":
-            ways.append((left_out, rows))
-    if ways:
-        options = [f"{name} ({_list_values(rows, name)})" for name, rows in ways]
-        step = f"leave out one of these, or state what rows have: {'; '.join(options)}"
-        return RefusalError("no-match", reason, step, {reading.arguments[ways[0][0]]: None})
-    together = _find_left_out(record.rows, meant)
-    if not together or len(together) == len(meant):
-        return RefusalError("no-match", reason)
-    kept = {name: values for name, values in meant.items() if name not in together}
-    found = [row for row in record.rows if row["usable"] and _fits(row, kept)]
-    options = [f"{name} ({_list_values(found, name)})" for name in together]
-    step = f"leave out all of these: {'; '.join(options)}"
-    arguments = [reading.arguments[name] for name in together]
+    ways = {}
+    for column in conditions:
+        rest = _leave_out(conditions, [column])
+        rows = _keep_fitting(record.usable_rows, rest)
+        if rest and rows and column != "model":
+            ways[column] = rows
+    what = "one of these, or state what rows have"
+    left_out = list(ways)[:1]
+    if not ways:
+        what = "all of these"
+        left_out = _list_emptying(record.usable_rows, conditions)
+        if len(left_out) in (0, len(conditions)):
+            return RefusalError("no-match", reason)
+        rest = _leave_out(conditions, left_out)
+        ways = dict.fromkeys(left_out, _keep_fitting(record.usable_rows, rest))
+    options = [f"{column} ({_count_values(rows, column)})" for column, rows in ways.items()]
+    step = f"leave out {what}: {'; '.join(options)}"
+    arguments = [conditions[column].argument for column in left_out]
     return RefusalError("no-match", reason, step, dict.fromkeys(arguments))
 
 
-def _find_related_models(record: Record, reading: StatedConditions) -> list[str]:
+def _find_related_models(record: Record, conditions: Conditions) -> list[str]:
     """Return other models with the stated word in their names that have rows that fit, the most
     common first.
     """
-    word = reading.stated.get("model")
-    if word is None:
+    if "model" not in conditions:
         return []
-    rest = {name: values for name, values in reading.values.items() if name != "model"}
     counts: Counter[str] = Counter()
-    for row in record.rows:
-        if row["usable"] and _fits(row, rest) and name_part(word, row["model"]):
+    for row in _keep_fitting(record.usable_rows, _leave_out(conditions, ["model"])):
+        if name_part(conditions["model"].word, row["model"]):
             counts[row["model"]] += 1
     return [model for model, _ in counts.most_common()]
 
 
-def _find_empty(rows: Sequence[Row], meant: Mapping[str, Collection[Any]]) -> str:
-    """Return the first condition that leaves no row with those before it."""
+def _list_emptying(rows: Sequence[Row], conditions: Conditions) -> list[str]:
+    """Return the conditions that leave no row with those before them that leave some."""
     kept = rows
-    for name, values in meant.items():
-        kept = [row for row in kept if row[name] in values]
-        if not kept:
-            return name
-    raise AssertionError("some row fits all conditions")
-
-
-def _list_values(rows: Sequence[Row], name: str) -> str:
-    """Name the values that rows have of a column, the most common first."""
-    counts = Counter(row[name] for row in rows)
-    named = [str(NOT_STATED if value is None else value) for value, _ in counts.most_common()]
-    more = f", {len(named) - MAX_VALUES} more" if len(named) > MAX_VALUES else ""
-    return f"{', '.join(named[:MAX_VALUES])}{more}: {format_count(len(rows), 'row')}"
-
-
-def _find_left_out(rows: Sequence[Row], meant: Mapping[str, Collection[Any]]) -> list[str]:
-    """Return the conditions that leave no usable row with those before them."""
-    kept = [row for row in rows if row["usable"]]
-    left_out = []
-    for name, values in meant.items():
-        fitting = [row for row in kept if row[name] in values]
+    emptying = []
+    for column, condition in conditions.items():
+        fitting = _keep_fitting(kept, {column: condition})
         if fitting:
             kept = fitting
         else:
-            left_out.append(name)
-    return left_out
+            emptying.append(column)
+    return emptying
+
+
+def _count_values(rows: Sequence[Row], column: str) -> str:
+    """Name the values that rows have of a column, the most common first, and count the rows."""
+    counts = Counter(name_value(row[column]) for row in rows)
+    names = [name for name, _ in counts.most_common()]
+    return f"{list_first(names, MAX_VALUES)}: {format_count(len(rows), 'row')}"
+
+
+def _list_reasons(rows: Sequence[Row]) -> list[str | None]:
+    return [row["unusable"] for row in rows]
 
 
 def _refuse_hidden(rows: Sequence[Row], what: str) -> None:
     """Refuse if there are rows, none of them usable: predictions and users' figures first."""
-    reasons = [row["unusable"] for row in rows]
-    codes = [code for reason, code in HIDDEN.items() if reason in reasons]
+    reasons = _list_reasons(rows)
+    codes = list(dict.fromkeys(code for reason, code in HIDDEN.items() if reason in reasons))
     if not codes:
         return
     words = f"no usable row {what}: {describe_unusable(reasons)}"
-    refusals = [RefusalError(code, words) for code in dict.fromkeys(codes)]
-    if codes == ["no-match"]:
-        refusals = [RefusalError("no-match", words, "state usable false to see them")]
-    raise join_refusals(refusals)
+    step = "state usable false to see them" if codes == ["no-match"] else ""
+    raise join_refusals([RefusalError(code, words, step) for code in codes])
 
 
 def require_figure(record: Record, selection: Selection, figure: str) -> list[Row]:
     """Return the rows that have a figure. Raises RefusalError where none has: null is not zero."""
-    rows = _keep_printing(selection.rows, figure)
+    rows = keep_stating(selection.rows, figure)
     if not rows:
-        _refuse_hidden(_keep_printing(selection.hidden, figure), f"has {figure}")
+        _refuse_hidden(keep_stating(selection.hidden, figure), f"has {figure}")
         count = len(selection.rows)
         reason = f"none of {count} rows prints {figure}: it is unknown, and it is not zero"
         raise RefusalError("not-printed", reason, _suggest_figures(record, selection.rows, figure))
@@ -299,28 +304,37 @@ def keep_within_latency(record: Record, selection: Selection, bound: float) -> S
     rows = require_figure(record, selection, "latency_ms")
     batches = [row for row in rows if row["latency_basis"] != PER_ITEM]
     rows = batches or rows  # a latency of an item is within a bound that its batch may exceed
-    kept = [row for row in rows if row["latency_ms"] <= bound]
+    kept = _keep_up_to(rows, bound)
     if not kept:
         least = min(row["latency_ms"] for row in rows)
         reason = f"no row has a latency of at most {bound:g} ms; the lowest is {least:g} ms"
         step = f"state max_latency_ms {least:g} or more"
         raise RefusalError("no-match", reason, step, {"max_latency_ms": least})
-    hidden = _keep_printing(selection.hidden, "latency_ms")
-    hidden = [row for row in hidden if row["latency_ms"] <= bound]
+    hidden = _keep_up_to(keep_stating(selection.hidden, "latency_ms"), bound)
     return Selection(kept, hidden, selection.assumed)
 
 
-def _keep_printing(rows: Sequence[Row], figure: str) -> list[Row]:
-    return [row for row in rows if row[figure] is not None]
+def _keep_up_to(rows: Sequence[Row], bound: float) -> list[Row]:
+    return [row for row in rows if row["latency_ms"] <= bound]
+
+
+def keep_stating(rows: Sequence[Row], column: str) -> list[Row]:
+    """Keep the rows that state a column, such as those that print a figure."""
+    return [row for row in rows if row[column] is not None]
+
+
+def list_printed(rows: Sequence[Row]) -> str:
+    """Name the figures that the rows print."""
+    printed = ", ".join(name for name in FIGURES if keep_stating(rows, name))
+    return f"these rows print {printed}"
 
 
 def _suggest_figures(record: Record, rows: Sequence[Row], figure: str) -> str:
     """Name the figures that the rows print, and the view that computes the missing one."""
-    printed = [name for name in FIGURES if _keep_printing(rows, name)]
-    step = f"these rows print {', '.join(printed)}"
-    view = VIEWS_OF.get(figure)
-    if view is None:
+    step = list_printed(rows)
+    if figure not in VIEWS_OF:
         return step
+    view = VIEWS_OF[figure]
     ids = [row["result_id"] for row in rows]
     sql = f"SELECT count(*) FROM {view} WHERE list_contains($1, result_id)"
     [(computed,)] = record.connection.cursor().execute(sql, [ids]).fetchall()
@@ -335,36 +349,41 @@ def _find_values(record: Record, name: str, value: Any) -> Collection[Any]:
     Raises RefusalError for an unknown word.
     """
     if name in NUMBERS:
-        return {value}
+        return [value]
     if name in SETTINGS:
-        return {value} if value else {value, None}
+        return [value] if value else [value, None]
     if name == "phase" and value == NONE:
-        return {None}
+        return [None]
     words = record.words
     vocabulary = load_vocabulary()
     word = value
     if name in ("model", "precision", *CHECKED):
         word = _find_word(record, name, value)
+    elif name == "chip":
+        word = vocabulary.name_chip(value) or value
+    elif name == "dataset":
+        word = words.datasets.get(normalise_name(value), value)
+    elif name in words.fields:
+        word = words.find(name, value) or value  # v2.0 is 2.0
     if name == "model":
         # means itself, else the models of that printed name
         models = words.models.get(word, ())
-        return {word} if word in models else models or {word}
+        return [word] if word in models else models or [word]
     if name == "precision":
-        return {vocabulary.precision_names.get(normalise_name(word), word)}
-    if name == "chip":
-        word = vocabulary.name_chip(word) or word
-    if name == "dataset":
-        word = words.datasets.get(normalise_name(word), word)
-    if name in words.fields:
-        word = words.find(name, word) or word  # v2.0 is 2.0
-    known = {row[name] for row in record.rows if row[name] is not None}
-    values = {other for other in known if _means(word, other, name)}
+        return [vocabulary.precision_names.get(normalise_name(word), word)]
+    values = _find_meant(record, name, word)
     if name == "phase" and word in values:
-        return {word}
+        return [word]
     if not values and (name, value) != ("relationship", SUBMITTED):
+        known = list_values(record.rows, name)
         step = _suggest_condition(record, name, value) or suggest(value, known)
         raise RefusalError("unknown-word", f"no row of the record has {name} {value!r}", step)
     return values
+
+
+def _find_meant(record: Record, column: str, word: str) -> list[str]:
+    """Return the values of a column that a word means, in the order of the rows."""
+    return [known for known in list_values(record.rows, column) if _means(word, known, column)]
 
 
 def _means(stated: str, known: str, name: str) -> bool:
@@ -387,17 +406,15 @@ def _suggest_condition(record: Record, name: str, value: str) -> str:
     if name not in NAMED_BY:
         return ""
     for row in record.microbenchmarks:
-        if row.get(name) is not None and name_part(value, row[name]):
-            return (
-                f"{row[name]} has microbenchmarks: sql with FROM microbenchmarks WHERE {name} ="
-                f" '{row[name]}'"
-            )
+        known = row.get(name)
+        if known is not None and name_part(value, known):
+            where = f"sql with FROM microbenchmarks WHERE {name} = '{known}'"
+            return f"{known} has microbenchmarks: {where}"
     for column in NAMED_BY:
-        for row in record.rows:
-            word = row[column]
-            if column != name and word is not None and _means(value, word, column):
-                named = value if column in FAMILIES else word
-                return f"{named} is a {column}: state {column} {named}"
+        meant = _find_meant(record, column, value)
+        if meant and column != name:
+            named = value if column in FAMILIES else meant[0]
+            return f"{named} is a {column}: state {column} {named}"
     return ""
 
 

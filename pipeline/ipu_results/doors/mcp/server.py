@@ -6,7 +6,6 @@ from __future__ import annotations
 
 import json
 import os
-import re
 import signal
 import sys
 import threading
@@ -22,79 +21,64 @@ import mcp_types as types
 from mcp.server import Server
 from mcp.server.stdio import stdio_server
 
-from ipu_results.doors.cite.citation import describe_dataset, describe_dataset_briefly
+from ipu_results.doors.cite.citation import describe_dataset
 from ipu_results.doors.cite.facts import FIGURES as PRINTED
 from ipu_results.doors.comparison.expect import expect_rows
 from ipu_results.doors.comparison.statements import Row
 from ipu_results.doors.mcp.answers import (
     ALL_FIGURES,
     FIGURES,
-    NEAREST,
     ORIGINS,
     Record,
     get_unit,
     list_not_printed,
     open_record,
-    suggest,
 )
 from ipu_results.doors.mcp.brief import (
     MAX_BRIEF,
-    NOT_STATED,
     SHOWN,
-    describe_claims,
     drop_empty,
     shorten_cell,
     write_line,
 )
 from ipu_results.doors.mcp.claimed import check_claimed_figure
-from ipu_results.doors.mcp.names import list_named, name_part
+from ipu_results.doors.mcp.claims import claims
+from ipu_results.doors.mcp.names import NEAREST, NOT_STATED, list_values
 from ipu_results.doors.mcp.pairs import compare_run, compare_two
-from ipu_results.doors.mcp.ranking import get_share, is_divided, rank_rows
-from ipu_results.doors.mcp.refusal import (
-    CODES,
-    WORDS,
-    Answer,
-    RefusalError,
-    join_refusals,
+from ipu_results.doors.mcp.ranking import rank_rows
+from ipu_results.doors.mcp.refusal import CODES, WORDS, Answer, RefusalError, pick
+from ipu_results.doors.mcp.selection import (
+    keep_within_latency,
+    list_printed,
+    require_figure,
+    select_rows,
 )
-from ipu_results.doors.mcp.selection import keep_within_latency, require_figure, select_rows
 from ipu_results.doors.mcp.sql import SqlWorker, is_damage, run_sql
 from ipu_results.errors import IpuResultsError
 from ipu_results.kit.files import read_version
-from ipu_results.kit.sql import run_query
 from ipu_results.kit.text import find_nearest_words, to_json_value
 from ipu_results.record.store.query import read_build_id
 from ipu_results.schema import TABLES, VIEWS, quote
 from ipu_results.schema.usable import describe_unusable
-from ipu_results.schema.vocabulary import normalise_name
 
-NAME = "ipu-results"
 DEFAULT_RESULTS = 10
 # rows of a brief answer that leaves some out: the next best is of interest, the next newest is not
-MAX_UNRANKED, MAX_RANKED = 1, 2
-COUNTS = """
-    SELECT relationship, interest, origin, task, count(*) AS results
-    FROM results
-    GROUP BY ALL
-    ORDER BY ALL
-"""
+MAX_UNRANKED = 1
+MAX_RANKED = 2
 SQL_PARTS = {"tables": "tables_for_sql", "views": "views_for_sql"}
 MAX_PARTIES = 3
-# a percentage is one: 40% is neither 40 nor 40x
-WORD = re.compile(r"[0-9]+(?:[.][0-9]+)?%|[^\W_]+(?:[.][0-9]+[a-z]*)?")
-PERCENT = re.compile(r"\s*(%|per\s?cent\b)")
-TITLE = re.compile(" “[^”]*”,(?=.*https?:)")  # of a document whose address follows
 MAX_NAME = 200  # characters of a tool that there is not
 MAX_PROBLEM = 300
 
 
 def overview(record: Record, part: str = "summary") -> Answer:
     """Describe the record: a summary that names its parts, one of them, or all."""
-    platforms = {row["platform"] for row in record.rows}
-    measured = {row["platform"] for row in record.rows if row["relationship"] != "official"}
+    platforms = list_values(record.rows, "platform")
+    others = [row for row in record.rows if row["relationship"] != "official"]
+    measured = list_values(others, "platform")
     cited = describe_dataset(record.shown_version)
     parts: Answer = {
-        "models": sorted({row["model"] for row in record.rows}),
+        "models": sorted(list_values(record.rows, "model")),
         "platforms": sorted(measured),
         "tables": {table.sql_name: table.description for table in TABLES},
         "views": {view.sql_name: view.description for view in VIEWS},
@@ -103,31 +87,29 @@ def overview(record: Record, part: str = "summary") -> Answer:
     }
     answer: Answer = {"dataset": cited}
     if part in ("summary", "all"):
-        with record.connection.cursor() as cursor:
-            counts = run_query(cursor, COUNTS)
-        rows = [list(row.values()) for row in counts.to_pylist()]
-        answer["results"] = {"columns": counts.column_names, "rows": rows}
+        counts = record.query("serve/counts.sql")
+        answer["results"] = {
+            "columns": list(counts[0]),
+            "rows": [list(row.values()) for row in counts],
+        }
         answer["origins"] = ORIGINS
         answer["figures"] = {name: get_unit(name) for name in FIGURES}
         answer["parts"] = {name: len(value) for name, value in parts.items() if name != "rules"}
         answer["not_usable"] = describe_unusable([row["unusable"] for row in record.rows])
-        answer["platforms_with_official_entries_only"] = len(platforms - measured)
+        answer["platforms_with_official_entries_only"] = len(platforms) - len(measured)
         answer["next"] = (
             "overview with part lists names; find with conditions gives rows; provenance gives the"
             " printed cell"
         )
     for name, value in parts.items():
-        if part == name and name in SQL_PARTS:  # the table relations has the others
-            answer[SQL_PARTS[name]] = {key: _cut_sentence(text) for key, text in value.items()}
-        elif part in (name, "all"):
+        if part in (name, "all"):
             answer[SQL_PARTS.get(name, name)] = value
+    if part in SQL_PARTS:  # the table relations has the other sentences
+        answer[SQL_PARTS[part]] = {
+            name: text.partition(". ")[0].removesuffix(".") for name, text in parts[part].items()
+        }
     answer["citation"] = f"{cited}. Each answer about results cites their sources."
     return answer
-
-
-def _cut_sentence(text: str) -> str:
-    """Return the first sentence of a description."""
-    return text.partition(". ")[0].removesuffix(".")
 
 
 def find(
@@ -146,7 +128,7 @@ def find(
     """
     figure = _find_ranked_figure(figure, order)
     selection = select_rows(record, conditions)
-    assumed = list(selection.assumed)
+    assumed = [*selection.assumed]
     names = ALL_FIGURES if figure is None else (figure,)
     if max_latency_ms is not None:
         selection = keep_within_latency(record, selection, max_latency_ms)
@@ -155,48 +137,51 @@ def find(
     counts: Answer = {}
     if figure is not None:
         rows = require_figure(record, selection, figure)
-        counts["rows_without_this_figure"] = len(selection.rows) - len(rows)
+        if not record.is_brief:
+            counts["rows_without_this_figure"] = len(selection.rows) - len(rows)
+    shares: Mapping[str, float] = {}
     if order is None:
-        rows = sorted(
-            rows, key=lambda row: (str(row["published_on"] or ""), row["result_id"]), reverse=True
-        )
+        rows = sorted(rows, key=_get_age, reverse=True)
         counts["measured_by"] = _count_parties(rows)
+        most_shown = MAX_UNRANKED if len(rows) > MAX_BRIEF else MAX_BRIEF
     elif figure is None:
-        printed = [name for name in FIGURES if any(row[name] is not None for row in rows)]
-        step = f"state figure to rank by: these rows print {', '.join(printed)}"
+        step = f"state figure to rank by: {list_printed(rows)}"
         raise RefusalError("wrong-input", "order needs figure", step)
     else:
-        with_sparse = "sparsity" in conditions
         ranking = rank_rows(
-            record.connection, rows, figure, order, chips_basis, with_sparse=with_sparse
+            record.connection,
+            rows,
+            figure,
+            order,
+            chips_basis,
+            with_sparse="sparsity" in conditions,
         )
         rows = ranking.rows
-        chips_basis = ranking.basis
+        shares = ranking.shares
         assumed += ranking.assumed
         counts["not_ranked"] = ranking.not_ranked
+        most_shown = MAX_RANKED
     is_cut = record.is_brief and limit is None
-    shown = rows[: _limit(record, limit)]
-    if is_cut and order is not None:
-        shown = rows[:MAX_RANKED]
-    elif is_cut and len(rows) > MAX_BRIEF:
-        shown = rows[:MAX_UNRANKED]
+    if limit is None:
+        limit = most_shown if record.is_brief else DEFAULT_RESULTS
+    shown = rows[:limit]
     ids = [row["result_id"] for row in shown]
     results, citation = record.load(ids, names, cited=1 if is_cut else None)
-    if figure is not None and order is not None and is_divided(figure, chips_basis):
-        for row, result in zip(shown, results, strict=True):
-            result["figures"][figure]["per_chip"] = get_share(row, figure, chips_basis)
+    for result in results:
+        if result["result_id"] in shares:
+            result["figures"][figure]["per_chip"] = shares[result["result_id"]]
     answer = {
         "rows_that_fit": len(rows),
         "assumed": assumed,
         **counts,
-        "left_out": selection.left_out,
+        "left_out": selection.left_out_doubtful if record.is_brief else selection.left_out,
         "results": results,
         "citation": citation,
     }
-    if record.is_brief:
-        answer["rows_without_this_figure"] = None
-        answer["left_out"] = selection.left_out_doubtful
-    return _write_later_rows(answer, shown) if is_cut else answer
+    if is_cut:
+        answer["results"] = results[:1]
+        answer["then"] = _write_later_rows(results, shown)
+    return answer
 
 
 def _find_ranked_figure(figure: str | None, order: str | None) -> str | None:
@@ -208,14 +193,17 @@ def _find_ranked_figure(figure: str | None, order: str | None) -> str | None:
     return order
 
 
-def _write_later_rows(answer: Answer, rows: Sequence[Row]) -> Answer:
+def _get_age(row: Row) -> tuple[str, str]:
+    return (str(row["published_on"] or ""), row["result_id"])
+
+
+def _write_later_rows(results: Sequence[Answer], rows: Sequence[Row]) -> list[str]:
     """Write the rows after the first as lines."""
-    first, *later = answer["results"]
     lines = []
-    for row, result in zip(rows[1:], later, strict=True):
-        is_other = row["publisher"] != rows[0]["publisher"]
-        lines.append(write_line(result, first, row["publisher"] if is_other else ""))
-    return {**answer, "results": [first], "then": lines}
+    for result, row in zip(results[1:], rows[1:], strict=True):
+        publisher = "" if row["publisher"] == rows[0]["publisher"] else row["publisher"]
+        lines.append(write_line(result, results[0], publisher))
+    return lines
 
 
 def _count_parties(rows: Sequence[Row]) -> dict[str, int]:
@@ -230,10 +218,6 @@ def _count_parties(rows: Sequence[Row]) -> dict[str, int]:
     if others:
         shown[f"{others} others"] = len(rows) - sum(shown.values())
     return shown
-
-
-def _limit(record: Record, stated: int | None) -> int:
-    return stated or (MAX_BRIEF if record.is_brief else DEFAULT_RESULTS)
 
 
 def provenance(record: Record, result_id: str) -> Answer:
@@ -254,99 +238,6 @@ def provenance(record: Record, result_id: str) -> Answer:
     }
 
 
-def claims(
-    record: Record,
-    text: str = "",
-    model: str | None = None,
-    limit: int | None = None,
-    **stated: str,
-) -> Answer:
-    """List claims of documents with their verdicts; `stated` are columns of them."""
-    rows = record.query("serve/claims.sql")
-    if model is not None:
-        stated["model_printed"] = model
-    rows, assumed = _keep_claims(rows, stated)
-    words = _split_words(text)
-    fitting = []
-    for row in rows:
-        known_words = _split_words(f"{row['claim']} {row['figure']} {row['subject']}")
-        if all(_begins_any(word, known_words) for word in words):
-            fitting.append(row)
-    if not fitting:
-        raise _refuse_claims(rows, text)
-    shown = fitting[: _limit(record, limit)]
-    if record.is_brief and limit is None and len(fitting) > MAX_BRIEF:
-        shown = fitting[:MAX_RANKED]
-    cited = shown[:1] if record.is_brief else shown
-    sources = list(dict.fromkeys(row["source"] for row in cited))
-    if record.is_brief:
-        citation = f"{TITLE.sub('', sources[0])}. {describe_dataset_briefly(record.shown_version)}"
-    else:
-        citation = "\n".join([*sources, f"In: {NAME}, {record.shown_version}."])
-    return {
-        "assumed": assumed,
-        "rows_that_fit": len(fitting),
-        "claims": describe_claims(shown, is_brief=record.is_brief),
-        "citation": citation,
-    }
-
-
-def _keep_claims(
-    rows: Sequence[Answer], stated: Mapping[str, str]
-) -> tuple[list[Answer], list[str]]:
-    """Keep the claims that have the stated words, and say which models a part of a name means.
-
-    Raises RefusalError that names all words that no claim has.
-    """
-    kept = list(rows)
-    assumed = []
-    refusals = []
-    for name in ("claim_id", "verdict", "document_id", "model_printed"):
-        if name not in stated:
-            continue
-        word = stated[name]
-        known = {row[name] for row in rows if row[name]}
-        meant = {other for other in known if normalise_name(other) == normalise_name(word)}
-        if not meant and name == "model_printed":
-            meant = {other for other in known if name_part(word, other)}
-            assumed.append(f"model {word}: {list_named(meant)}")
-        if not meant:
-            reason = f"no claim has {name} {word!r}"
-            refusals.append(RefusalError("unknown-word", reason, suggest(word, known)))
-        kept = [row for row in kept if row[name] in meant]
-    if refusals:
-        raise join_refusals(refusals)
-    return kept, assumed
-
-
-def _split_words(text: str) -> list[str]:
-    """Split a text into its words and numbers, without case, signs and spaces before them."""
-    return WORD.findall(PERCENT.sub("%", text.casefold()))
-
-
-def _begins_any(word: str, others: Sequence[str]) -> bool:
-    """Return whether a number is one of some words, or a word begins one of them."""
-    if word.rstrip("%").replace(".", "").isdigit():
-        return any(word == other.rstrip("x") for other in others)
-    return any(other.startswith(word) for other in others)
-
-
-def _refuse_claims(rows: Sequence[Row], text: str) -> RefusalError:
-    """Refuse a text that no claim has; say how many claims have each of its words."""
-    counts = []
-    for word in _split_words(text):
-        found = 0
-        for row in rows:
-            words = _split_words(f"{row['claim']} {row['figure']} {row['subject']}")
-            found += _begins_any(word, words)
-        counts.append(f"{word} {found}")
-    reason = "no claim fits"
-    if text and rows:
-        reason = f"no claim has all words of text; claims with each: {', '.join(counts)}"
-    step = "state fewer words; claims with limit 150 and no other argument lists all"
-    return RefusalError("no-match", reason, step)
-
-
 def expect(record: Record, result_id: str) -> Answer:
     """Say what a third party will measure where a maker printed a figure."""
     row = record.get_row(result_id)
@@ -361,10 +252,9 @@ def expect(record: Record, result_id: str) -> Answer:
         raise RefusalError("no-pairs", f"{result_id}: {expected}")
     pairs = list(expected.nearest)
     if record.is_brief:
-        pairs = [{name: pair[name] for name in SHOWN["pair"]} for pair in pairs[:MAX_BRIEF]]
-    others = [pair["second_result_id"] for pair in pairs]
-    citable = [other for other in others if other in record.sources]
-    citation = record.cite([result_id, *citable])
+        pairs = [pick(pair, SHOWN["pair"]) for pair in pairs[:MAX_BRIEF]]
+    cited = [result_id, *(pair["second_result_id"] for pair in pairs)]
+    citation = record.cite([each for each in cited if each in record.sources])
     return {**expected.to_record(), "nearest": pairs, "citation": citation}
 
 
@@ -471,7 +361,7 @@ def _build_server(opener: RecordOpener, worker: SqlWorker) -> Server[Any]:
         )
 
     return Server(
-        NAME,
+        "ipu-results",
         version=read_version(),
         instructions=WORDS["instructions"],
         on_list_tools=list_tools,

@@ -16,10 +16,11 @@ import subprocess
 import sys
 import threading
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
+from itertools import compress
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import duckdb
 
@@ -28,7 +29,7 @@ from ipu_results.doors.cite.remarks import (
     remark_on_rows,
     remark_on_unnamed,
 )
-from ipu_results.doors.mcp.refusal import Answer, RefusalError
+from ipu_results.doors.mcp.refusal import Answer, RefusalError, pick
 from ipu_results.errors import IpuResultsError, QueryError
 from ipu_results.kit.sql import DEFECT, WriteRefusedError, limit_time, run_query
 from ipu_results.kit.text import to_json_value
@@ -67,6 +68,7 @@ COLUMNS_OF = """
     WHERE list_contains($1, table_name) AND NOT internal
     GROUP BY table_name
 """
+TEXT = re.compile(r'"(\w+)"')  # a whole one, in JSON
 WIDE = 8  # columns of an answer from which on those that are the same in all rows stand apart
 # columns whose name says their unit
 UNIT_IN_NAME = re.compile(
@@ -174,25 +176,30 @@ def run_sql(
     this name.
     """
     answer, statement, assumed = _run_as_meant(record, worker, cancelled, statement, max_rows)
+    columns = answer["columns"]
+    results: Answer = {}
     named = []
+    sparse = 0
     for row in answer["rows"]:
         # an id counts in whatever column it is: result_id, first_result_id, microbenchmark_id,
-        # same_as, or an alias
-        named.append([record.sources[text] for text in _list_texts(row) if text in record.sources])
-    results = {result["result_id"]: result for row in named for result in row}
+        # same_as, or an alias, and in a list
+        ids = [text for text in TEXT.findall(json.dumps(row)) if text in record.sources]
+        of_row = pick(record.sources, ids)
+        results |= of_row
+        named.append(list(of_row.values()))
+        sparse += any(result.get("sparsity") for result in of_row.values())
+    remarks = _warn_of_averages(record, statement)
     if results:
-        remarks = remark_on_rows(named)
+        remarks += remark_on_rows(named)
     else:
         with record.connection.cursor() as cursor:
-            remarks = remark_on_answer(cursor, statement, answer["columns"], answer["rows"])
-            remarks += remark_on_unnamed(cursor, statement, answer["columns"], remarks)
-    remarks = [*_warn_of_averages(record, statement), *remarks]
-    sparse = sum(any(result.get("sparsity") for result in row) for row in named)
+            remarks += remark_on_answer(cursor, statement, columns, answer["rows"])
+            remarks += remark_on_unnamed(cursor, statement, columns, remarks)
     if sparse:
         remarks.append(f"{sparse} of the rows are of sparse networks, which a ranking leaves out.")
     if len(results) > MAX_CITED:
         remarks.append(f"The citation names the first {MAX_CITED} results.")
-    units = {name: _list_units(name) for name in answer["columns"]}
+    units = {name: _list_units(name) for name in columns}
     rows = list(results.values())
     citation = record.cite(list(results)[:MAX_CITED])
     if record.is_brief:
@@ -207,7 +214,7 @@ def run_sql(
         "assumed": assumed,
         **answer,
         "units_of_columns_with_these_names": units,
-        "who_measured": [{name: row[name] for name in WHO_MEASURED} for row in rows],
+        "who_measured": [pick(row, WHO_MEASURED) for row in rows],
         "remarks": remarks,
         "citation": citation,
     }
@@ -263,7 +270,7 @@ def _correct_relation(statement: str, reason: str) -> str:
 def _shorten(
     answer: Answer,
     units: Mapping[str, list[str]],
-    rows: Sequence[Mapping[str, object]],
+    rows: Sequence[Mapping[str, Any]],
     remarks: Sequence[str],
     citation: str,
 ) -> Answer:
@@ -271,41 +278,43 @@ def _shorten(
     by who measured, and name those that are not usable.
     """
     parties = Counter(f"{row['relationship']}, {row['interest']}, {row['origin']}" for row in rows)
+    unsaid = [name for name in units if units[name] and not UNIT_IN_NAME.search(name)]
+    unusable = [row["result_id"] for row in rows if not row["usable"]]
     others = {
         "more_rows": answer["more_rows"],
-        "units_of_columns_with_these_names": {
-            name: unit for name, unit in units.items() if unit and not UNIT_IN_NAME.search(name)
-        },
+        "units_of_columns_with_these_names": pick(units, unsaid),
         "who_measured": dict(parties),
-        "not_usable": [row["result_id"] for row in rows if not row["usable"]][:MAX_CITED],
+        "not_usable": unusable[:MAX_CITED],
         "remarks": remarks,
         "citation": citation,
     }
-    short = {name: value for name, value in others.items() if value}
-    length = MAX_TEXT if len(answer["columns"]) <= WIDE else MAX_WIDE_TEXT
-    rows_shown = [[_cut_text(cell, length) for cell in row] for row in answer["rows"]]
-    return {**_set_apart_shared(answer["columns"], rows_shown), **short}
+    stated = [name for name in others if others[name]]
+    return {**_shorten_table(answer["columns"], answer["rows"]), **pick(others, stated)}
 
 
-def _set_apart_shared(columns: Sequence[str], rows: Sequence[Sequence[object]]) -> Answer:
-    """Write the columns that have one value in all rows of a wide answer once, and name those that
-    are null in all.
+def _shorten_table(columns: Sequence[str], rows: Sequence[Sequence[object]]) -> Answer:
+    """Cut long texts. Of a wide answer, write the columns that have one value in all rows once, and
+    name those that are null in all.
     """
-    if len(columns) <= WIDE or len(rows) < 2:
-        return {"columns": columns, "rows": rows}
+    is_wide = len(columns) > WIDE
+    length = MAX_WIDE_TEXT if is_wide else MAX_TEXT
+    cut = [[_cut_text(cell, length) for cell in row] for row in rows]
+    if not is_wide or len(rows) < 2:
+        return {"columns": columns, "rows": cut}
     shared: Answer = {}
-    kept = []
-    for place, name in enumerate(columns):
-        first = rows[0][place]
-        if all(row[place] == first for row in rows):
+    empty = []
+    is_kept = []
+    for name, first, *others in zip(columns, *cut, strict=True):
+        is_same = others.count(first) == len(others)
+        is_kept.append(not is_same)
+        if is_same and first is None:
+            empty.append(name)
+        elif is_same:
             shared[name] = first
-        else:
-            kept.append(place)
-    empty = [name for name, value in shared.items() if value is None]
     return {
-        "columns": [columns[place] for place in kept],
-        "rows": [[row[place] for place in kept] for row in rows],
-        "in_all_rows": {name: value for name, value in shared.items() if value is not None},
+        "columns": list(compress(columns, is_kept)),
+        "rows": [list(compress(row, is_kept)) for row in cut],
+        "in_all_rows": shared,
         "null_in_all_rows": empty,
     }
 
@@ -349,17 +358,6 @@ def _warn_of_averages(record: Record, statement: str) -> list[str]:
         f"{match[1].lower()} may mix figures that may not be compared: the statement holds no"
         f" {', '.join(missing)}; state them in WHERE or GROUP BY."
     ]
-
-
-def _list_texts(value: object) -> Iterator[str]:
-    """Yield each text of a row, and of the lists and structures in it."""
-    if isinstance(value, str):
-        yield value
-    elif isinstance(value, Mapping):
-        yield from _list_texts(list(value.values()))
-    elif isinstance(value, Sequence):
-        for item in value:
-            yield from _list_texts(item)
 
 
 LIMITS: Mapping[str, str | int] = {"memory_limit": "1GB", "temp_directory": ""}
