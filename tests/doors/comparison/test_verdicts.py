@@ -131,7 +131,7 @@ def describe_pair(record: Record, first: str, second: str) -> dict[str, str]:
             if None in (rows[0][figure], rows[1][figure]):
                 continue
             for basis in BASES:
-                found = find_pair_obstacles(session, *rows, figure, basis)
+                found = find_pair_obstacles(session, figure, basis)
                 words = ": ".join(found[0]) if found else "comparable"
                 described[f"{figure}, {basis}"] = words
     return described

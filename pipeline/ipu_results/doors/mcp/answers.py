@@ -27,6 +27,7 @@ from ipu_results.doors.comparison.statements import Row, load_rows
 from ipu_results.doors.comparison.words import KnownWords, load_known_words
 from ipu_results.doors.mcp.brief import SHOWN, shorten_rows
 from ipu_results.doors.mcp.refusal import WORDS, Answer, RefusalError
+from ipu_results.doors.mcp.rows import get_column, pick
 from ipu_results.kit.sql import run_query
 from ipu_results.kit.statements import run_statement
 from ipu_results.kit.text import to_json_value
@@ -117,14 +118,14 @@ class Record:
         return format_citation(results, self.shown_version, "markdown")
 
     def load(
-        self, ids: Sequence[str], figures: Sequence[str] = ALL_FIGURES, cited: int | None = None
+        self, rows: Sequence[Row], figures: Sequence[str] = ALL_FIGURES, cited: int | None = None
     ) -> tuple[list[Answer], str]:
-        """Return what an answer says of results, and the citation of the first `cited` of them as
+        """Return what an answer says of rows, and the citation of the first `cited` of them as
         Markdown, of all by default; a brief one has these `figures`.
         """
-        if not ids:
+        if not rows:
             return [], ""
-        results = load_results(self.connection, ids)
+        results = load_results(self.connection, get_column(rows, "result_id"))
         described = [_describe(result, self.sources[result.result_id]) for result in results]
         if self.is_brief:
             described = shorten_rows(described, figures)
@@ -177,7 +178,7 @@ def _describe(result: CitedResult, row: Row) -> Answer:
         "figures": _describe_figures(result, row),
         "not_printed": list_not_printed(row),
         "flags": result.flags,
-        "conditions": {name: row[name] for name in shown},
+        "conditions": pick(row, shown),
         "written_by": None,
     }
     if row["relationship"] == SUBMITTED:  # a user wrote the texts

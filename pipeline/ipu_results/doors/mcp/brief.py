@@ -10,7 +10,8 @@ from typing import Any
 
 from ipu_results.doors.comparison.statements import Row
 from ipu_results.doors.mcp.names import NOT_STATED
-from ipu_results.doors.mcp.refusal import WORDS, Answer, pick
+from ipu_results.doors.mcp.refusal import WORDS, Answer
+from ipu_results.doors.mcp.rows import get_column, pick
 from ipu_results.kit.text import to_json_value
 
 SHOWN: Mapping[str, list[str]] = WORDS["shown"]
@@ -251,7 +252,7 @@ def shorten_comparison(answer: Answer) -> Answer:
         "plausibility": failed,
         "not_compared": refused,
         "results": [],
-        "more_groups": [match["group"] for match in answer["nearest"][1:]],
+        "more_groups": get_column(answer["nearest"][1:], "group"),
     }
 
 

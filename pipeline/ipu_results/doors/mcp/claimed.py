@@ -15,7 +15,8 @@ from ipu_results.doors.mcp.brief import write_unit
 from ipu_results.doors.mcp.names import name_value
 from ipu_results.doors.mcp.pairs import format_figure
 from ipu_results.doors.mcp.ranking import CHIPS, get_latency_basis
-from ipu_results.doors.mcp.refusal import WORDS, Answer, RefusalError, pick
+from ipu_results.doors.mcp.refusal import WORDS, Answer, RefusalError
+from ipu_results.doors.mcp.rows import get_column, list_unusable, list_values, pick
 from ipu_results.doors.mcp.selection import require_figure, select_rows
 from ipu_results.kit.physics import convert_unit
 from ipu_results.schema.vocabulary import load_vocabulary
@@ -83,7 +84,8 @@ def check_claimed_figure(
         words += f"; {fitting}: is the unit wrong?"
     shown = [one for one in judged if one.verdict == best.verdict]
     shown = shown[: 1 if record.is_brief else MAX_NEAREST]
-    results, citation = record.load([one.row["result_id"] for one in shown], (figure,))
+    shown_rows = [one.row for one in shown]
+    results, citation = record.load(shown_rows, (figure,))
     nearest = [_describe_nearest(one, figure) for one in shown]
     varying = _list_varying(rows, conditions)
     answer = {
@@ -95,7 +97,7 @@ def check_claimed_figure(
         "rows_without_this_figure": len(selection.rows) - len(rows),
         "left_out": selection.left_out,
         "not_stated_and_varies": varying,
-        "not_usable": [one.row["result_id"] for one in shown if not one.row["usable"]],
+        "not_usable": list_unusable(shown_rows),
         "nearest": nearest,
         "results": results,
         "citation": citation,
@@ -144,7 +146,7 @@ def _list_varying(rows: Sequence[Row], conditions: Row) -> Answer:
     """List the values of the conditions that are not stated and in which the rows differ."""
     varying: Answer = {}
     for name in VARYING:
-        values = list(dict.fromkeys(row[name] for row in rows))
+        values = list(dict.fromkeys(get_column(rows, name)))
         if conditions.get(name) is None and len(values) > 1:
             varying[name] = values[:MAX_VALUES]
             if len(values) > MAX_VALUES:
@@ -216,7 +218,7 @@ def _keep_item(rows: list[Row], item: str | None, unit: str) -> list[Row]:
         return rows
     kept = [row for row in rows if row["item"] == item]
     if not kept:
-        items = ", ".join(sorted({str(row["item"]) for row in rows}))
+        items = ", ".join(sorted(list_values(rows, "item")))
         reason = f"the figure is stated in {unit}, and the record counts: {items}"
         raise RefusalError("different-items", reason)
     return kept

@@ -8,8 +8,9 @@ from collections.abc import Mapping, Sequence
 from ipu_results.doors.cite.citation import describe_dataset_briefly
 from ipu_results.doors.mcp.answers import Record
 from ipu_results.doors.mcp.brief import MAX_BRIEF, describe_claim, shorten_claims
-from ipu_results.doors.mcp.names import list_first, list_values, name_part, suggest
+from ipu_results.doors.mcp.names import list_first, name_part, suggest
 from ipu_results.doors.mcp.refusal import Answer, RefusalError, join_refusals
+from ipu_results.doors.mcp.rows import list_values
 from ipu_results.schema.vocabulary import normalise_name
 
 MAX_CLAIMS = 10
@@ -38,7 +39,7 @@ def claims(
             limit = MAX_OF_MANY if len(fitting) > MAX_BRIEF else MAX_BRIEF
     shown = fitting[:limit]
     described = list(map(describe_claim, shown))
-    sources = dict.fromkeys(row["source"] for row in shown)
+    sources = list_values(shown, "source")
     citation = "\n".join([*sources, f"In: ipu-results, {record.shown_version}."])
     if record.is_brief:
         described = shorten_claims(described)

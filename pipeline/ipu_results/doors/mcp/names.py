@@ -8,7 +8,6 @@ import re
 from collections.abc import Iterable, Sequence
 from functools import cache
 
-from ipu_results.doors.comparison.statements import Row
 from ipu_results.doors.comparison.words import MAX_LISTED
 from ipu_results.doors.mcp.refusal import WORDS
 from ipu_results.kit.files import load_schema_file
@@ -23,11 +22,6 @@ NOT_STATED = "not stated"
 def name_value(value: object) -> str:
     """Name a value of a condition, a blank one as `not stated`."""
     return NOT_STATED if value is None else str(value)
-
-
-def list_values(rows: Sequence[Row], column: str) -> list[str]:
-    """List the different values that rows state of a column, in the order of the rows."""
-    return list(dict.fromkeys(row[column] for row in rows if row[column] is not None))
 
 
 def list_first(names: Sequence[str], limit: int = MAX_NAMED) -> str:

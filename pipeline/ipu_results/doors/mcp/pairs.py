@@ -9,8 +9,6 @@ from contextlib import contextmanager
 from dataclasses import replace
 from typing import NamedTuple
 
-import duckdb
-
 from ipu_results.doors.cite.facts import COMPUTED_DIGITS, EMULATED, SUBMITTED
 from ipu_results.doors.comparison.measurement import FIGURES
 from ipu_results.doors.comparison.statements import (
@@ -23,10 +21,7 @@ from ipu_results.doors.comparison.statements import (
 from ipu_results.doors.comparison.verdict import Comparison, build_stated, judge
 from ipu_results.doors.mcp.answers import Record, get_unit
 from ipu_results.doors.mcp.brief import describe_match, shorten_comparison, write_unit
-from ipu_results.doors.mcp.names import NOT_STATED
 from ipu_results.doors.mcp.ranking import (
-    CHIPS,
-    PER_CHIP,
     SAME,
     WHOLE,
     get_share,
@@ -35,29 +30,13 @@ from ipu_results.doors.mcp.ranking import (
 )
 from ipu_results.doors.mcp.refusal import Answer, RefusalError, join_refusals
 from ipu_results.errors import ComparisonError
+from ipu_results.kit.sql import Connection
 from ipu_results.kit.statements import run_statement
 from ipu_results.kit.text import format_float
 from ipu_results.schema.usable import describe_doubtful
 
 MAX_REASONS = 3
-# of the two rows of a pair, the first as run 1
-PAIR_OBSTACLES = """
-    SELECT obstacle.column_name, obstacle.code, obstacle.reason
-    FROM (
-        SELECT run, unnest(o.obstacles) AS obstacle, generate_subscripts(o.obstacles, 1) AS place
-        FROM obstacles o
-        JOIN mine m USING (run)
-        WHERE o.result_id <> m.result_id
-    )
-    ORDER BY place > 1, obstacle.code <> 'flagged', run, place
-"""
 UNUSABLE = "SELECT c.unusable FROM mine JOIN candidates c USING (model, task)"
-FIGURE_OBSTACLE = """
-    SELECT figure, obstacle.code, obstacle.reason
-    FROM shared_figures
-    WHERE run = 1 AND result_id = $1 AND figure = $2 AND obstacle IS NOT NULL
-"""
-INTERVAL = "SELECT low, high FROM shared_figures WHERE run = 1 AND result_id = $1 AND figure = $2"
 NEAREST = "CREATE TEMP TABLE nearest AS SELECT 1 AS run, $1 AS result_id, 1 AS position"
 
 
@@ -91,10 +70,13 @@ def compare_two(
         raise join_refusals(apart)
     chosen = _choose_figure(first, second, figure)
     with open_pair(record, first, second) as session:
-        obstacles = find_pair_obstacles(session, first, second, chosen, chips_basis)
+        obstacles = find_pair_obstacles(session, chosen, chips_basis)
         if obstacles:
             raise _refuse_pair(obstacles, chosen, chips_basis)
-        differing, interval = _read_pair(session, second_result_id, chosen)
+        session.execute(NEAREST, [second_result_id])
+        run_one(session, "differences")
+        values = {"figure": chosen}
+        [pair] = run_statement(session, "serve/pair.sql", values).to_pylist()
     unit = get_unit(chosen, first["item"])
     divided = is_divided(chosen, chips_basis)
     if divided:
@@ -105,7 +87,7 @@ def compare_two(
         f"{format_figure(first, chosen, ours)} {write_unit(unit)} /"
         f" {format_figure(second, chosen, theirs)} {write_unit(unit)} = {ours / theirs:.4g}"
     )
-    results, citation = record.load([first_result_id, second_result_id], ())
+    results, citation = record.load([first, second], ())
     answer: Answer = {
         "figure": chosen,
         "unit": unit,
@@ -113,14 +95,14 @@ def compare_two(
         "second": theirs,
         "ratio": ours / theirs,
         "statement": ratio,
-        "what_differs": differing,
+        "what_differs": pair["what_differs"],
         "results": results,
         "citation": citation,
     }
     if record.is_brief:  # the statement has both figures
         del answer["first"], answer["second"]
-    if interval and not divided:  # the interval is of the whole machines
-        answer["ratio_interval"] = interval
+    if pair["low"] is not None and not divided:  # the interval is of the whole machines
+        answer["ratio_interval"] = [pair["low"], pair["high"]]
     return answer
 
 
@@ -132,7 +114,7 @@ class Obstacle(NamedTuple):
 
 
 @contextmanager
-def open_pair(record: Record, first: Row, second: Row) -> Iterator[duckdb.DuckDBPyConnection]:
+def open_pair(record: Record, first: Row, second: Row) -> Iterator[Connection]:
     """Give a session in which each of two rows of the record is a run that is held against both."""
     ids = [first["result_id"], second["result_id"]]
     with open_session(record.connection, "list_contains($ids, result_id)", {"ids": ids}) as session:
@@ -177,60 +159,11 @@ def _choose_figure(first: Row, second: Row, figure: str | None) -> str:
     return figure
 
 
-def find_pair_obstacles(
-    session: duckdb.DuckDBPyConnection, first: Row, second: Row, figure: str, basis: str
-) -> list[Obstacle]:
-    """Return why a figure of the two rows of `open_pair` may not be compared; none where it may.
-
-    The first is that of a direction, a flag before others; the chips come last.
-    """
-    # each direction looks at the flags of one row only
-    found = session.execute(PAIR_OBSTACLES).fetchall()
-    found += session.execute(FIGURE_OBSTACLE, [second["result_id"], figure]).fetchall()
-    sizes = [first["batch_size"], second["batch_size"]]
-    obstacles: dict[str, Obstacle] = {}
-    for column, code, reason in found:
-        words = reason
-        if code == "different-batch-sizes" and sizes.count(None) == 1:
-            # the rule asks a user for the batch size
-            words = f"batch size: {' / '.join(str(size or NOT_STATED) for size in sizes)}"
-        obstacles.setdefault(column, Obstacle(code, words))
-    chips = _find_chips_obstacle(first[CHIPS], second[CHIPS], figure, basis)
-    if chips is not None:
-        obstacles[CHIPS] = chips
-    return list(obstacles.values())
-
-
-def _find_chips_obstacle(
-    ours: int | None, theirs: int | None, figure: str, basis: str
-) -> Obstacle | None:
-    if basis == WHOLE:
-        return None
-    counts = f"{CHIPS}: {ours or NOT_STATED} / {theirs or NOT_STATED}"
-    if not (ours and theirs) and basis == PER_CHIP:
-        return Obstacle("unknown-chip-count", counts)
-    if ours == theirs or is_divided(figure, basis):
-        return None
-    if basis == PER_CHIP:
-        counts += f", and {figure} cannot be divided by chips"
-    return Obstacle("different-chip-counts", counts)
-
-
-def _read_pair(
-    session: duckdb.DuckDBPyConnection, second: str, figure: str
-) -> tuple[list[str], list[float]]:
-    """Return in what the two rows of `open_pair` differ, and the interval of their ratio; empty
-    without one.
-    """
-    [(low, high)] = session.execute(INTERVAL, [second, figure]).fetchall()
-    session.execute(NEAREST, [second])
-    run_one(session, "differences")
-    differing = []
-    for (found,) in session.execute("SELECT unnest(differences) FROM differences").fetchall():
-        ours = found["ours"] or NOT_STATED
-        theirs = found["theirs"] or NOT_STATED
-        differing.append(f"{found['what']}: {ours} / {theirs}")
-    return differing, [] if low is None else [low, high]
+def find_pair_obstacles(session: Connection, figure: str, basis: str) -> list[Obstacle]:
+    """Return why a figure of the two rows of `open_pair` may not be compared; none where it may."""
+    values = {"figure": figure, "basis": basis}
+    found = run_statement(session, "serve/pair_obstacles.sql", values)
+    return [Obstacle(**row) for row in found.to_pylist()]
 
 
 def format_figure(row: Row, figure: str, value: float) -> str:
@@ -260,7 +193,7 @@ def compare_run(record: Record, **figures: str | float | bool) -> Answer:
         comparison.matches, key=lambda match: (match.group == EMULATED, match.distance)
     )
     shown = nearest[:1] if record.is_brief else nearest
-    results, citation = record.load([match.row["result_id"] for match in shown])
+    results, citation = record.load([match.row for match in shown])
     answer = replace(comparison, matches=tuple(nearest)).to_record()
     described = {
         "verdict": comparison.verdict,
@@ -277,7 +210,7 @@ def compare_run(record: Record, **figures: str | float | bool) -> Answer:
     return shorten_comparison(described) if record.is_brief else described
 
 
-def _build_refusal(session: duckdb.DuckDBPyConnection, comparison: Comparison) -> RefusalError:
+def _build_refusal(session: Connection, comparison: Comparison) -> RefusalError:
     """Refuse for the reason that the most rows have that print a figure which the user states."""
     ours = comparison.measurement
     objections = run_statement(session, "comparison/objections.sql").to_pylist()

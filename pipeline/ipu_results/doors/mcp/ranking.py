@@ -9,12 +9,12 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
-import duckdb
-
 from ipu_results.doors.comparison.statements import Row, open_session, run_statements
 from ipu_results.doors.mcp.names import list_first, name_value
 from ipu_results.doors.mcp.refusal import Answer, RefusalError
-from ipu_results.doors.mcp.selection import NONE, keep_stating
+from ipu_results.doors.mcp.rows import get_column, keep_stating
+from ipu_results.doors.mcp.selection import NONE
+from ipu_results.kit.sql import Connection
 from ipu_results.kit.statements import run_statement
 from ipu_results.kit.text import format_count
 
@@ -152,7 +152,7 @@ class Ranking:
 
 
 def rank_rows(
-    connection: duckdb.DuckDBPyConnection,
+    connection: Connection,
     rows: Sequence[Row],
     figure: str,
     order: str,
@@ -219,7 +219,7 @@ def suggest_chips_basis(figure: str) -> str:
 
 
 def _check_ranking(
-    connection: duckdb.DuckDBPyConnection, rows: list[Row], figure: str, basis: str | None
+    connection: Connection, rows: list[Row], figure: str, basis: str | None
 ) -> Assumption:
     """Return the rows to rank with what that assumes. Raises RefusalError where too much is open."""
     rules = _load_kind_rules(connection, rows, figure)
@@ -242,11 +242,9 @@ def _check_ranking(
     raise RefusalError(conflicts[0].code, reason, step, assumption.arguments)
 
 
-def _load_kind_rules(
-    connection: duckdb.DuckDBPyConnection, rows: Sequence[Row], figure: str
-) -> KindRules:
+def _load_kind_rules(connection: Connection, rows: Sequence[Row], figure: str) -> KindRules:
     """Hold each kind of row against each, by the rules of a comparison of this figure."""
-    ids = [row["result_id"] for row in rows]
+    ids = get_column(rows, "result_id")
     with open_session(connection, "list_contains($ids, result_id)", {"ids": ids}) as session:
         session.execute(KINDS)
         session.execute(CANDIDATES)
@@ -265,7 +263,7 @@ def _find_conflicts(
     rules: KindRules, rows: Sequence[Row], figure: str, basis: str | None
 ) -> Iterator[Conflict]:
     """Yield the columns in which two of some rows of a ranking may not be compared."""
-    models = {row["model"] for row in rows}
+    models = set(get_column(rows, "model"))
     if len(models) > 1:
         yield Conflict("model", "different-networks", models)
     kinds = {rules.kinds[row["result_id"]] for row in rows}
@@ -274,14 +272,14 @@ def _find_conflicts(
         if rule.first in kinds and rule.second in kinds:
             codes.setdefault(rule.column, rule.code)
     for column, code in codes.items():
-        values = {row[column] for row in rows}
+        values = set(get_column(rows, column))
         if column == "latency_basis":
             values = set(map(get_latency_basis, rows))
         yield Conflict(column, code, values)
     scopes = {rules.scopes[row["result_id"]] for row in rows}
     if len(scopes) > 1:
         yield Conflict("scope", "different-figures", scopes)
-    chips = {row[CHIPS] for row in rows}
+    chips = set(get_column(rows, CHIPS))
     if len(chips) > 1 and basis != WHOLE and not is_divided(figure, basis):
         yield Conflict(CHIPS, "different-chip-counts", chips)
 

@@ -5,7 +5,7 @@ people.
 from __future__ import annotations
 
 import tomllib
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any
@@ -17,11 +17,6 @@ Answer = dict[str, Any]
 WORDS: Answer = tomllib.loads(Path(__file__).with_name("tools.toml").read_text(encoding="utf-8"))
 """Instructions, tools, arguments and refusals in words, for an agent."""
 CODES: Mapping[str, str] = {code: about for code, (about, _) in WORDS["refusals"].items()}
-
-
-def pick(row: Mapping[str, Any], names: Iterable[str]) -> Answer:
-    """Return some columns of a row."""
-    return {name: row[name] for name in names}
 
 
 class RefusalError(IpuResultsError):

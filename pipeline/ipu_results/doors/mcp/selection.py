@@ -14,12 +14,12 @@ from ipu_results.doors.mcp.answers import FIGURES, Record
 from ipu_results.doors.mcp.names import (
     find_chips_of_kind,
     list_first,
-    list_values,
     name_part,
     name_value,
     suggest,
 )
 from ipu_results.doors.mcp.refusal import RefusalError, join_refusals
+from ipu_results.doors.mcp.rows import get_column, keep_stating, list_values
 from ipu_results.kit.text import format_count, has_in_a_row
 from ipu_results.schema.usable import describe_doubtful, describe_unusable
 from ipu_results.schema.vocabulary import load_vocabulary, normalise_name
@@ -86,15 +86,15 @@ class Selection:
         """Say how many rows are left out, and why; empty for none."""
         if not self.hidden:
             return ""
-        return describe_unusable(_list_reasons(self.rows + self.hidden))
+        return describe_unusable(get_column(self.rows + self.hidden, "unusable"))
 
     @property
     def left_out_doubtful(self) -> str:
         """Count the rows that are left out as doubtful; empty for none."""
-        return describe_doubtful(_list_reasons(self.hidden))
+        return describe_doubtful(get_column(self.hidden, "unusable"))
 
 
-class Condition(NamedTuple):
+class StatedCondition(NamedTuple):
     """A condition of a question: the argument that states it, its word, and the values that a row
     may have.
     """
@@ -104,7 +104,7 @@ class Condition(NamedTuple):
     values: Collection[Any]
 
 
-Conditions = Mapping[str, Condition]
+Conditions = Mapping[str, StatedCondition]
 """The conditions of a question by the column that each is of."""
 
 
@@ -128,7 +128,7 @@ def select_rows(record: Record, arguments: Row, shown: Collection[str] = ()) -> 
         # one other model of that name fits, such as ResNet-50 v2 for resnet50
         [model] = related
         assumed.append(f"model {stated['model']}: {model}, the only one of that name")
-        conditions["model"] = Condition("model", model, related)
+        conditions["model"] = StatedCondition("model", model, related)
         rows = _keep_fitting(record.rows, conditions)
     if arguments.get("usable") is False:
         unusable = [row for row in rows if not row["usable"]]
@@ -151,7 +151,7 @@ def select_rows(record: Record, arguments: Row, shown: Collection[str] = ()) -> 
 
 def _read_conditions(
     record: Record, stated: Mapping[str, Any]
-) -> tuple[dict[str, Condition], list[str]]:
+) -> tuple[dict[str, StatedCondition], list[str]]:
     """Read the conditions of a question, and say what unknown words were taken for.
 
     An unknown word is taken for the names that it is a part of, else for a name of another
@@ -162,13 +162,13 @@ def _read_conditions(
     refusals = []
     for name, word in stated.items():
         try:
-            conditions[name] = Condition(name, word, _find_values(record, name, word))
+            conditions[name] = StatedCondition(name, word, _find_values(record, name, word))
         except RefusalError as error:
             column, values = _take_for(record, name, word)
             if not values or (column != name and column in stated):
                 refusals.append(error)
                 continue
-            conditions[column] = Condition(name, word, values)
+            conditions[column] = StatedCondition(name, word, values)
             words = list_first(sorted(values))
             read_as = words if column == name else f"{column} {words}"
             assumed.append(f"{name} {word}: {read_as}")
@@ -268,18 +268,14 @@ def _list_emptying(rows: Sequence[Row], conditions: Conditions) -> list[str]:
 
 def _count_values(rows: Sequence[Row], column: str) -> str:
     """Name the values that rows have of a column, the most common first, and count the rows."""
-    counts = Counter(name_value(row[column]) for row in rows)
+    counts = Counter(map(name_value, get_column(rows, column)))
     names = [name for name, _ in counts.most_common()]
     return f"{list_first(names, MAX_VALUES)}: {format_count(len(rows), 'row')}"
 
 
-def _list_reasons(rows: Sequence[Row]) -> list[str | None]:
-    return [row["unusable"] for row in rows]
-
-
 def _refuse_hidden(rows: Sequence[Row], what: str) -> None:
     """Refuse if there are rows, none of them usable: predictions and users' figures first."""
-    reasons = _list_reasons(rows)
+    reasons = get_column(rows, "unusable")
     codes = list(dict.fromkeys(code for reason, code in HIDDEN.items() if reason in reasons))
     if not codes:
         return
@@ -306,7 +302,7 @@ def keep_within_latency(record: Record, selection: Selection, bound: float) -> S
     rows = batches or rows  # a latency of an item is within a bound that its batch may exceed
     kept = _keep_up_to(rows, bound)
     if not kept:
-        least = min(row["latency_ms"] for row in rows)
+        least = min(get_column(rows, "latency_ms"))
         reason = f"no row has a latency of at most {bound:g} ms; the lowest is {least:g} ms"
         step = f"state max_latency_ms {least:g} or more"
         raise RefusalError("no-match", reason, step, {"max_latency_ms": least})
@@ -316,11 +312,6 @@ def keep_within_latency(record: Record, selection: Selection, bound: float) -> S
 
 def _keep_up_to(rows: Sequence[Row], bound: float) -> list[Row]:
     return [row for row in rows if row["latency_ms"] <= bound]
-
-
-def keep_stating(rows: Sequence[Row], column: str) -> list[Row]:
-    """Keep the rows that state a column, such as those that print a figure."""
-    return [row for row in rows if row[column] is not None]
 
 
 def list_printed(rows: Sequence[Row]) -> str:
@@ -335,8 +326,8 @@ def _suggest_figures(record: Record, rows: Sequence[Row], figure: str) -> str:
     if figure not in VIEWS_OF:
         return step
     view = VIEWS_OF[figure]
-    ids = [row["result_id"] for row in rows]
     sql = f"SELECT count(*) FROM {view} WHERE list_contains($1, result_id)"
+    ids = get_column(rows, "result_id")
     [(computed,)] = record.connection.cursor().execute(sql, [ids]).fetchall()
     if not computed:
         return step

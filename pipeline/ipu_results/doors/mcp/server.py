@@ -43,10 +43,11 @@ from ipu_results.doors.mcp.brief import (
 )
 from ipu_results.doors.mcp.claimed import check_claimed_figure
 from ipu_results.doors.mcp.claims import claims
-from ipu_results.doors.mcp.names import NEAREST, NOT_STATED, list_values
+from ipu_results.doors.mcp.names import NEAREST, NOT_STATED
 from ipu_results.doors.mcp.pairs import compare_run, compare_two
 from ipu_results.doors.mcp.ranking import rank_rows
-from ipu_results.doors.mcp.refusal import CODES, WORDS, Answer, RefusalError, pick
+from ipu_results.doors.mcp.refusal import CODES, WORDS, Answer, RefusalError
+from ipu_results.doors.mcp.rows import get_column, list_values, pick
 from ipu_results.doors.mcp.selection import (
     keep_within_latency,
     list_printed,
@@ -95,7 +96,7 @@ def overview(record: Record, part: str = "summary") -> Answer:
         answer["origins"] = ORIGINS
         answer["figures"] = {name: get_unit(name) for name in FIGURES}
         answer["parts"] = {name: len(value) for name, value in parts.items() if name != "rules"}
-        answer["not_usable"] = describe_unusable([row["unusable"] for row in record.rows])
+        answer["not_usable"] = describe_unusable(get_column(record.rows, "unusable"))
         answer["platforms_with_official_entries_only"] = len(platforms) - len(measured)
         answer["next"] = (
             "overview with part lists names; find with conditions gives rows; provenance gives the"
@@ -165,8 +166,7 @@ def find(
     if limit is None:
         limit = most_shown if record.is_brief else DEFAULT_RESULTS
     shown = rows[:limit]
-    ids = [row["result_id"] for row in shown]
-    results, citation = record.load(ids, names, cited=1 if is_cut else None)
+    results, citation = record.load(shown, names, cited=1 if is_cut else None)
     for result in results:
         if result["result_id"] in shares:
             result["figures"][figure]["per_chip"] = shares[result["result_id"]]
@@ -224,7 +224,7 @@ def provenance(record: Record, result_id: str) -> Answer:
     """Say where each figure of a result or microbenchmark was printed."""
     # get_row refuses a microbenchmark, which has a provenance
     row = record.sources.get(result_id) or record.get_row(result_id)
-    results, citation = record.load([result_id], ())
+    results, citation = record.load([row], ())
     cells = record.query("serve/printed.sql", result_id=result_id)
     kept = cells
     if record.is_brief:
@@ -253,7 +253,7 @@ def expect(record: Record, result_id: str) -> Answer:
     pairs = list(expected.nearest)
     if record.is_brief:
         pairs = [pick(pair, SHOWN["pair"]) for pair in pairs[:MAX_BRIEF]]
-    cited = [result_id, *(pair["second_result_id"] for pair in pairs)]
+    cited = [result_id, *get_column(pairs, "second_result_id")]
     citation = record.cite([each for each in cited if each in record.sources])
     return {**expected.to_record(), "nearest": pairs, "citation": citation}
 

@@ -20,7 +20,7 @@ from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from itertools import compress
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import duckdb
 
@@ -29,7 +29,8 @@ from ipu_results.doors.cite.remarks import (
     remark_on_rows,
     remark_on_unnamed,
 )
-from ipu_results.doors.mcp.refusal import Answer, RefusalError, pick
+from ipu_results.doors.mcp.refusal import Answer, RefusalError
+from ipu_results.doors.mcp.rows import list_unusable, pick
 from ipu_results.errors import IpuResultsError, QueryError
 from ipu_results.kit.sql import DEFECT, WriteRefusedError, limit_time, run_query
 from ipu_results.kit.text import to_json_value
@@ -37,6 +38,7 @@ from ipu_results.record.store.query import connect_warehouse, read_build_id
 from ipu_results.schema import TABLES, VIEWS, Table, View
 
 if TYPE_CHECKING:  # the process of the statements does without the packages of a comparison
+    from ipu_results.doors.comparison.statements import Row
     from ipu_results.doors.mcp.answers import Record
 
 # how an error of DuckDB begins that is of a file, not of a statement
@@ -270,7 +272,7 @@ def _correct_relation(statement: str, reason: str) -> str:
 def _shorten(
     answer: Answer,
     units: Mapping[str, list[str]],
-    rows: Sequence[Mapping[str, Any]],
+    rows: Sequence[Row],
     remarks: Sequence[str],
     citation: str,
 ) -> Answer:
@@ -279,12 +281,11 @@ def _shorten(
     """
     parties = Counter(f"{row['relationship']}, {row['interest']}, {row['origin']}" for row in rows)
     unsaid = [name for name in units if units[name] and not UNIT_IN_NAME.search(name)]
-    unusable = [row["result_id"] for row in rows if not row["usable"]]
     others = {
         "more_rows": answer["more_rows"],
         "units_of_columns_with_these_names": pick(units, unsaid),
         "who_measured": dict(parties),
-        "not_usable": unusable[:MAX_CITED],
+        "not_usable": list_unusable(rows)[:MAX_CITED],
         "remarks": remarks,
         "citation": citation,
     }
