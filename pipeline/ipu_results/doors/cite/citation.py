@@ -78,8 +78,8 @@ def read_dataset_version(warehouse: Path, build_id: str) -> DatasetVersion:
     path = warehouse / RELEASE
     if not path.exists():
         documents = read_parquet(warehouse / "documents.parquet", ["retrieved_on"])
-        newest = pc.max(documents["retrieved_on"]).as_py()
-        return DatasetVersion(build_id, newest_source=None if newest is None else str(newest))
+        newest = pc.max(documents["retrieved_on"]).cast("string").as_py()
+        return DatasetVersion(build_id, newest_source=newest)
     try:
         release = json.loads(path.read_text(encoding="utf-8"))
         checksum = hashlib.sha256((warehouse / CHECKSUMS).read_bytes()).hexdigest()
@@ -167,7 +167,9 @@ def cite(
     """
     if format not in FORMATS:
         raise QueryError(f"unknown format {format!r}; choose from: {', '.join(FORMATS)}")
-    names = [ids] if isinstance(ids, str) else list(ids)
+    if isinstance(ids, str):
+        ids = [ids]
+    names = list(ids)
 
     def load(folder: Path) -> tuple[Sequence[CitedResult], DatasetVersion]:
         with open_warehouse(folder) as connection:
@@ -209,7 +211,11 @@ def _describe_source(results: Sequence[CitedResult]) -> str:
     parts = [source.author, f"“{source.title}”", source.issued_on, _find_address(results)]
     if source.retrieved_on:
         parts.append(f"retrieved {source.retrieved_on}")
-    return mark_name(", ".join(part for part in parts if part))
+    return _join_stated(parts)
+
+
+def _join_stated(parts: Iterable[str | None]) -> str:
+    return mark_name(", ".join(filter(None, parts)))
 
 
 def _find_address(results: Sequence[CitedResult]) -> str:
@@ -221,11 +227,22 @@ def _find_address(results: Sequence[CitedResult]) -> str:
 
 def _describe_disclosures(results: Sequence[CitedResult]) -> list[str]:
     """Return what must be said with results: emulated, suspect, flagged, MLPerf's attribution."""
-    notes = [note for result in results for note in result.notes]
-    attributions = [mark_name(result.attribution) for result in results if result.attribution]
+    notes = _list_notes(results)
+    attributions = []
+    for result in results:
+        if result.attribution:
+            attributions.append(mark_name(result.attribution))
     if attributions:
         attributions.append(LEGEND)
     return list(dict.fromkeys(notes + attributions))
+
+
+def _list_notes(results: Sequence[CitedResult]) -> list[str]:
+    """List the notes of results, each once."""
+    notes: dict[str, None] = {}
+    for result in results:
+        notes.update(dict.fromkeys(result.notes))
+    return list(notes)
 
 
 def _describe_figures(results: Sequence[CitedResult]) -> str:
@@ -263,7 +280,7 @@ def format_sources(results: Sequence[CitedResult], version: DatasetVersion) -> s
             words = f"{ids}: {words}"
         lines.append(words)
     lines.append(describe_dataset_briefly(version))
-    lines += dict.fromkeys(note for result in results for note in result.notes)
+    lines += _list_notes(results)
     return escape_markdown_line(" ".join(lines))
 
 
@@ -280,11 +297,12 @@ def _describe_briefly(results: Sequence[CitedResult]) -> str:
     source = results[0]
     if source.attribution is None:
         address = _find_address(results)
+        parts = [source.author, source.issued_on, address]
         # an address with a commit is that of one version
-        is_dated = bool(address and (source.issued_on or COMMIT.search(address)))
-        title = "" if is_dated else f"“{source.title}”"
-        parts = [source.author, title, source.issued_on, address]
-        return mark_name(", ".join(part for part in parts if part)) + "."
+        is_dated = address and (source.issued_on or COMMIT.search(address))
+        if not is_dated:
+            parts.insert(1, f"“{source.title}”")
+        return f"{_join_stated(parts)}."
     words = mark_name(source.attribution)
     others = len(results) - 1
     if others:
@@ -319,7 +337,8 @@ def _build_source_item(results: Sequence[CitedResult], version: DatasetVersion) 
         "author": [{"literal": source.author}],
         "note": _describe_note(results, version),
     }
-    if url := _find_address(results):
+    url = _find_address(results)
+    if url:
         item["URL"] = url
     if source.issued_on:
         item["issued"] = _build_date(source.issued_on)
@@ -334,7 +353,7 @@ def _describe_note(results: Sequence[CitedResult], version: DatasetVersion) -> s
 
 
 def _build_date(day: str) -> Item:
-    return {"date-parts": [[int(part) for part in day.split("-")]]}
+    return {"date-parts": [list(map(int, day.split("-")))]}
 
 
 def _format_markdown(results: Sequence[CitedResult], version: DatasetVersion) -> str:

@@ -84,8 +84,8 @@ class CitedResult:
 
     def format_figure(self, figure: Figure) -> str:
         """Return a figure with its label, exactly as printed, and its status where it has one."""
-        status = f" ({self.status})" if self.status else ""
-        return f"{figure.label} {figure.text}{status}"
+        words = f"{figure.label} {figure.text}"
+        return f"{words} ({self.status})" if self.status else words
 
 
 @contextmanager
@@ -116,7 +116,8 @@ def load_results(connection: Connection, ids: Sequence[str]) -> list[CitedResult
         figures = tuple(Figure(**figure) for figure in row.pop("figures"))
         results.append(CitedResult(**row, figures=figures))
     known = {result.result_id for result in results}
-    if unknown := [repr(name) for name in values["ids"] if name not in known]:
+    unknown = [repr(name) for name in values["ids"] if name not in known]
+    if unknown:
         named = ", ".join(unknown[:MAX_NAMED])
         raise QueryError(f"unknown result {named}; a result_id is r and 16 hex digits")
     return results

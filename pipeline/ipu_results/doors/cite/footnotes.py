@@ -55,7 +55,7 @@ def _cite_rows(folder: Path, sql: str, in_cells: bool) -> CitedRows:
     with open_warehouse(folder) as connection:
         answer = run_query(connection, sql)
         names = _find_ids(sql, answer)
-        ids = []
+        ids: list[str] = []
         for sides in answer.select(names).to_pylist():
             ids += sides.values()
         if not all(isinstance(result_id, str) for result_id in ids):
@@ -64,20 +64,22 @@ def _cite_rows(folder: Path, sql: str, in_cells: bool) -> CitedRows:
             )
         results = load_results(connection, ids)
         version = read_dataset_version(folder, read_build_id(folder))
-    marks: dict[str, str] = {}
-    notes = []
+    marks = {}
+    below = []
     for number, cited in enumerate(group_by_source(results).values(), 1):
+        mark = f"[{number}]"
         note = format_footnote(cited, version, places=False)
-        notes.append(f"[{number}] {note}")
-        mark = note if in_cells else f"[{number}]"
+        if in_cells:
+            mark = note
+        else:
+            below.append(f"{mark} {note}")
         for result in cited:
             # The words that must stand at each figure: emulated, or unverified.
-            marks[result.result_id] = f"{mark} {result.status}" if result.status else mark
+            marks[result.result_id] = " ".join(filter(None, [mark, result.status]))
     rows = []
     for row in answer.to_pylist():
         sources = dict.fromkeys(marks[row[name]] for name in names)
         rows.append([*row.values(), " ".join(sources)])
-    below = [] if in_cells else notes
     if len({result.is_score for result in results}) > 1:
         below.append(MIXED)
     below.append(AS_PRINTED)
@@ -87,7 +89,7 @@ def _cite_rows(folder: Path, sql: str, in_cells: bool) -> CitedRows:
 def _find_ids(sql: str, answer: pa.Table) -> list[str]:
     """Return the columns that lead to results. Raises QueryError where rows cannot be cited."""
     names = answer.column_names
-    ids = [name for name in names if is_id(name)]
+    ids = list(filter(is_id, names))
     if not ids:
         raise QueryError("the query must select result_id: each row is cited by it")
     if SOURCE in names:
@@ -117,12 +119,11 @@ def _check_sides(sql: str, names: Sequence[str], ids: Sequence[str]) -> None:
     """
     is_renamed = re.search(rf'\w_{RESULT_ID}"?\s+(as\s+)?"?{RESULT_ID}\b', sql, re.IGNORECASE)
     # columns that a view of pairs has of its own: figures of both sides, not of one result
-    of_results = {column.name for column in table("results").columns}
+    own = set(names).difference(table("results").names)
     for view in list_read(sql.casefold()):
-        columns = [column.name for column in view.columns]
-        sides = [name for name in columns if is_id(name)]
+        sides = list(filter(is_id, view.names))
         missing = [name for name in sides if name not in ids]
-        has_figures = not of_results.issuperset(name for name in columns if name in names)
+        has_figures = not own.isdisjoint(view.names)
         if len(sides) > 1 and missing and (is_renamed or has_figures):
             under = "that name" if len(missing) == 1 else "those names"
             raise QueryError(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
+from itertools import chain, compress
 from operator import itemgetter
 from typing import Any, NamedTuple
 
@@ -21,6 +22,7 @@ RANKED = re.compile(r"(?:\border\s+by|\b(?:arg_)?(?:max|min)\s*\()\s*([^,)]+)", 
 # a column that is compared with a text
 COMPARED = re.compile(r"(\w+)\s*(=|I?LIKE)\s*'([^']+)'", re.IGNORECASE)
 TEXT = re.compile(r"'[^']*'")
+NAMES_USABLE = re.compile(rf"\b{USABLE}\b")
 MAX_VALUES = 5
 FIGURE = re.compile(
     r"throughput|latency|minutes|efficiency|power|energy|time_to|quality|value|ratio|share|per_",
@@ -40,16 +42,16 @@ def remark_on_answer(
     Nothing is said of a ranking whose statement names the column.
     """
     # the maximum of no rows is one null, and their count 0
-    is_of_nothing = not any(value for row in rows for value in row)
-    if is_of_nothing:
+    if not any(map(any, rows)):
         return _remark_on_unknown_values(connection, sql)
     remarks = _remark_on_longer_names(connection, sql)
-    if not _is_ranking(sql, names) or re.search(rf"\b{USABLE}\b", sql):
+    if not _is_ranking(sql, names) or NAMES_USABLE.search(sql):
         return remarks
-    positions = [position for position, name in enumerate(names) if is_id(name)]
-    if not positions:
+    id_columns = list(map(is_id, names))
+    if not any(id_columns):
         return remarks + _remark_on_relations(connection, sql)
-    ids = [row[position] for row in rows for position in positions]
+    ids_of_rows = [list(compress(row, id_columns)) for row in rows]
+    ids = list(chain.from_iterable(ids_of_rows))
     try:
         with open_citable(connection) as session:
             where = "WHERE list_contains($ids, result_id)"
@@ -58,9 +60,8 @@ def remark_on_answer(
         return remarks
     by_id = {row["result_id"]: row for row in found.to_pylist()}
     named = []
-    for row in rows:
-        keys = [row[position] for position in positions]
-        named.append([by_id[key] for key in keys if key in by_id])
+    for of_row in ids_of_rows:
+        named.append([by_id[result_id] for result_id in of_row if result_id in by_id])
     return remarks + remark_on_rows(named)
 
 
@@ -71,7 +72,7 @@ def remark_on_unnamed(
 
     Nothing is said of a statement that names the column, and nothing that is `said`.
     """
-    if re.search(rf"\b{USABLE}\b", sql) or not any(FIGURE.search(name) for name in names):
+    if NAMES_USABLE.search(sql) or not any(map(FIGURE.search, names)):
         return []
     return [remark for remark in _remark_on_relations(connection, sql) if remark not in said]
 
@@ -122,7 +123,7 @@ def _list_compared(sql: str) -> Iterator[ComparedColumn]:
     """Yield the columns that a statement compares with a text."""
     for column, operator, text in COMPARED.findall(sql):
         for relation in list_read(sql):
-            if column in [each.name for each in relation.columns]:
+            if column in relation.names:
                 yield ComparedColumn(relation, column, operator, text)
 
 
@@ -153,7 +154,7 @@ def _remark_on_relations(connection: Connection, sql: str) -> list[str]:
     """Say how many rows of what a statement reads are not usable: its answer names none of them."""
     remarks = []
     for relation in list_read(TEXT.sub("''", sql)):  # a text may be the name of a view
-        if USABLE not in [column.name for column in relation.columns]:
+        if USABLE not in relation.names:
             continue
         counts = f"count(*) AS rows, count(*) FILTER (NOT {USABLE}) AS unusable"
         statement = f"SELECT {counts} FROM {relation.source}"
