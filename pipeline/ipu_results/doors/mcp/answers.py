@@ -44,6 +44,7 @@ ORIGINS = {
     EMULATED: "emulated, not measured",
 }
 MINUTES = "minutes"  # the time to train as MLPerf prints it
+PRINTED_AS = {MINUTES: "time_to_train_s"}
 VALUE = "value"  # the figure of a microbenchmark
 ALL_FIGURES = (*FIGURES, VALUE)
 BUILD_DIGITS = 12  # of a build, as commands print it
@@ -193,12 +194,11 @@ def _describe(result: CitedResult, row: Row) -> Answer:
 
 def _describe_figures(result: CitedResult, row: Row) -> Answer:
     printed = {figure.column_name: figure for figure in result.figures}
-    names = (VALUE,) if is_microbenchmark(row) else FIGURES
     described: Answer = {}
-    for name in names:
-        if row[name] is None:
+    for name in ALL_FIGURES:
+        if row.get(name) is None:
             continue
-        figure = printed.get("time_to_train_s" if name == MINUTES else name)
+        figure = printed.get(PRINTED_AS.get(name, name))
         described[name] = {
             "value": row[name],
             "unit": row["unit"] if name == VALUE else get_unit(name, row["item"]),

@@ -46,11 +46,15 @@ RATE = re.compile(r"^(\w+)/s")
 def drop_empty(value: Any) -> Any:
     """Leave out what is null or empty, at any depth."""
     if isinstance(value, (list, tuple)):
-        return [drop_empty(item) for item in value]
+        return list(map(drop_empty, value))
     if not isinstance(value, Mapping):
         return value
-    short = {name: drop_empty(item) for name, item in value.items()}
-    return {name: item for name, item in short.items() if item not in (None, "", [], {})}
+    short = {}
+    for name, item in value.items():
+        kept = drop_empty(item)
+        if kept not in (None, "", [], {}):
+            short[name] = kept
+    return short
 
 
 def shorten_rows(described: Sequence[Answer], names: Collection[str]) -> list[Answer]:
@@ -68,7 +72,7 @@ def shorten_rows(described: Sequence[Answer], names: Collection[str]) -> list[An
         if blanks:
             row["what"] = ", ".join(filter(None, [row["what"], f"{NOT_STATED}: {blanks}"]))
         _leave_out_shared(row, rows[0], whole["conditions"])
-    return [drop_empty(row) for row in rows]
+    return list(map(drop_empty, rows))
 
 
 def _shorten_row(described: Answer, names: Collection[str]) -> Answer:
@@ -236,8 +240,8 @@ def shorten_comparison(answer: Answer) -> Answer:
     refused = []
     if answer["nearest"]:
         nearest.append(_shorten_match(answer["nearest"][0], answer["results"][0]["figures"]))
-    else:
-        refused = [pick(each, ("reason", "rows")) for each in answer["not_compared"][:1]]
+    elif answer["not_compared"]:
+        refused.append(pick(answer["not_compared"][0], ("reason", "rows")))
     failed = []
     for check in answer["plausibility"]:
         if check["outcome"] in ("impossible", "doubtful"):
@@ -281,12 +285,13 @@ def shorten_cell(cell: Answer) -> Answer:
     """Leave out what the citation says, and the place in our file where that in the source is
     known.
     """
-    repeated = {"title", "source_url"}
+    short = dict(cell)
+    del short["title"], short["source_url"]
     if cell["source_locator"]:
-        repeated |= {"locator", "locator_in"}
+        del short["locator"], short["locator_in"]
     if cell["factor"] == 1:  # as printed
-        repeated.add("factor")
-    return pick(cell, (name for name in cell if name not in repeated))
+        del short["factor"]
+    return short
 
 
 def shorten_claims(claims: Sequence[Answer]) -> list[Answer]:

@@ -16,7 +16,7 @@ from ipu_results.doors.mcp.names import name_value
 from ipu_results.doors.mcp.pairs import format_figure
 from ipu_results.doors.mcp.ranking import CHIPS, get_latency_basis
 from ipu_results.doors.mcp.refusal import WORDS, Answer, RefusalError
-from ipu_results.doors.mcp.rows import get_column, list_unusable, list_values, pick
+from ipu_results.doors.mcp.rows import get_column, list_unusable, pick
 from ipu_results.doors.mcp.selection import require_figure, select_rows
 from ipu_results.kit.physics import convert_unit
 from ipu_results.schema.vocabulary import load_vocabulary
@@ -218,7 +218,7 @@ def _keep_item(rows: list[Row], item: str | None, unit: str) -> list[Row]:
         return rows
     kept = [row for row in rows if row["item"] == item]
     if not kept:
-        items = ", ".join(sorted(list_values(rows, "item")))
+        items = ", ".join(sorted(set(map(name_value, get_column(rows, "item")))))
         reason = f"the figure is stated in {unit}, and the record counts: {items}"
         raise RefusalError("different-items", reason)
     return kept

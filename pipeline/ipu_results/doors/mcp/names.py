@@ -5,6 +5,7 @@ of a name or a kind of chip.
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Iterable, Sequence
 from functools import cache
 
@@ -30,6 +31,11 @@ def list_first(names: Sequence[str], limit: int = MAX_NAMED) -> str:
     if len(names) > limit:
         shown.append(f"{len(names) - limit} more")
     return ", ".join(shown)
+
+
+def list_by_count(names: Iterable[str]) -> list[str]:
+    """List the different names, the most common first."""
+    return [name for name, _ in Counter(names).most_common()]
 
 
 def suggest(word: str, known: Iterable[str]) -> str:

@@ -29,6 +29,7 @@ from ipu_results.doors.mcp.ranking import (
     suggest_chips_basis,
 )
 from ipu_results.doors.mcp.refusal import Answer, RefusalError, join_refusals
+from ipu_results.doors.mcp.rows import get_column, list_stated
 from ipu_results.errors import ComparisonError
 from ipu_results.kit.sql import Connection
 from ipu_results.kit.statements import run_statement
@@ -116,7 +117,7 @@ class Obstacle(NamedTuple):
 @contextmanager
 def open_pair(record: Record, first: Row, second: Row) -> Iterator[Connection]:
     """Give a session in which each of two rows of the record is a run that is held against both."""
-    ids = [first["result_id"], second["result_id"]]
+    ids = get_column([first, second], "result_id")
     with open_session(record.connection, "list_contains($ids, result_id)", {"ids": ids}) as session:
         session.execute("UPDATE candidates SET unusable = NULL")  # a repeated row may be named
         load_results(session, ids)
@@ -142,8 +143,8 @@ def _refuse_pair(obstacles: Sequence[Obstacle], figure: str, basis: str) -> Refu
 
 def _choose_figure(first: Row, second: Row, figure: str | None) -> str:
     """Return the figure, or the first that both rows have. Raises RefusalError without one."""
-    ours = [name for name in FIGURES if first[name] is not None]
-    theirs = [name for name in FIGURES if second[name] is not None]
+    ours = list_stated(first, FIGURES)
+    theirs = list_stated(second, FIGURES)
     shared = [name for name in ours if name in theirs]
     if not shared:
         reason = f"no figure in common: {', '.join(ours)} / {', '.join(theirs)}"
@@ -151,10 +152,8 @@ def _choose_figure(first: Row, second: Row, figure: str | None) -> str:
     if figure is None:
         return shared[0]
     if figure not in shared:
-        missing = [row["result_id"] for row in (first, second) if row[figure] is None]
-        reason = (
-            f"{' and '.join(missing)}: {figure} is not printed; it is unknown, and it is not zero"
-        )
+        missing = " and ".join(row["result_id"] for row in (first, second) if row[figure] is None)
+        reason = f"{missing}: {figure} is not printed; it is unknown, and it is not zero"
         raise RefusalError("not-printed", reason, f"both print {', '.join(shared)}")
     return figure
 
@@ -170,8 +169,9 @@ def format_figure(row: Row, figure: str, value: float) -> str:
     """Format a figure or its share for the eye: a printed one with all digits, a computed one as a
     citation has it.
     """
-    is_printed = row["origin"] == "published" and value == row[figure]
-    return format_float(value if is_printed else float(f"{value:.{COMPUTED_DIGITS}g}"))
+    if row["origin"] != "published" or value != row[figure]:
+        value = float(f"{value:.{COMPUTED_DIGITS}g}")
+    return format_float(value)
 
 
 def compare_run(record: Record, **figures: str | float | bool) -> Answer:
@@ -187,7 +187,7 @@ def compare_run(record: Record, **figures: str | float | bool) -> Answer:
         [comparison] = judge(session, [stated])
         if not comparison.matches and comparison.status == "no-comparable-row":
             raise _build_refusal(session, comparison)
-        unusable = [name for (name,) in session.execute(UNUSABLE).fetchall()]
+        unusable = session.sql(UNUSABLE).to_arrow_table()["unusable"].to_pylist()
     # predictions last
     nearest = sorted(
         comparison.matches, key=lambda match: (match.group == EMULATED, match.distance)
@@ -200,7 +200,7 @@ def compare_run(record: Record, **figures: str | float | bool) -> Answer:
         "comparison_status": comparison.status,
         "figures_compared": comparison.measurement.figures,
         "assumed": list(comparison.measurement.remarks),
-        "nearest": [describe_match(match) for match in answer["matches"]],
+        "nearest": list(map(describe_match, answer["matches"])),
         "plausibility": answer["checks"],
         "not_compared": answer["refusals"],
         "left_out": describe_doubtful(unusable) if record.is_brief else comparison.unusable,
@@ -218,9 +218,10 @@ def _build_refusal(session: Connection, comparison: Comparison) -> RefusalError:
         reason = f"no row of {ours.model} prints {' or '.join(ours.figures)}"
         return RefusalError("different-figures", reason)
     code = objections[0]["code"]
-    reasons = [
-        f"{found['rows']} rows: {found['reason']}" for found in objections if found["code"] == code
-    ]
+    reasons = []
+    for found in objections:
+        if found["code"] == code:
+            reasons.append(f"{found['rows']} rows: {found['reason']}")
     # one that no row has
     remarks = [remark for remark in ours.remarks if remark.startswith("variant ")]
     described = "; ".join(reasons[:MAX_REASONS] + remarks)

@@ -26,6 +26,11 @@ def list_values(rows: Iterable[Row], column: str) -> list[Any]:
     return list(values)
 
 
+def list_stated(row: Row, names: Iterable[str]) -> list[str]:
+    """List the columns that a row states."""
+    return [name for name in names if row[name] is not None]
+
+
 def keep_stating(rows: Iterable[Row], column: str) -> list[Row]:
     """Keep the rows that state a column, such as those that print a figure."""
     return [row for row in rows if row[column] is not None]

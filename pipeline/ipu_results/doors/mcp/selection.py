@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
@@ -13,6 +12,7 @@ from ipu_results.doors.comparison.statements import Row
 from ipu_results.doors.mcp.answers import FIGURES, Record
 from ipu_results.doors.mcp.names import (
     find_chips_of_kind,
+    list_by_count,
     list_first,
     name_part,
     name_value,
@@ -246,11 +246,10 @@ def _find_related_models(record: Record, conditions: Conditions) -> list[str]:
     """
     if "model" not in conditions:
         return []
-    counts: Counter[str] = Counter()
-    for row in _keep_fitting(record.usable_rows, _leave_out(conditions, ["model"])):
-        if name_part(conditions["model"].word, row["model"]):
-            counts[row["model"]] += 1
-    return [model for model, _ in counts.most_common()]
+    rest = _leave_out(conditions, ["model"])
+    models = get_column(_keep_fitting(record.usable_rows, rest), "model")
+    word = conditions["model"].word
+    return list_by_count(model for model in models if name_part(word, model))
 
 
 def _list_emptying(rows: Sequence[Row], conditions: Conditions) -> list[str]:
@@ -268,8 +267,7 @@ def _list_emptying(rows: Sequence[Row], conditions: Conditions) -> list[str]:
 
 def _count_values(rows: Sequence[Row], column: str) -> str:
     """Name the values that rows have of a column, the most common first, and count the rows."""
-    counts = Counter(map(name_value, get_column(rows, column)))
-    names = [name for name, _ in counts.most_common()]
+    names = list_by_count(map(name_value, get_column(rows, column)))
     return f"{list_first(names, MAX_VALUES)}: {format_count(len(rows), 'row')}"
 
 

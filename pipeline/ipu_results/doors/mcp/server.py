@@ -10,8 +10,8 @@ import signal
 import sys
 import threading
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
-from functools import partial
+from collections.abc import Callable, Collection, Mapping, Sequence
+from functools import cache, partial
 from pathlib import Path
 from typing import Any
 
@@ -271,22 +271,6 @@ TOOLS: Mapping[str, Callable[..., Answer]] = {
 }
 
 
-class RecordOpener:
-    """Opens the record at the first call: a client that starts all its servers calls few."""
-
-    def __init__(self, warehouse: Path) -> None:
-        self._warehouse = warehouse
-        self._lock = threading.Lock()  # a client may call two tools at once
-        self._record: Record | None = None
-
-    def open(self) -> Record:
-        """Return the record. Raises WarehouseError."""
-        with self._lock:
-            if self._record is None:
-                self._record = open_record(self._warehouse)
-            return self._record
-
-
 def serve(warehouse: Path) -> None:
     """Serve until stdin ends. Raises WarehouseError for a folder without a dataset."""
     read_build_id(warehouse)
@@ -301,7 +285,7 @@ def serve(warehouse: Path) -> None:
     for number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(number, end)
     try:
-        anyio.run(_serve, _build_server(RecordOpener(warehouse), worker))
+        anyio.run(_serve, _build_server(warehouse, worker))
     finally:
         worker.stop()
 
@@ -326,7 +310,19 @@ def build_schema(name: str) -> Answer:
     }
 
 
-def _build_server(opener: RecordOpener, worker: SqlWorker) -> Server[Any]:
+def _build_server(warehouse: Path, worker: SqlWorker) -> Server[Any]:
+    lock = threading.Lock()  # a client may call two tools at once
+    # at the first call: a client that starts all its servers calls few
+    open_once = cache(partial(open_record, warehouse))
+
+    def open_and_answer(name: str, arguments: Answer, cancelled: threading.Event) -> Answer:
+        try:
+            with lock:
+                record = open_once()
+        except IpuResultsError as error:
+            return RefusalError("rebuilt", str(error)).to_answer()
+        return answer(record, worker, name, arguments, cancelled)
+
     # a client may call such tools without asking its user
     hints = types.ToolAnnotations(
         read_only_hint=True, destructive_hint=False, open_world_hint=False
@@ -347,7 +343,7 @@ def _build_server(opener: RecordOpener, worker: SqlWorker) -> Server[Any]:
     async def call_tool(_: object, params: types.CallToolRequestParams) -> types.CallToolResult:
         cancelled = threading.Event()
         arguments = params.arguments or {}
-        task = partial(_open_and_answer, opener, worker, params.name, arguments, cancelled)
+        task = partial(open_and_answer, params.name, arguments, cancelled)
         try:
             result = await anyio.to_thread.run_sync(task, abandon_on_cancel=True)
         except anyio.get_cancelled_exc_class():
@@ -367,20 +363,6 @@ def _build_server(opener: RecordOpener, worker: SqlWorker) -> Server[Any]:
         on_list_tools=list_tools,
         on_call_tool=call_tool,
     )
-
-
-def _open_and_answer(
-    opener: RecordOpener,
-    worker: SqlWorker,
-    name: str,
-    arguments: Answer,
-    cancelled: threading.Event,
-) -> Answer:
-    try:
-        record = opener.open()
-    except IpuResultsError as error:
-        return RefusalError("rebuilt", str(error)).to_answer()
-    return answer(record, worker, name, arguments, cancelled)
 
 
 def answer(
@@ -406,10 +388,18 @@ def answer(
         code = "rebuilt" if is_damage(error) else "wrong-input"
         return RefusalError(code, str(error)).to_answer()
     if is_brief and name not in ("overview", "sql"):  # where null is a value
-        short = {key: drop_empty(value) for key, value in result.items()}
-        required = WORDS["returns"][name]
-        result = {key: value for key, value in short.items() if value or key in required}
+        result = _drop_empty_parts(result, WORDS["returns"][name])
     return {"status": "answered", **result}
+
+
+def _drop_empty_parts(whole: Answer, required: Collection[str]) -> Answer:
+    """Leave out what is null, empty or zero, but not what every answer of a tool has."""
+    short = {}
+    for name, value in whole.items():
+        kept = drop_empty(value)
+        if kept or name in required:
+            short[name] = kept
+    return short
 
 
 def _check_arguments(name: str, arguments: Answer) -> Answer:

@@ -65,10 +65,16 @@ WRITE_AS = re.compile(r"^(\w+) .*: write FROM (\w+\(\)|\w+\.\w+)$")
 UNKNOWN_COLUMN = "Referenced column"
 RELATIONS_READ = re.compile(r"\b(?:FROM|JOIN)\s+(?:\w+\.)?(\w+)", re.IGNORECASE)
 COLUMNS_OF = """
-    SELECT table_name, string_agg(column_name, ', ' ORDER BY column_index)
-    FROM duckdb_columns()
-    WHERE list_contains($1, table_name) AND NOT internal
-    GROUP BY table_name
+    SELECT string_agg(words, '; ')
+    FROM (
+        SELECT format(
+            'columns of {}: {}',
+            table_name, string_agg(column_name, ', ' ORDER BY column_index)
+        ) AS words
+        FROM duckdb_columns()
+        WHERE list_contains($1, table_name) AND NOT internal
+        GROUP BY table_name
+    )
 """
 TEXT = re.compile(r'"(\w+)"')  # a whole one, in JSON
 WIDE = 8  # columns of an answer from which on those that are the same in all rows stand apart
@@ -249,15 +255,14 @@ def _name_columns(record: Record, statement: str, refusal: RefusalError) -> Refu
     """Name the columns of the relations of a statement that asks for one they do not have."""
     if UNKNOWN_COLUMN not in refusal.reason:
         return refusal
-    names = [name.casefold() for name in RELATIONS_READ.findall(statement)]
+    names = RELATIONS_READ.findall(statement.casefold())
     with record.connection.cursor() as cursor:
-        found = cursor.execute(COLUMNS_OF, [names]).fetchall()
-    if not found:
+        [(step,)] = cursor.execute(COLUMNS_OF, [names]).fetchall()
+    if step is None:
         return refusal
-    steps = [f"columns of {name}: {columns}" for name, columns in found]
     # the first sentence: what follows are near names, which are among the columns
     reason = refusal.reason.partition(" Candidate bindings")[0]
-    return RefusalError(refusal.code, reason, "; ".join(steps))
+    return RefusalError(refusal.code, reason, step)
 
 
 def _correct_relation(statement: str, reason: str) -> str:
@@ -289,8 +294,11 @@ def _shorten(
         "remarks": remarks,
         "citation": citation,
     }
-    stated = [name for name in others if others[name]]
-    return {**_shorten_table(answer["columns"], answer["rows"]), **pick(others, stated)}
+    short = _shorten_table(answer["columns"], answer["rows"])
+    for name, value in others.items():
+        if value:
+            short[name] = value
+    return short
 
 
 def _shorten_table(columns: Sequence[str], rows: Sequence[Sequence[object]]) -> Answer:
@@ -346,9 +354,10 @@ def _warn_of_averages(record: Record, statement: str) -> list[str]:
     if match is None:
         return []
     measures = record.query("side_by_side/measures.sql")
-    tests = {measure["measure"]: measure["test"] for measure in measures}
-    fitting = [measure for measure in tests if measure.startswith(match[2].lower())]
-    test = tests[fitting[0] if fitting else "throughput"]
+    test = measures[0]["test"]  # of a throughput
+    for measure in measures:
+        if measure["measure"].startswith(match[2].lower()):
+            test = measure["test"]
     missing = []
     for name in dict.fromkeys(("model", "task", "chip_count", *reversed(test), "usable")):
         if not re.search(rf"\b({name}|{SPELLINGS.get(name, name)})\b", statement, re.IGNORECASE):
