@@ -14,7 +14,7 @@ import pyarrow.parquet as pq
 import pytest
 from ipu_results.doors.mcp.answers import Record, open_record
 from ipu_results.doors.mcp.refusal import WORDS
-from ipu_results.doors.mcp.sql import SqlWorker
+from ipu_results.doors.mcp.worker import SqlWorker
 
 Answer = dict[str, Any]
 Ask = Callable[..., Answer]

@@ -24,7 +24,7 @@ pytest.importorskip("mcp", reason="the extra mcp is not installed")
 
 from ipu_results.doors.mcp.answers import Record, open_record
 from ipu_results.doors.mcp.server import answer
-from ipu_results.doors.mcp.sql import SqlWorker
+from ipu_results.doors.mcp.worker import SqlWorker
 
 SEVEN = "SELECT 7 AS seven"
 
@@ -113,7 +113,7 @@ def test_statement_that_is_not_utf8_is_refused_and_no_character_is_replaced(
 def test_sql_that_takes_long_is_stopped_and_the_next_is_answered(
     record: Record, monkeypatch: pytest.MonkeyPatch, statement: str
 ) -> None:
-    monkeypatch.setattr("ipu_results.doors.mcp.sql.SECONDS", 0.5)
+    monkeypatch.setattr("ipu_results.doors.mcp.worker.SECONDS", 0.5)
     worker = SqlWorker(record.folder)
     assert run(record, worker, statement)["code"] in ("too-long", "too-large")
     assert run(record, worker, SEVEN)["rows"] == [[7]]

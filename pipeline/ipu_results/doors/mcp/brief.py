@@ -11,7 +11,7 @@ from typing import Any
 from ipu_results.doors.comparison.statements import Row
 from ipu_results.doors.mcp.names import NOT_STATED
 from ipu_results.doors.mcp.refusal import WORDS, Answer
-from ipu_results.doors.mcp.rows import get_column, pick
+from ipu_results.doors.mcp.rows import get_column, pick, round_digits
 from ipu_results.kit.text import to_json_value
 
 SHOWN: Mapping[str, list[str]] = WORDS["shown"]
@@ -86,17 +86,19 @@ def _shorten_row(described: Answer, names: Collection[str]) -> Answer:
     flags = []
     others = []
     for flag in described["flags"]:
+        if flag["severity"] == "info":
+            continue
         if flag["severity"] == "error":
             flags.append(_drop_message(flag))  # the citation has it
-        elif flag["severity"] != "info" and flag["column_name"] in figures:
+        elif flag["column_name"] in figures:
             flags.append(flag)
-        elif flag["severity"] != "info":
+        else:
             others.append(_name_flag(flag))
     return {
         "result_id": described["result_id"],
         "what": described["what"],
         **_describe_who(described),
-        "usable": None if described["usable"] else False,
+        "usable": None if described["usable"] else False,  # as most are
         "figures": figures,
         "flags": flags,
         "also_flagged": others,
@@ -180,9 +182,11 @@ def _leave_out_shared(row: Answer, first: Answer, stated: Answer) -> None:
         if name in first["figures"] and figure["unit"] == first["figures"][name]["unit"]:
             figure["unit"] = None
     for name, value in first["conditions"].items():
-        row["conditions"][name] = NOT_STATED if stated.get(name) is None else stated[name]
-        if row["conditions"][name] == value:
-            del row["conditions"][name]
+        own = stated.get(name)
+        if own == value:
+            row["conditions"].pop(name, None)
+        else:
+            row["conditions"][name] = NOT_STATED if own is None else own
     row["flags"] = list(map(_drop_message, row["flags"]))
 
 
@@ -194,7 +198,10 @@ def write_line(row: Answer, first: Answer, publisher: str) -> str:
     figures = row.get("figures", {})
     values = []
     for name, figure in figures.items():
-        words = f"{_cut_digits(figure['value'])} {figure.get('unit', '')}".strip()
+        value = figure["value"]
+        if not float(value).is_integer():  # a whole number has all digits of its own
+            value = round_digits(value, LINE_DIGITS)
+        words = f"{value} {figure.get('unit', '')}".strip()
         if "per_chip" in figure:
             words += f" ({figure['per_chip']:.6g} per chip)"
         values.append(f"{name} {words}" if len(figures) > 1 else words)
@@ -217,11 +224,6 @@ def _keep_other_parts(value: Any, first: Any) -> Any:
     if value.count("; ") != first.count("; "):
         return value
     return _keep_differing(value, first, "; ")
-
-
-def _cut_digits(value: float) -> float:
-    """Cut the digits of a computed figure; a whole number has all of its own."""
-    return value if float(value).is_integer() else float(f"{value:.{LINE_DIGITS}g}")
 
 
 def describe_match(match: Answer) -> Answer:
@@ -267,7 +269,8 @@ def _shorten_match(match: Answer, figures: Answer) -> Answer:
         figure = figures[ratio["figure"]]
         short = {"figure": ratio["figure"]}
         for name in ("ratio", "low", "high"):
-            short[name] = ratio[name] and float(f"{ratio[name]:.{RATIO_DIGITS}g}")
+            if ratio[name] is not None:
+                short[name] = round_digits(ratio[name], RATIO_DIGITS)
         ratios.append({**short, "recorded": figure["value"], "unit": figure["unit"]})
     differing = []
     for found in match["what_differs"]:

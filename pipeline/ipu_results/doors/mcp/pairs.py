@@ -29,7 +29,7 @@ from ipu_results.doors.mcp.ranking import (
     suggest_chips_basis,
 )
 from ipu_results.doors.mcp.refusal import Answer, RefusalError, join_refusals
-from ipu_results.doors.mcp.rows import get_column, list_stated
+from ipu_results.doors.mcp.rows import get_column, list_stated, round_digits
 from ipu_results.errors import ComparisonError
 from ipu_results.kit.sql import Connection
 from ipu_results.kit.statements import run_statement
@@ -170,7 +170,7 @@ def format_figure(row: Row, figure: str, value: float) -> str:
     citation has it.
     """
     if row["origin"] != "published" or value != row[figure]:
-        value = float(f"{value:.{COMPUTED_DIGITS}g}")
+        value = round_digits(value, COMPUTED_DIGITS)
     return format_float(value)
 
 

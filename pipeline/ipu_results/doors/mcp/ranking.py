@@ -225,11 +225,11 @@ def _check_ranking(
     rules = _load_kind_rules(connection, rows, figure)
     conflicts = list(_find_conflicts(rules, rows, figure, basis))
     assumption = _suggest_arguments(rules, rows, figure, basis)
-    columns = {conflict.column for conflict in conflicts}
-    is_open = not columns.isdisjoint(NEVER_ASSUMED) or not assumption.is_common
+    is_open = any(conflict.column in NEVER_ASSUMED for conflict in conflicts)
     # a basis that the question states is not exchanged for another
     is_other_basis = basis is not None and "chips_basis" in assumption.arguments
-    if not conflicts or not (is_open or is_other_basis):
+    is_assumed = assumption.is_common and not is_open and not is_other_basis
+    if is_assumed or not conflicts:
         return assumption
     differing = [f"{conflict.column} ({conflict.list_values()})" for conflict in conflicts]
     reason = f"{format_count(len(rows), 'row')} differ in {', '.join(differing)}"
@@ -303,7 +303,8 @@ def _suggest_arguments(
     kept = rows
     while conflict := next(_find_conflicts(rules, kept, figure, basis), None):
         if conflict.column == CHIPS:
-            basis = arguments["chips_basis"] = suggest_chips_basis(figure)
+            basis = suggest_chips_basis(figure)
+            arguments["chips_basis"] = basis
             words.append(f"chips_basis {basis} ({CHIPS}: {conflict.list_values()})")
             continue
         values = Counter(_get_argument(row, conflict.column) for row in kept)

@@ -1,12 +1,11 @@
-"""Columns and values of rows, and which rows state what."""
+"""Columns and values of rows, which rows state what, and digits of a value."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from typing import Any
 
-Row = Mapping[str, Any]
-"""A row by its columns, which users name: a type of each column would not be used."""
+from ipu_results.doors.comparison.statements import Row
 
 
 def pick(row: Row, names: Iterable[str]) -> dict[str, Any]:
@@ -39,3 +38,8 @@ def keep_stating(rows: Iterable[Row], column: str) -> list[Row]:
 def list_unusable(rows: Iterable[Row]) -> list[str]:
     """List the ids of the rows that may not be ranked."""
     return [row["result_id"] for row in rows if not row["usable"]]
+
+
+def round_digits(value: float, digits: int) -> float:
+    """Round a number to as many significant digits."""
+    return float(f"{value:.{digits}g}")

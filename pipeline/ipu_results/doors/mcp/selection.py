@@ -343,23 +343,11 @@ def _find_values(record: Record, name: str, value: Any) -> Collection[Any]:
         return [value] if value else [value, None]
     if name == "phase" and value == NONE:
         return [None]
-    words = record.words
-    vocabulary = load_vocabulary()
-    word = value
-    if name in ("model", "precision", *CHECKED):
-        word = _find_word(record, name, value)
-    elif name == "chip":
-        word = vocabulary.name_chip(value) or value
-    elif name == "dataset":
-        word = words.datasets.get(normalise_name(value), value)
-    elif name in words.fields:
-        word = words.find(name, value) or value  # v2.0 is 2.0
     if name == "model":
-        # means itself, else the models of that printed name
-        models = words.models.get(word, ())
-        return [word] if word in models else models or [word]
+        return _find_models(record, value)
+    word = _name_word(record, name, value)
     if name == "precision":
-        return [vocabulary.precision_names.get(normalise_name(word), word)]
+        return [load_vocabulary().precision_names.get(normalise_name(word), word)]
     values = _find_meant(record, name, word)
     if name == "phase" and word in values:
         return [word]
@@ -368,6 +356,29 @@ def _find_values(record: Record, name: str, value: Any) -> Collection[Any]:
         step = _suggest_condition(record, name, value) or suggest(value, known)
         raise RefusalError("unknown-word", f"no row of the record has {name} {value!r}", step)
     return values
+
+
+def _find_models(record: Record, value: str) -> Collection[str]:
+    """Return the model of a name, else the models of that printed name."""
+    word = _find_word(record, "model", value)
+    models = record.words.models.get(word, ())
+    if models and word not in models:
+        return models
+    return [word]
+
+
+def _name_word(record: Record, name: str, value: str) -> str:
+    """Return the name that a word of a condition is a spelling of."""
+    words = record.words
+    if name in ("precision", *CHECKED):
+        return _find_word(record, name, value)
+    if name == "chip":
+        return load_vocabulary().name_chip(value) or value
+    if name == "dataset":
+        return words.datasets.get(normalise_name(value), value)
+    if name in words.fields:
+        return words.find(name, value) or value  # v2.0 is 2.0
+    return value
 
 
 def _find_meant(record: Record, column: str, word: str) -> list[str]:

@@ -54,7 +54,8 @@ from ipu_results.doors.mcp.selection import (
     require_figure,
     select_rows,
 )
-from ipu_results.doors.mcp.sql import SqlWorker, is_damage, run_sql
+from ipu_results.doors.mcp.sql import run_sql
+from ipu_results.doors.mcp.worker import SqlWorker, is_damage
 from ipu_results.errors import IpuResultsError
 from ipu_results.kit.files import read_version
 from ipu_results.kit.text import find_nearest_words, to_json_value
@@ -162,11 +163,11 @@ def find(
         assumed += ranking.assumed
         counts["not_ranked"] = ranking.not_ranked
         most_shown = MAX_RANKED
-    is_cut = record.is_brief and limit is None
+    has_lines = record.is_brief and limit is None
     if limit is None:
         limit = most_shown if record.is_brief else DEFAULT_RESULTS
     shown = rows[:limit]
-    results, citation = record.load(shown, names, cited=1 if is_cut else None)
+    results, citation = record.load(shown, names, cited=1 if has_lines else None)
     for result in results:
         if result["result_id"] in shares:
             result["figures"][figure]["per_chip"] = shares[result["result_id"]]
@@ -178,7 +179,7 @@ def find(
         "results": results,
         "citation": citation,
     }
-    if is_cut:
+    if has_lines:
         answer["results"] = results[:1]
         answer["then"] = _write_later_rows(results, shown)
     return answer
