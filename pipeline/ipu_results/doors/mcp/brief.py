@@ -110,7 +110,11 @@ def _shorten_row(described: Answer, names: Collection[str]) -> Answer:
 def _describe_who(described: Answer) -> Answer:
     """Return who measured and how; interest and origin only where the relationship does not say."""
     usual = USUAL.get(described["relationship"], {})
-    return {name: described[name] for name in WHO if described[name] != usual.get(name)}
+    unusual = {}
+    for name in WHO:
+        if described[name] != usual.get(name):
+            unusual[name] = described[name]
+    return unusual
 
 
 def _shorten_figure(figure: Answer) -> Answer:
@@ -241,7 +245,8 @@ def shorten_comparison(answer: Answer) -> Answer:
     nearest = []
     refused = []
     if answer["nearest"]:
-        nearest.append(_shorten_match(answer["nearest"][0], answer["results"][0]["figures"]))
+        [row] = answer["results"]
+        nearest.append(_shorten_match(answer["nearest"][0], row["figures"]))
     elif answer["not_compared"]:
         refused.append(pick(answer["not_compared"][0], ("reason", "rows")))
     failed = []
@@ -306,7 +311,10 @@ def shorten_claims(claims: Sequence[Answer]) -> list[Answer]:
         in_order = sorted(recomputed, key=lambda entry: float(entry["value"]))
         recomputed = [in_order[0], in_order[-1]]
     first["recomputed"] = [pick(entry, ("value", "arithmetic")) for entry in recomputed]
-    return [first, *(pick(claim, SHOWN["claim_brief"]) for claim in claims[1:])]
+    short = [first]
+    for claim in claims[1:]:
+        short.append(pick(claim, SHOWN["claim_brief"]))
+    return short
 
 
 def describe_claim(row: Row) -> Answer:

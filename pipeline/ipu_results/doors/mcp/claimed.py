@@ -77,11 +77,11 @@ def check_claimed_figure(
     rows = _keep_item(require_figure(record, selection, figure), item, unit)
     rows = _keep_latency(record, rows, latency_basis)
     judged = [_judge(row, figure, stated, factor) for row in rows]
-    judged.sort(key=lambda one: (VERDICTS.index(one.verdict), abs(one.gap), not one.row["usable"]))
+    judged.sort(key=_get_distance)
     best = judged[0]
     words = _describe_best(best, figure, stated)
-    if best.verdict == "differs" and (fitting := _find_unit(stated, figure, unit.strip(), rows)):
-        words += f"; {fitting}: is the unit wrong?"
+    if best.verdict == "differs":
+        words += _suggest_unit(stated, figure, unit.strip(), rows)
     shown = [one for one in judged if one.verdict == best.verdict]
     shown = shown[: 1 if record.is_brief else MAX_NEAREST]
     shown_rows = [one.row for one in shown]
@@ -113,6 +113,11 @@ def check_claimed_figure(
         answer["nearest"] = [row | pick(nearest[0], ("recorded", "unit"))]
         answer["results"] = []
     return answer
+
+
+def _get_distance(judged: Judgement) -> tuple[int, float, bool]:
+    """Return what the best come first by; of equal ones, those that may be ranked."""
+    return (VERDICTS.index(judged.verdict), abs(judged.gap), not judged.row["usable"])
 
 
 def _describe_best(best: Judgement, figure: str, stated: Decimal) -> str:
@@ -184,8 +189,8 @@ def _find_last_place(stated: Decimal) -> int:
     return exponent + max(len(digits) - counting, 0)
 
 
-def _find_unit(stated: Decimal, figure: str, unit: str, rows: Sequence[Row]) -> str:
-    """Say in which other unit of time a row has the stated figure; empty for none."""
+def _suggest_unit(stated: Decimal, figure: str, unit: str, rows: Sequence[Row]) -> str:
+    """Ask whether another unit of time is meant, in which a row has the figure; empty for none."""
     if len(stated.as_tuple().digits) < MIN_DIGITS:
         return ""
     for other in ("ms", "s", "min"):
@@ -194,15 +199,19 @@ def _find_unit(stated: Decimal, figure: str, unit: str, rows: Sequence[Row]) -> 
             continue
         for row in rows:
             if _judge(row, figure, stated, factor).verdict != "differs":
-                return f"in {other} it is the figure of {row['result_id']}"
+                where = f"in {other} it is the figure of {row['result_id']}"
+                return f"; {where}: is the unit wrong?"
     return ""
 
 
 def _abbreviate_unit(unit: str) -> str:
     """Write a unit that is in words as a source prints it: `images per second` as images/s."""
-    parts = [part.strip() for part in unit.replace(" per ", "/").split("/")]
     words = WORDS["unit_words"]
-    return "/".join(words.get(part.casefold(), part) for part in parts)
+    parts = []
+    for part in unit.replace(" per ", "/").split("/"):
+        word = part.strip()
+        parts.append(words.get(word.casefold(), word))
+    return "/".join(parts)
 
 
 def _parse_value(value: str | float) -> Decimal:

@@ -58,9 +58,9 @@ def compare_two(
     is_reprint = first["same_as"] == second_result_id or second["same_as"] == first_result_id
     if is_reprint or first_result_id == second_result_id:
         raise RefusalError("same-measurement", "both ids are of one measurement")
-    predicted = [row["result_id"] for row in (first, second) if row["origin"] == EMULATED]
+    predicted = [row for row in (first, second) if row["origin"] == EMULATED]
     if predicted and not emulated:
-        reason = f"{', '.join(predicted)}: emulated, not measured"
+        reason = f"{', '.join(get_column(predicted, 'result_id'))}: emulated, not measured"
         step = "ask with emulated true to set a prediction against a figure"
         raise RefusalError("emulated-not-measured", reason, step)
     apart = []
@@ -152,7 +152,8 @@ def _choose_figure(first: Row, second: Row, figure: str | None) -> str:
     if figure is None:
         return shared[0]
     if figure not in shared:
-        missing = " and ".join(row["result_id"] for row in (first, second) if row[figure] is None)
+        blank = [row for row in (first, second) if row[figure] is None]
+        missing = " and ".join(get_column(blank, "result_id"))
         reason = f"{missing}: {figure} is not printed; it is unknown, and it is not zero"
         raise RefusalError("not-printed", reason, f"both print {', '.join(shared)}")
     return figure

@@ -168,7 +168,8 @@ def rank_rows(
     """
     without_order = {"figure": figure, "order": None}
     ranking = Ranking(list(rows))
-    ranking.keep([row for row in rows if not row["errors"] and not row["suspect"]], "flagged")
+    undoubted = [row for row in rows if not row["errors"] and not row["suspect"]]
+    ranking.keep(undoubted, "flagged")
     if not ranking.rows:
         reason = f"all {len(rows)} rows are flagged as errors or suspect: they are not ranked"
         step = "leave out order to see them with their flags"

@@ -274,7 +274,10 @@ def _count_values(rows: Sequence[Row], column: str) -> str:
 def _refuse_hidden(rows: Sequence[Row], what: str) -> None:
     """Refuse if there are rows, none of them usable: predictions and users' figures first."""
     reasons = get_column(rows, "unusable")
-    codes = list(dict.fromkeys(code for reason, code in HIDDEN.items() if reason in reasons))
+    codes: list[str] = []
+    for reason, code in HIDDEN.items():
+        if reason in reasons and code not in codes:
+            codes.append(code)
     if not codes:
         return
     words = f"no usable row {what}: {describe_unusable(reasons)}"
@@ -326,7 +329,8 @@ def _suggest_figures(record: Record, rows: Sequence[Row], figure: str) -> str:
     view = VIEWS_OF[figure]
     sql = f"SELECT count(*) FROM {view} WHERE list_contains($1, result_id)"
     ids = get_column(rows, "result_id")
-    [(computed,)] = record.connection.cursor().execute(sql, [ids]).fetchall()
+    with record.connection.cursor() as cursor:
+        [(computed,)] = cursor.execute(sql, [ids]).fetchall()
     if not computed:
         return step
     return f"{step}; the view {view} has {figure} computed for {computed} of them, by sql"

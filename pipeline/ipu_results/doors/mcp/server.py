@@ -106,10 +106,12 @@ def overview(record: Record, part: str = "summary") -> Answer:
     for name, value in parts.items():
         if part in (name, "all"):
             answer[SQL_PARTS.get(name, name)] = value
-    if part in SQL_PARTS:  # the table relations has the other sentences
-        answer[SQL_PARTS[part]] = {
-            name: text.partition(". ")[0].removesuffix(".") for name, text in parts[part].items()
-        }
+    if part in SQL_PARTS:
+        answer[SQL_PARTS[part]] = {}
+        for name, text in parts[part].items():
+            # the table relations has the other sentences
+            first_sentence, _, _ = text.partition(". ")
+            answer[SQL_PARTS[part]][name] = first_sentence.removesuffix(".")
     answer["citation"] = f"{cited}. Each answer about results cites their sources."
     return answer
 
@@ -328,15 +330,15 @@ def _build_server(warehouse: Path, worker: SqlWorker) -> Server[Any]:
     hints = types.ToolAnnotations(
         read_only_hint=True, destructive_hint=False, open_world_hint=False
     )
-    tools = [
-        types.Tool(
+    tools = []
+    for name in TOOLS:
+        tool = types.Tool(
             name=name,
             description=WORDS["tools"][name]["description"],
             input_schema=build_schema(name),
             annotations=hints,
         )
-        for name in TOOLS
-    ]
+        tools.append(tool)
 
     async def list_tools(*_: object) -> types.ListToolsResult:
         return types.ListToolsResult(tools=tools)
