@@ -22,12 +22,16 @@ SELECT
         coalesce(d.published_on::VARCHAR, 'day not known'), nullif(d.url, ''), nullif(c.place, '')
     ) AS source,
     asked.words,
-    list_filter(asked.words, lambda word: len(list_filter(own.words, lambda other:
-        CASE
-            WHEN regexp_full_match(word, '[0-9.]+%?') THEN rtrim(other, 'x') = word
-            ELSE starts_with(other, word)
-        END
-    )) = 0) AS missing
+    list_filter(
+        asked.words,
+        lambda word: len(list_filter(
+            own.words,
+            lambda other: CASE
+                WHEN regexp_full_match(word, '[0-9.]+%?') THEN rtrim(other, 'x') = word
+                ELSE starts_with(other, word)
+            END
+        )) = 0
+    ) AS missing
 FROM claims c
 JOIN documents d USING (document_id)
 JOIN split own USING (claim_id)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from itertools import chain, compress
 from operator import itemgetter
 from typing import Any, NamedTuple
@@ -139,7 +139,7 @@ def _is_ranking(sql: str, names: Sequence[str]) -> bool:
     return False
 
 
-def remark_on_rows(named: Sequence[Sequence[Mapping[str, Any]]]) -> list[str]:
+def remark_on_rows(named: Iterable[Collection[Mapping[str, Any]]]) -> list[str]:
     """Say how many rows are not usable; `named` are the results that each row names."""
     reasons = []
     for results in filter(None, named):

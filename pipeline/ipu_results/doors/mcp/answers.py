@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
+from typing import Any
 
 import duckdb
 
@@ -101,7 +102,7 @@ class Record:
             raise RefusalError("unknown-word", reason, step)
         return row
 
-    def query(self, path: str, **values: str) -> list[Answer]:
+    def query(self, path: str, **values: Any) -> list[Answer]:
         """Return the rows of a statement of schema/, whose `$name` are `values`."""
         with self.connection.cursor() as cursor:
             rows: list[Answer] = run_statement(cursor, path, values).to_pylist()

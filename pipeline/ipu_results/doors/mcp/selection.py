@@ -391,16 +391,20 @@ def _find_meant(record: Record, column: str, word: str) -> list[str]:
 
 
 def _means(stated: str, known: str, name: str) -> bool:
-    """Return whether a word of a condition is the known one, or that without its version, such as
-    2.4 of 2.4.0.
+    """Return whether a word of a condition is the known one, or that without its version: 2.4 means
+    2.4.0, and TensorFlow means TensorFlow1.
     """
     if normalise_name(stated) == normalise_name(known):
         return True
     if name in FAMILIES and has_in_a_row(stated, known):
         return True
-    version = r"(\.\d+)*" if stated[-1:].isdigit() else r"\d[\d.]*"
+    if name not in VERSIONED:
+        return False
+    version = r"\d[\d.]*"
+    if stated[-1:].isdigit():
+        version = r"(\.\d+)*"
     pattern = re.escape(stated.casefold()) + version
-    return name in VERSIONED and bool(re.fullmatch(pattern, known.casefold()))
+    return re.fullmatch(pattern, known.casefold()) is not None
 
 
 def _suggest_condition(record: Record, name: str, value: str) -> str:

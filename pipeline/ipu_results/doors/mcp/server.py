@@ -147,7 +147,6 @@ def find(
     if order is None:
         rows = sorted(rows, key=_get_age, reverse=True)
         counts["measured_by"] = _count_parties(rows)
-        most_shown = MAX_UNRANKED if len(rows) > MAX_BRIEF else MAX_BRIEF
     elif figure is None:
         step = f"state figure to rank by: {list_printed(rows)}"
         raise RefusalError("wrong-input", "order needs figure", step)
@@ -164,11 +163,8 @@ def find(
         shares = ranking.shares
         assumed += ranking.assumed
         counts["not_ranked"] = ranking.not_ranked
-        most_shown = MAX_RANKED
+    shown = rows[: limit or _count_shown(record, len(rows), is_ranked=order is not None)]
     has_lines = record.is_brief and limit is None
-    if limit is None:
-        limit = most_shown if record.is_brief else DEFAULT_RESULTS
-    shown = rows[:limit]
     results, citation = record.load(shown, names, cited=1 if has_lines else None)
     for result in results:
         if result["result_id"] in shares:
@@ -194,6 +190,15 @@ def _find_ranked_figure(figure: str | None, order: str | None) -> str | None:
     if figure not in (None, order):
         raise RefusalError("wrong-input", f"figure is {figure}, and order {order}")
     return order
+
+
+def _count_shown(record: Record, found: int, *, is_ranked: bool) -> int:
+    """Return how many rows an answer shows, unless a limit is stated."""
+    if not record.is_brief:
+        return DEFAULT_RESULTS
+    if is_ranked:
+        return MAX_RANKED
+    return MAX_BRIEF if found <= MAX_BRIEF else MAX_UNRANKED
 
 
 def _get_age(row: Row) -> tuple[str, str]:

@@ -19,7 +19,6 @@ from ipu_results.doors.mcp.answers import Record
 from ipu_results.doors.mcp.refusal import Answer, RefusalError
 from ipu_results.doors.mcp.rows import list_unusable, pick
 from ipu_results.doors.mcp.worker import SqlWorker
-from ipu_results.schema import TABLES, VIEWS, Table, View
 
 DEFAULT_ROWS = 100
 MAX_CITED = 20
@@ -79,20 +78,15 @@ def run_sql(
     """
     answer, statement, assumed = _run_as_meant(record, worker, cancelled, statement, max_rows)
     columns = answer["columns"]
-    results: Answer = {}
-    named = []
+    named = [_find_named(record, row) for row in answer["rows"]]
+    results: dict[str, Row] = {}
     sparse = 0
-    for row in answer["rows"]:
-        # an id counts in whatever column it is: result_id, first_result_id, microbenchmark_id,
-        # same_as, or an alias, and in a list
-        ids = [text for text in TEXT.findall(json.dumps(row)) if text in record.sources]
-        of_row = pick(record.sources, ids)
+    for of_row in named:
         results |= of_row
-        named.append(list(of_row.values()))
         sparse += any(result.get("sparsity") for result in of_row.values())
     remarks = _warn_of_averages(record, statement)
     if results:
-        remarks += remark_on_rows(named)
+        remarks += remark_on_rows([of_row.values() for of_row in named])
     else:
         with record.connection.cursor() as cursor:
             remarks += remark_on_answer(cursor, statement, columns, answer["rows"])
@@ -101,7 +95,9 @@ def run_sql(
         remarks.append(f"{sparse} of the rows are of sparse networks, which a ranking leaves out.")
     if len(results) > MAX_CITED:
         remarks.append(f"The citation names the first {MAX_CITED} results.")
-    units = {name: _list_units(name) for name in columns}
+    units: dict[str, list[str]] = {name: [] for name in columns}
+    for found in record.query("serve/units.sql", names=columns):
+        units[found["column_name"]] = found["units"]
     rows = list(results.values())
     citation = record.cite(list(results)[:MAX_CITED])
     if record.is_brief:
@@ -120,6 +116,16 @@ def run_sql(
         "remarks": remarks,
         "citation": citation,
     }
+
+
+def _find_named(record: Record, row: Sequence[object]) -> dict[str, Row]:
+    """Return the results that a row names, by their ids.
+
+    An id counts in whatever column it is: result_id, first_result_id, microbenchmark_id, same_as,
+    or an alias, and in a list.
+    """
+    texts = TEXT.findall(json.dumps(row))
+    return {text: record.sources[text] for text in texts if text in record.sources}
 
 
 def _run_as_meant(
@@ -228,17 +234,6 @@ def _cut_text(cell: object, length: int) -> object:
     if isinstance(cell, str) and len(cell) > length:
         return f"{cell[:length]}… ({len(cell) - length} more characters: detail whole)"
     return cell
-
-
-def _list_units(name: str) -> list[str]:
-    """Return the units that the data dictionary gives the columns of a name."""
-    units = set()
-    relations: tuple[Table | View, ...] = (*TABLES, *VIEWS)
-    for relation in relations:
-        for column in relation.columns:
-            if column.name == name and column.unit:
-                units.add(column.unit)
-    return sorted(units)
 
 
 def _warn_of_averages(record: Record, statement: str) -> list[str]:
