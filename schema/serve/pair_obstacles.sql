@@ -4,7 +4,7 @@
 WITH pair AS (
     SELECT
         a.batch_size AS batch, b.batch_size AS other_batch,
-        nullif(a.chip_count, 0) AS chips, nullif(b.chip_count, 0) AS other_chips
+        a.chip_count AS chips, b.chip_count AS other_chips
     FROM mine a
     JOIN mine b ON a.run = 1 AND b.run = 2
 ),

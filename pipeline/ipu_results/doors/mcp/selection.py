@@ -225,9 +225,10 @@ def _refuse_conditions(
         rows = _keep_fitting(record.usable_rows, rest)
         if rest and rows and column != "model":
             ways[column] = rows
-    what = "one of these, or state what rows have"
-    left_out = list(ways)[:1]
-    if not ways:
+    if ways:
+        what = "one of these, or state what rows have"
+        left_out = list(ways)[:1]
+    else:
         what = "all of these"
         left_out = _list_emptying(record.usable_rows, conditions)
         if len(left_out) in (0, len(conditions)):
