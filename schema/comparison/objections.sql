@@ -1,7 +1,7 @@
--- Why no row may be compared with a run, for programs that get no answer then: each reason with the
--- number of rows that print a figure of the run. The code that most rows have comes first. A row
--- counts for each of its reasons: a latency of another kind at another batch size is both. Rows of
--- another task count where there are no others.
+-- Why no row may be compared with a run, for programs that get no answer then: the code that the most
+-- rows have that print a figure of the run, with its first reasons and the number of rows of each. A
+-- row counts for each of its reasons: a latency of another kind at another batch size is both. Rows
+-- of another task count where there are no others.
 WITH printing AS (
     SELECT DISTINCT result_id, o.obstacles[1] AS first
     FROM shared_figures
@@ -29,8 +29,12 @@ counted AS (
     WHERE code IS NOT NULL
     GROUP BY code, reason
 )
-SELECT code, reason, rows
+SELECT
+    code,
+    array_to_string(
+        list(format('{} rows: {}', rows, reason) ORDER BY rows DESC, place)[:3], '; '
+    ) AS reasons
 FROM counted
-ORDER BY
-    sum(rows) OVER (PARTITION BY code) DESC, min(counted.place) OVER (PARTITION BY code),
-    rows DESC, counted.place
+GROUP BY code
+ORDER BY sum(rows) DESC, min(place)
+LIMIT 1

@@ -238,11 +238,10 @@ def _describe_disclosures(results: Sequence[CitedResult]) -> list[str]:
 
 
 def _list_notes(results: Sequence[CitedResult]) -> list[str]:
-    """List the notes of results, each once."""
-    notes: dict[str, None] = {}
+    notes: list[str] = []
     for result in results:
-        notes.update(dict.fromkeys(result.notes))
-    return list(notes)
+        notes += result.notes
+    return notes
 
 
 def _describe_figures(results: Sequence[CitedResult]) -> str:
@@ -280,7 +279,7 @@ def format_sources(results: Sequence[CitedResult], version: DatasetVersion) -> s
             words = f"{ids}: {words}"
         lines.append(words)
     lines.append(describe_dataset_briefly(version))
-    lines += _list_notes(results)
+    lines += dict.fromkeys(_list_notes(results))
     return escape_markdown_line(" ".join(lines))
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from itertools import chain, compress
+from itertools import compress
 from operator import itemgetter
 from typing import Any, NamedTuple
 
@@ -51,11 +51,10 @@ def remark_on_answer(
     if not any(id_columns):
         return remarks + _remark_on_relations(connection, sql)
     ids_of_rows = [list(compress(row, id_columns)) for row in rows]
-    ids = list(chain.from_iterable(ids_of_rows))
     try:
         with open_citable(connection) as session:
-            where = "WHERE list_contains($ids, result_id)"
-            found = run_text(session, "serve/citable.sql", f"FROM citable {where}", {"ids": ids})
+            citable = "FROM citable WHERE list_contains(flatten($ids), result_id)"
+            found = run_text(session, "serve/citable.sql", citable, {"ids": ids_of_rows})
     except GateError:  # a statement that reads no results: they were not opened
         return remarks
     by_id = {row["result_id"]: row for row in found.to_pylist()}

@@ -36,7 +36,6 @@ from ipu_results.kit.statements import run_statement
 from ipu_results.kit.text import format_float
 from ipu_results.schema.usable import describe_doubtful
 
-MAX_REASONS = 3
 UNUSABLE = "SELECT c.unusable FROM mine JOIN candidates c USING (model, task)"
 NEAREST = "CREATE TEMP TABLE nearest AS SELECT 1 AS run, $1 AS result_id, 1 AS position"
 
@@ -214,16 +213,12 @@ def compare_run(record: Record, **figures: str | float | bool) -> Answer:
 def _build_refusal(session: Connection, comparison: Comparison) -> RefusalError:
     """Refuse for the reason that the most rows have that print a figure which the user states."""
     ours = comparison.measurement
-    objections = run_statement(session, "comparison/objections.sql").to_pylist()
-    if not objections:
+    found = run_statement(session, "comparison/objections.sql").to_pylist()
+    if not found:
         reason = f"no row of {ours.model} prints {' or '.join(ours.figures)}"
         return RefusalError("different-figures", reason)
-    code = objections[0]["code"]
-    reasons = []
-    for found in objections:
-        if found["code"] == code:
-            reasons.append(f"{found['rows']} rows: {found['reason']}")
+    [objection] = found
     # one that no row has
     remarks = [remark for remark in ours.remarks if remark.startswith("variant ")]
-    described = "; ".join(reasons[:MAX_REASONS] + remarks)
-    return RefusalError(code, f"no row may be compared: {described}")
+    described = "; ".join([objection["reasons"], *remarks])
+    return RefusalError(objection["code"], f"no row may be compared: {described}")

@@ -6,7 +6,7 @@ import json
 import re
 import threading
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from itertools import compress
 
 from ipu_results.doors.cite.remarks import (
@@ -76,7 +76,11 @@ def run_sql(
     """Run one reading statement; the units are those that the data dictionary gives a column of
     this name.
     """
-    answer, statement, assumed = _run_as_meant(record, worker, cancelled, statement, max_rows)
+
+    def run(sql: str) -> Answer:
+        return worker.run(record.version.build_id, sql, max_rows, cancelled)
+
+    answer, statement, assumed = _run_as_meant(record, run, statement)
     columns = answer["columns"]
     named = [_find_named(record, row) for row in answer["rows"]]
     results: dict[str, Row] = {}
@@ -129,21 +133,16 @@ def _find_named(record: Record, row: Sequence[object]) -> dict[str, Row]:
 
 
 def _run_as_meant(
-    record: Record,
-    worker: SqlWorker,
-    cancelled: threading.Event | None,
-    statement: str,
-    max_rows: int,
+    record: Record, run: Callable[[str], Answer], statement: str
 ) -> tuple[Answer, str, list[str]]:
     """Run a statement; one that lacks the schema or the parentheses of a relation runs with them.
 
     Returns the answer, the statement that ran, and what was assumed.
     """
     assumed: list[str] = []
-    build_id = record.version.build_id
     while True:
         try:
-            return worker.run(build_id, statement, max_rows, cancelled), statement, assumed
+            return run(statement), statement, assumed
         except RefusalError as refusal:
             corrected = _correct_relation(statement, refusal.reason)
             if corrected == statement:
