@@ -52,16 +52,17 @@ def score_mlperf(
     except ModuleNotFoundError as error:
         raise explain_missing(error, "ingest") from error
 
-    for given in (round, ruleset):
-        if given is not None and parse_round(given) is None:
+    def parse(given: str | None) -> str | None:
+        if given is None:
+            return None
+        version = parse_round(given)
+        if version is None:
             raise ValueError(f"round {given!r} is not a version such as 2.0")
-    version = parse_round(ruleset or "")
-    scored = score_path(
-        os.fspath(path),
-        executor,
-        round_=parse_round(round or ""),
-        ruleset=version,
-    )
-    frame = build_score_frame("mlperf_entries", entry_records(scored.entries, version))
+        return version
+
+    round_ = parse(round)
+    ruleset = parse(ruleset)
+    scored = score_path(os.fspath(path), executor, round_=round_, ruleset=ruleset)
+    frame = build_score_frame("mlperf_entries", entry_records(scored.entries, ruleset))
     frame.attrs["findings"] = [str(finding) for finding in scored.findings]
     return frame

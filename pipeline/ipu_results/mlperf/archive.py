@@ -55,9 +55,9 @@ MEGABYTE = 10**6  # the unit of progress
 SUFFIXES = (".tar", ".tar.gz", ".tgz", ".tar.xz", ".txz")
 # what the decoders and `tarfile` raise for bytes that are not what they say
 DECOMPRESS_ERRORS = (OSError, EOFError, lzma.LZMAError, zlib.error)
+TAR_ERRORS = (tarfile.TarError, ValueError, LookupError, OverflowError, RecursionError)
 UNREAD_SPARSE = "is a sparse file; not read"
 UNREAD_LINK = "is a link to a file that is not read"
-TAR_ERRORS = (tarfile.TarError, ValueError, LookupError, OverflowError, RecursionError)
 
 Progress = Callable[[int, int], None]
 
@@ -180,7 +180,7 @@ def read_archive(path: str, progress: Progress) -> ArchiveContents:
     with file:
         contents = ArchiveContents(os.path.basename(path))
         try:
-            # referenced until the file is closed, which it would close first
+            # named here, as a stream that nothing refers to closes its file
             stream = CappedStream(file)
             _read_members(stream, contents, progress)
         except DocumentTooLargeError as error:

@@ -48,17 +48,17 @@ UNSAFE_PARTS = frozenset({"", ".", ".."})
 # Which part of a submitter's folder a path belongs to, by the number of its names from the
 # submitter on: the first that fits.
 FOLDER_DEPTHS = (
-    ("results", 4),  # of a benchmark
-    ("results", 3),  # of a system
-    ("results", 2),
-    ("systems", 2),
+    ("results", 4),  # a benchmark
+    ("results", 3),  # a system
+    ("results", 2),  # the folder of all results
+    ("systems", 2),  # that of all descriptions
 )
 FILE_DEPTHS = (
-    ("results", 5),  # of a benchmark, such as a log
-    ("systems", 3),
+    ("results", 5),  # in a benchmark's folder, such as a log
+    ("systems", 3),  # a description
     ("results", 7),  # a power log
-    ("results", 6),  # astray
-    ("results", 4),  # astray
+    ("results", 6),  # astray below a benchmark's folder
+    ("results", 4),  # astray beside the benchmarks
 )
 POWER_FOLDER = "power"
 LOG_DEPTH = 3  # names of a path behind `results`
@@ -287,11 +287,10 @@ class _RoundFolder:
     def add(self, location: Location, is_missing: bool) -> None:
         submitter = location.submitter
         names = location.names
-        if location.part == "systems":
-            for name in names:
-                self.described.add((submitter, name.removesuffix(".json")))
-            return
         if not names:
+            return
+        if location.part == "systems":
+            self.described.add((submitter, names[0].removesuffix(".json")))
             return
         system = (submitter, names[0])
         self.systems.add(system)
@@ -326,7 +325,7 @@ def find_entries(
 ) -> RoundInventory:
     """Return the entries that `paths` make up; a folder ends with a slash.
 
-    `name` is the root's, for its round.
+    `name` is that of the root: it tells the round where no folder below it does.
 
     `missing` are logs that are left out as if their content were absent.
     """
@@ -346,9 +345,8 @@ def find_entries(
     entries: list[Entry] = []
     for root, folder in folders.items():
         round_folder = "/".join(root)
-        folder_name = round_folder or name
-        place = folder_name or "."
-        suite = _find_other_suite(folder_name, folder, rules)
+        place = round_folder or name or "."
+        suite = _find_other_suite(place, folder, rules)
         if suite:
             findings.append(FileFinding(place, OTHER_SUITE.format(suite)))
             continue
@@ -387,9 +385,10 @@ def locate(path: str) -> Location | None:
     depths = FOLDER_DEPTHS if is_folder else FILE_DEPTHS
     for part, depth in depths:
         at = len(parts) - depth  # the place of the submitter
-        if not 0 <= at < MAX_DEPTH or parts[at + 1] != part:
-            continue
-        if is_folder or part == "results" or path.endswith(".json"):
+        fits = 0 <= at < MAX_DEPTH and parts[at + 1] == part
+        # of the files beside descriptions of systems none is read
+        is_ignored = part == "systems" and not is_folder and not path.endswith(".json")
+        if fits and not is_ignored:
             return Location(
                 root=tuple(parts[:at]),
                 submitter=parts[at],
@@ -430,12 +429,14 @@ def _find_other_suite(name: str, folder: _RoundFolder, rules: Rules) -> str | No
     """
     benchmarks = {benchmark for _, _, benchmark in folder.benchmarks}
     by_benchmark = rules.find_other_suite(benchmarks)
+    is_known = not benchmarks.isdisjoint(rules.benchmarks)
     # a folder may have any name: what its benchmarks say comes first
-    if by_benchmark or benchmarks & rules.benchmarks.keys():
+    if by_benchmark or is_known:
         return by_benchmark
     words = re.split(r"[^a-z]+", name.lower())
     for suite in rules.other_suites:
-        if suite.split()[-1].lower() in words:
+        short_name = suite.split()[-1]  # HPC of MLPerf HPC
+        if short_name.lower() in words:
             return suite
     return None
 

@@ -11,7 +11,7 @@ reference. How runs converge is seen in comparable entries, too.
 from __future__ import annotations
 
 import math
-from collections.abc import Hashable, Sequence
+from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
 from statistics import NormalDist
@@ -256,11 +256,13 @@ def _estimate_error(values: Numbers, runs: Runs) -> Error:
 
 def _join_errors(own: Error, pools: Sequence[Pool], n: Integers) -> Error:
     """Return the errors of convergence with what comparable entries say of them."""
-    columns = np.array(pools).reshape(-1, len(Pool._fields)).T
-    variance, yuen_variance, df, yuen_df = columns
+    # a row for each pool, even where there are none
+    rows = np.array(pools).reshape(-1, len(Pool._fields))
+    variance, yuen_variance, df, yuen_df = rows.T
     is_pooled = df > 0
     weight = np.where(is_pooled, GROUP_WEIGHT, 0)
     squares = (own.plain**2 + weight * (variance / n)) / (1 + weight)
+    # the group has its weight in freedom too, as far as it has that many degrees
     group_df = np.minimum(weight * own.df, df.astype(np.int64))
     return Error(
         plain=np.sqrt(squares),
@@ -284,11 +286,15 @@ def _choose_pools(own: Error, runs: Runs, groups: Groups, has_counts: Flags) -> 
             pools[name] = pool
     chosen = []
     for row, names in enumerate(groups):
-        usable = []
-        if has_counts[row]:
-            usable = [pools[name] for name in names if name in pools]
-        chosen.append(usable[0] if usable else NO_POOL)
+        chosen.append(_find_pool(names, pools) if has_counts[row] else NO_POOL)
     return chosen
+
+
+def _find_pool(names: Sequence[Hashable], pools: Mapping[Hashable, Pool]) -> Pool:
+    for name in names:
+        if name in pools:
+            return pools[name]
+    return NO_POOL
 
 
 def _make_pool(own: Error, runs: Runs, rows: Sequence[int]) -> Pool:
@@ -367,7 +373,7 @@ def compute_two_sided_p(t: Any, df: int) -> Any:
     is_odd = df % 2
     # a series in powers of the cosine: odd ones for odd degrees of freedom, none for one
     term = cosine**is_odd
-    total = term * (df > 1)
+    total = term if df > 1 else 0 * term
     for n in range(2 + is_odd, df - 1, 2):
         term = term * cosine**2 * ((n - 1) / n)
         total = total + term

@@ -23,9 +23,9 @@ from ipu_results.kit.limits import MAX_EVALUATION, MAX_EVALUATIONS, MAX_LOG_LINE
 from ipu_results.kit.physics import SECONDS_PER_MINUTE
 
 MARK = b":::MLLOG "
-ANY_MARK = b":::ML"
+ANY_MARK = b":::ML"  # how the marks of all rounds begin
 OLD_SYNTAX = {b":::MLPv0.5.0 ": "0.5", b":::MLL ": "0.6"}
-# v0.5 begins with the benchmark and has a place in the code before the key
+# benchmark, seconds, (place in the code), key and value; v0.6 has neither benchmark nor place
 OLD_LINE = re.compile(rb"([a-z]\w* )?([\d.]+) (?:\(.*?\) )?(\w+)(?:: (.*))?")
 CHUNK = 4 * 2**20  # bytes read at once: most logs are smaller
 MS_PER_S = 1_000
@@ -64,7 +64,7 @@ TEXTS = {"submission_benchmark": "benchmark", "submission_division": "division"}
 TIME_KEYS = ("run_start", "run_stop", "init_start", "init_stop")
 # the others are not read
 KEYS = {*TIME_KEYS, *EVALUATION_KEYS, *NUMBERS, *TEXTS, "global_batch_size", "seed"}
-# 2001 to 5138 in seconds; in milliseconds the first three years of the clock
+# Of a start between these, seconds are a date from 2001 on, and milliseconds one before 1974.
 SECONDS_FROM = 1e9
 SECONDS_TO = 1e11
 
@@ -200,10 +200,10 @@ def _find_last_end(data: bytes) -> int:
 
 def _shorten_line(line: bytes) -> bytes:
     """Return what matters of a line: from its last mark on, or its end, where one may begin."""
-    mark = line.rfind(ANY_MARK)
-    if mark < 0:
-        mark = len(line) - len(MARK)
-    return line[mark:]
+    start = line.rfind(ANY_MARK)
+    if start < 0:
+        start = len(line) - len(MARK)
+    return line[start:]
 
 
 def extract_marked(block: bytes, mark: bytes = MARK) -> list[bytes]:
@@ -358,12 +358,16 @@ class _Reader:
         elif key in ("run_start", "run_stop"):
             self.marks[key] += 1
             # of several ends of a run the first one counts
-            if is_running and key == "run_stop":
-                self.status = _parse_status(parse_object(text))
             if is_running:
-                self.times[key] = time_ms
+                self._read_end(key, time_ms, text)
         else:
             self._read_value(key, parse_object(text).get("value"))
+
+    def _read_end(self, key: str, time_ms: float, text: bytes) -> None:
+        """Read the line that begins or ends the run."""
+        if key == "run_stop":
+            self.status = _parse_status(parse_object(text))
+        self.times[key] = time_ms
 
     def _read_value(self, key: str, value: Any) -> None:
         if key == "global_batch_size":
@@ -376,7 +380,7 @@ class _Reader:
     def log(self) -> Log:
         batch_size = None
         if len(self.batch_sizes) == 1:
-            batch_size = _to_count(*self.batch_sizes)
+            batch_size = _to_count(next(iter(self.batch_sizes)))
         seed = None
         if self.seeds:
             seed = next(iter(self.seeds)).decode("ascii", "backslashreplace")
@@ -480,10 +484,9 @@ def _parse_evaluation(text: bytes, time_ms: float) -> Evaluation | None:
     metadata = fields.get("metadata")
     if not isinstance(metadata, dict):
         return None
-    metric = metadata.get("metric")
-    units = PROGRESS if metric is None else STEPS_FIRST
-    if not isinstance(metric, str):
-        metric = None
+    named = metadata.get("metric")
+    units = PROGRESS if named is None else STEPS_FIRST
+    metric = named if isinstance(named, str) else None
     for name, unit in units.items():
         count = _parse_number(metadata.get(name))
         if count is not None:

@@ -322,7 +322,8 @@ def _format_parquet(name: str, records: Sequence[Record]) -> bytes:
 
     from ipu_results.schema.frames import arrow_schema  # noqa: PLC0415
 
-    rows = _map_texts(records, _escape_surrogates)  # which Parquet refuses
+    # Parquet refuses surrogates
+    rows = _map_texts(records, _escape_surrogates)
     out = BytesIO()
     schema = pa.schema(list(arrow_schema(_define_columns(name))))
     pq.write_table(pa.Table.from_pylist(rows, schema=schema), out, compression="zstd")

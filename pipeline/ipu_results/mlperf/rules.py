@@ -38,6 +38,7 @@ FACTOR_TOLERANCE = 1e-6  # a submitted factor has all digits or is rounded by ha
 NO_SEED = {None, "null", "None", "none"}
 MIN_BERT_SAMPLES = 100_000  # no BERT run ends before; smaller counts are steps or evaluations
 
+# two numbers, perhaps followed by a third, and not the beginning of a longer version
 VERSION = r"([0-9]{1,3}\.[0-9]{1,3})(?:\.[0-9]{1,3})?(?![\d.]*\d)"
 ROUND = re.compile(rf"(?<![A-Za-z\d.])v{VERSION}", re.I)
 BARE_ROUND = re.compile(rf"(?<![\d.]){VERSION}")
@@ -140,7 +141,9 @@ class Rules:
     def init_limit(self, division: str | None, round_: str | None) -> float:
         """Return the limit in minutes, the closed division's where the division is not known."""
         limits = self.init_limit_minutes
-        return limits.get(round_ or "") or limits[division or CLOSED]
+        # v0.5 and v0.6 have one of their own
+        of_round = limits.get(round_ or "")
+        return of_round or limits[division or CLOSED]
 
     def find_round(self, names: Iterable[str]) -> str | None:
         """Return the first round that a name has: `cloud_v2.8` has none."""
@@ -256,24 +259,23 @@ def measure_run(log: Log, benchmark: Benchmark, round_: str | None) -> tuple[Con
     if not points:
         return Convergence(), Quality(targets)
     last = points[-1]
-    missed = Quality(targets, MISSED, last.values)
     passed = [point for point in points if _is_reached(targets, point.values)]
     if log.evaluations[-1].metric is not None:
-        if not passed:
-            return Convergence(), missed
         # Evaluations of stored models go on after the target was reached; the first that reached it
         # counts.
+        if not passed:
+            return Convergence(), Quality(targets, MISSED, last.values)
         first = passed[0]
         converged = _convert(first, log, benchmark, round_)
         return converged, Quality(targets, REACHED, first.values)
-    converged = _convert(last, log, benchmark, round_)
-    has_values = any(value is not None for value in last.values)
-    if not has_values:
-        return converged, Quality(targets, NOT_CHECKED, last.values)
-    if not passed:
-        return converged, missed
-    # The last evaluation may be worse than one before it.
-    return converged, Quality(targets, REACHED, passed[-1].values)
+    if all(value is None for value in last.values):
+        quality = Quality(targets, NOT_CHECKED, last.values)
+    elif passed:
+        # The last evaluation may be worse than one before it.
+        quality = Quality(targets, REACHED, passed[-1].values)
+    else:
+        quality = Quality(targets, MISSED, last.values)
+    return _convert(last, log, benchmark, round_), quality
 
 
 @dataclass(frozen=True, slots=True)
@@ -366,9 +368,10 @@ def _choose_epoch_size(logged: float | None, size: float | None) -> float | None
     """Return the logged size of the training set, but its known size where the logged one is that
     of a part.
     """
-    if logged is None or size is None or abs(logged - size) <= SIZE_TOLERANCE * size:
+    if logged is None or size is None:
         return logged
-    return size
+    is_whole = abs(logged - size) <= SIZE_TOLERANCE * size
+    return logged if is_whole else size
 
 
 def _multiply(count: float, factor: float | None) -> float | None:

@@ -104,17 +104,18 @@ def score_entry(
     benchmark = _find_benchmark(entry.folder, logs.values(), rules)
     # v0.5 and v0.6 have rules of their own, which the syntax of a log tells better than a folder
     syntaxes = [log.syntax for log in logs.values() if log.syntax]
-    round_ = rules.ruleset or rules.find_round([*syntaxes, entry.round or ""])
+    round_ = rules.ruleset
+    if not round_:
+        round_ = rules.find_round([*syntaxes, entry.round or ""])
     runs = []
     for file, log in logs.items():
         runs.append(_judge_run(file, log, round_, benchmark, system.division, rules))
     counted = [run for run in runs if run.counted]
-    missing = len(runs) - len(counted)
-    average = partial(_average_runs, missing=missing, drop=benchmark.drop)
+    uncounted = len(runs) - len(counted)
     minutes = [run.log.minutes for run in counted if run.log.minutes is not None]
-    mean = average(minutes)
+    mean = olympic_mean(minutes, uncounted, benchmark.drop)
     factor, scaling_finding = read_scaling_factor(scaling)
-    reason = _explain_no_score(entry, runs, missing, mean, factor, benchmark)
+    reason = _explain_no_score(entry, runs, uncounted, mean, factor, benchmark)
     score = None
     if reason is None and mean is not None and factor is not None:
         score = mean * factor
@@ -122,14 +123,6 @@ def score_entry(
     sizes = sorted(size for size in logged_sizes if size is not None)
     size = sizes[0] if len(sizes) == 1 else None
     findings = _list_findings(entry, runs, system, scaling_finding, benchmark, sizes, rules)
-    progress = [run.convergence for run in counted]
-    units = {convergence.unit for convergence in progress}
-    convergence = Convergence(
-        unit=units.pop() if len(units) == 1 else None,
-        epochs=average([each.epochs for each in progress]),
-        samples=average([each.samples for each in progress]),
-        tokens=average([each.tokens for each in progress]),
-    )
     return ScoredEntry(
         entry=entry,
         benchmark=benchmark.name,
@@ -143,10 +136,10 @@ def score_entry(
         run_minutes_max=max(minutes, default=None),
         run_minutes_cv=_measure_variation(minutes),
         global_batch_size=size,
-        convergence=convergence,
+        convergence=_average_convergence(counted, uncounted, benchmark.drop),
         quality=_find_worst_quality(counted, benchmark.targets_in(round_, size)),
         logs_expected=benchmark.runs,
-        energy_j=_average_energy(counted, missing, factor, benchmark.drop),
+        energy_j=_average_energy(counted, uncounted, factor, benchmark.drop),
         findings=tuple(findings),
     )
 
@@ -206,16 +199,16 @@ def _find_worst_quality(
 
 
 def _average_energy(
-    counted: Sequence[TrainingRun], missing: int, factor: float | None, drop: int
+    counted: Sequence[TrainingRun], uncounted: int, factor: float | None, drop: int
 ) -> float | None:
     """Return the energy of an entry: the mean over the runs that its minutes are the mean of,
     scaled as these.
     """
-    if missing > drop or not factor:
+    if uncounted > drop or not factor:
         return None
     ordered = sorted(counted, key=lambda run: run.log.minutes or 0)
     # runs that do not count stand in for slowest ones, so as many fewer of these are left out
-    slowest = drop - missing
+    slowest = drop - uncounted
     kept = ordered[drop : len(ordered) - slowest]
     energies = [run.log.energy_j for run in kept]
     known = [energy for energy in energies if energy is not None]
@@ -279,11 +272,12 @@ def _judge_run(
     findings = list(log.findings)
     if log.benchmark is not None and rules.benchmark(log.benchmark).name != benchmark.name:
         findings.append(f"is a log of {log.benchmark} by its submission_benchmark")
-    is_checked = quality.check != NOT_CHECKED or not quality.targets
-    if is_closed and reason is None and not is_checked:
+    is_unchecked = quality.check == NOT_CHECKED and quality.targets
+    if is_closed and reason is None and is_unchecked:
         lacking = "accuracy" if log.evaluations else "evaluation"
         findings.append(f"holds no readable {lacking}; its quality is not checked")
-    if None not in (log.division, division) and log.division != division:
+    is_named = log.division is not None and division is not None
+    if is_named and log.division != division:
         findings.append(f"is a log of the {log.division} division by its submission_division")
     return TrainingRun(
         file,
@@ -304,7 +298,9 @@ def explain_not_counted(log: Log, limit: float) -> str | None:
     """
     if log.problem is not None:
         return log.problem
-    if log.minutes is None and log.status in (None, SUCCESS):
+    if log.status not in (None, SUCCESS):
+        return f"its status is {log.status}"
+    if log.minutes is None:
         if log.stop_ms is not None:
             return "has no run_start before its run_stop"
         if log.start_ms is not None:
@@ -312,12 +308,9 @@ def explain_not_counted(log: Log, limit: float) -> str | None:
         return "has no run_start and no run_stop"
     if log.status is None:
         return "its run_stop has no status"
-    if log.status != SUCCESS:
-        return f"its status is {log.status}"
-    minutes = log.minutes or 0.0
-    if minutes < 0:
+    if log.minutes < 0:
         return "its run_stop is before its run_start"
-    if minutes == 0:
+    if log.minutes == 0:
         return "its run_stop is at the time of its run_start"
     if log.init_minutes is None and isfinite(limit):
         return "has no init_start and init_stop"
@@ -335,18 +328,29 @@ def _explain_missed(quality: Quality) -> str:
     return f"did not reach the quality target: {'; '.join(shown)}"
 
 
-def _average_runs(values: Sequence[float | None], missing: int, drop: int) -> float | None:
-    """Average as the minutes are; None where a run has no value."""
-    known = [value for value in values if value is not None]
-    if len(known) < len(values):
-        return None
-    return olympic_mean(known, missing, drop)
+def _average_convergence(counted: Sequence[TrainingRun], uncounted: int, drop: int) -> Convergence:
+    """Average what the runs needed as their minutes are; None where one of them has no value."""
+    progress = [run.convergence for run in counted]
+    units = {each.unit for each in progress}
+
+    def average(values: Sequence[float | None]) -> float | None:
+        known = [value for value in values if value is not None]
+        if len(known) < len(values):
+            return None
+        return olympic_mean(known, uncounted, drop)
+
+    return Convergence(
+        unit=units.pop() if len(units) == 1 else None,
+        epochs=average([each.epochs for each in progress]),
+        samples=average([each.samples for each in progress]),
+        tokens=average([each.tokens for each in progress]),
+    )
 
 
 def _explain_no_score(
     entry: Entry,
     runs: Sequence[TrainingRun],
-    missing: int,
+    uncounted: int,
     mean: float | None,
     factor: float | None,
     benchmark: Benchmark,
@@ -355,8 +359,8 @@ def _explain_no_score(
         return MISSING_LOGS
     if not runs:
         return "its logs are missing"
-    if missing > benchmark.drop:
-        return f"{missing} of {len(runs)} runs do not count, at most {benchmark.drop} may"
+    if uncounted > benchmark.drop:
+        return f"{uncounted} of {len(runs)} runs do not count, at most {benchmark.drop} may"
     if mean is None:
         return f"{len(runs)} runs are too few for {benchmark.drop} to be left out at each end"
     if factor is None:

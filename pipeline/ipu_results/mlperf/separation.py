@@ -107,10 +107,12 @@ def compare_pairs(
     parts = estimate_parts(runs, groups)
     is_shared = _find_shared_luck(runs, parts, first, second, one_batch)
     is_other = ~is_shared
+    shared_p, shared_gap = _permute(runs, first[is_shared], second[is_shared])
     p = np.ones(len(first))
-    gap = parts.scores[second] - parts.scores[first]
-    p[is_shared], gap[is_shared] = _permute(runs, first[is_shared], second[is_shared])
+    p[is_shared] = shared_p
     p[is_other] = _test_difference(parts, first[is_other], second[is_other])
+    gap = parts.scores[second] - parts.scores[first]
+    gap[is_shared] = shared_gap
     wrong_order = np.where(gap >= 0, p / 2, 1 - p / 2)
     tests = np.where(is_shared, PERMUTATION, DIFFERENCE)
     return Separations(p, wrong_order, tests.tolist())
@@ -197,9 +199,9 @@ def _interpolate_p(t: Numbers, df: Numbers) -> Numbers:
     for whole in np.unique(below).tolist():
         rows = below == whole
         part = df[rows] - whole
-        fewer = compute_two_sided_p(t[rows], whole)
-        more = compute_two_sided_p(t[rows], whole + 1)
-        p[rows] = fewer + part * (more - fewer)
+        at_whole = compute_two_sided_p(t[rows], whole)
+        at_next = compute_two_sided_p(t[rows], whole + 1)
+        p[rows] = at_whole + part * (at_next - at_whole)
     return p
 
 
@@ -212,10 +214,11 @@ def _permute(runs: Runs, first: Integers, second: Integers) -> tuple[Numbers, Nu
     # pairs of the same two shapes at once: they have the same deals
     for pair in np.unique(pairs, axis=0):
         rows = np.flatnonzero((pairs == pair).all(axis=1))
-        a = Shape(*pair[:3].tolist())
-        b = Shape(*pair[3:].tolist())
-        values = make_values(runs, first[rows], second[rows], a.runs, b.runs)
-        p[rows], gap[rows] = _test_values(*values, a, b)
+        shape_a, shape_b = pair.reshape(2, -1).tolist()
+        a = Shape(*shape_a)
+        b = Shape(*shape_b)
+        left, right = make_values(runs, first[rows], second[rows], a.runs, b.runs)
+        p[rows], gap[rows] = _test_values(left, right, a, b)
     return p, gap
 
 
@@ -234,10 +237,10 @@ def _test_values(left: Numbers, right: Numbers, a: Shape, b: Shape) -> tuple[Num
     is_apart = is_left_faster | is_right_faster
     counts = np.zeros(len(gap))  # of the deals that differ by as much
     is_extreme = np.ones(len(gap), dtype=bool)  # no deal differs by more the same way
-    # of those that are apart hardly a random deal is as far off
-    close = np.flatnonzero(~is_apart | is_complete)
-    for start in range(0, len(close), CHUNK):
-        rows = close[start : start + CHUNK]
+    # hardly a random deal is as far off as runs that are apart: those are not dealt out
+    dealt = np.flatnonzero(~is_apart | is_complete)
+    for start in range(0, len(dealt), CHUNK):
+        rows = dealt[start : start + CHUNK]
         observed = np.abs(gap[rows])
         signs = np.sign(gap[rows])[:, None]
         differences = _multiply(pooled[rows] * signs, _make_deals(a, b))

@@ -32,6 +32,7 @@ Record = dict[str, Any]
 """Columns of a table by name."""
 NO_SUMMARY: Record = {}
 EPOCH_DIGITS = 3  # to which the official checker rounds epochs
+NO_REFERENCE = ("samples", ())
 
 
 def summarise_entries(entries: Sequence[ScoredEntry], rules: Rules) -> dict[Entry, Record]:
@@ -47,7 +48,7 @@ def summarise_entries(entries: Sequence[ScoredEntry], rules: Rules) -> dict[Entr
     runs = make_runs(
         [[run.log.minutes or 0.0 for run in each.used] for each in chosen],
         [each.choose_counts() for each in chosen],
-        [(each.drop, each.drop - each.missing) for each in chosen],
+        [(each.drop, each.drop - each.uncounted) for each in chosen],
         [each.find_ratio() for each in chosen],
     )
     intervals = estimate_intervals(runs, [each.list_groups() for each in chosen])
@@ -70,17 +71,17 @@ class _Entry:
         self.minutes = scored.minutes or 0.0  # only used where there is an interval
         self.batch = scored.global_batch_size
         self.drop = rules.benchmark(scored.benchmark).drop
-        self.missing = len(scored.runs) - scored.n_success
+        self.uncounted = len(scored.runs) - scored.n_success
         self.used = select_used(scored.runs)
         self.has_interval = scored.minutes is not None and len(self.used) >= MIN_RUNS
         round_ = rules.ruleset or scored.entry.round
         self.is_normalised = rules.is_normalised(round_, scored.system.division)
-        key = round_ or "", scored.benchmark
-        self.unit, points = load_references().get(key, ("samples", ()))
+        key = (round_ or "", scored.benchmark)
+        self.unit, points = load_references().get(key, NO_REFERENCE)
         self.reference: float | None = None
         self.method: str | None = None
-        found = find_reference(points, self.batch or 0)
-        if self.batch and found:
+        found = find_reference(points, self.batch) if self.batch else None
+        if found:
             self.reference, self.method = found
 
     def sort_key(self) -> tuple[float, str, str]:
@@ -120,14 +121,16 @@ class _Entry:
         needed = self.count(self.scored.convergence)
         if not self.is_normalised or not needed:
             return 0.0
-        return min(1.0, (self.reference or 0.0) / needed)
+        ratio = (self.reference or 0.0) / needed
+        # the score was not raised by more than the factor
+        return min(1.0, ratio)
 
     def expect_factor(self) -> float | None:
         """Return the scaling factor that the logs and the reference give."""
         counts = [self.count(run.convergence) for run in self.scored.runs if run.counted]
         if self.unit == "epochs":
             counts = [round(count, EPOCH_DIGITS) for count in counts]
-        needed = olympic_mean(counts, self.missing, self.drop)
+        needed = olympic_mean(counts, self.uncounted, self.drop)
         if not self.is_normalised or not self.reference or not needed or 0.0 in counts:
             return None
         return max(1.0, self.reference / needed)

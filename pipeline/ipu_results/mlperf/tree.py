@@ -63,7 +63,9 @@ class LocalTree:
         walk = _Walk(self.root)
         if self.part:
             walk.descend("", [self.part.split("/")[0]])
-            walk.paths = [path for path in walk.paths if f"{path}/".startswith(f"{self.part}/")]
+            # a log may be the part itself
+            part = f"{self.part}/"
+            walk.paths = [path for path in walk.paths if f"{path}/".startswith(part)]
         else:
             walk.descend("", walk.list_folders(""))
         return Listing(tuple(walk.paths), tuple(walk.findings))
