@@ -93,18 +93,18 @@ def _select_named(name: str, device: str | None, target: str, probe: ListDevices
         device = device or target
     devices = probe(name)
     if device:
-        matches = [own for own in devices if own.name == device]
+        matches = [each for each in devices if each.name == device]
     else:
         # a simulated device is no stand-in for a real one
-        matches = [own for own in devices if own.kind != "simulated"]
-        matches = matches or list(devices)
+        real = [each for each in devices if each.kind != "simulated"]
+        matches = real or list(devices)
     for match in matches:
         if match.usable:
             return SelectedDevice(match, "requested")
     if matches:
         first = matches[0]
         raise BackendError(first.reason or "cannot be used", document=name, place=first.name)
-    names = ", ".join(own.name for own in devices) or "none"
+    names = ", ".join(each.name for each in devices) or "none"
     raise BackendError(f"is not a device of {name}, which has: {names}", place=device or name)
 
 
@@ -225,7 +225,7 @@ def check_batch_sizes(batch_sizes: Sequence[int], sessions: int) -> tuple[int, .
 
 SESSIONS = {"m2000": 4, "bow-2000": 4}  # one per chip
 DEFAULT_SESSIONS = 2  # as in the paper
-QUICK_SIZES = 2  # of the batch sizes
+QUICK_SIZES = 2  # batch sizes of a quick sweep: the first ones
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -300,10 +300,10 @@ class SweepTask:
         plan = self.plan
         config = self.config
         rounds = f"{plan.least_rounds} rounds"
-        if plan.least_rounds != plan.most_rounds:
-            rounds += f" however long they take, and more until {plan.budget_s:g} s are measured"
-        elif plan.least_rounds == 1:
+        if plan.most_rounds == 1:
             rounds = "1 round"
+        if plan.most_rounds != plan.least_rounds:
+            rounds += f" however long they take, and more until {plan.budget_s:g} s are measured"
         network = config.network or config.model
         if config.sequence_length:
             network += f", sequences of {config.sequence_length} tokens"
@@ -367,7 +367,7 @@ def _find_network(config: SweepConfig) -> str | None:
     entry = models.get(normalise_name(config.network))
     if entry is None:
         names = {key: entry["model"] for key, entry in models.items()}
-        nearest = find_nearest_words(config.network, names, 1, 0)
+        nearest = find_nearest_words(config.network, names, limit=1, cutoff=0)
         hint = f"; the nearest is {nearest[0]}" if nearest else ""
         raise SweepConfigError(f"{config.network} is not a network of the record{hint}")
     return str(entry["model"])
@@ -414,10 +414,10 @@ def choose_batch_sizes(sessions: int) -> tuple[int, ...]:
     """Return the batch sizes of the paper, or of the vendor's page for four, that the sessions can
     share evenly.
     """
-    target = "m2000" if sessions in SESSIONS.values() else "c2"
+    target = "m2000" if sessions == SESSIONS["m2000"] else "c2"
     shared = [size for size in DEFAULT_BATCH_SIZES[target] if size % sessions == 0]
     if not shared:
-        shared = [batches * sessions for batches in range(1, 7)]
+        shared = [micro_batch * sessions for micro_batch in range(1, 7)]
     return tuple(shared)
 
 
@@ -441,11 +441,14 @@ def _parse_count(text: str) -> int:
 
 
 def _parse_switch(text: str) -> bool:
-    return {"true": True, "false": False}[text]
+    if text not in ("true", "false"):
+        raise ValueError
+    return text == "true"
 
 
 def _parse_seconds(text: str) -> float:
     seconds = float(text)
+    # NaN is refused, too
     if not seconds >= 0:
         raise ValueError
     return seconds
@@ -481,12 +484,12 @@ def parse_settings(texts: Iterable[str]) -> dict[str, Any]:
         raise SweepConfigError(f"--set {error}") from error
     settings: dict[str, Any] = {}
     for key, text in pairs.items():
-        option = key.removeprefix(OPTION)
         if key in SETTINGS:
             settings[key] = _parse_setting(key, text, *SETTINGS[key])
-        elif option not in ("", key):
+        elif key.startswith(OPTION) and key != OPTION:
             options = settings.setdefault("options", {})
-            options[option] = _parse_setting(key, text, json.loads, "a JSON value")
+            name = key.removeprefix(OPTION)
+            options[name] = _parse_setting(key, text, json.loads, "a JSON value")
         else:
             raise SweepConfigError(f"--set {key}={text} is not {form}")
     return settings
@@ -495,5 +498,5 @@ def parse_settings(texts: Iterable[str]) -> dict[str, Any]:
 def _parse_setting(key: str, text: str, parse: Callable[[str], object], expected: str) -> object:
     try:
         return parse(text)
-    except (ValueError, KeyError, RecursionError) as error:
+    except (ValueError, RecursionError) as error:
         raise SweepConfigError(f"--set {key}={text}: expected {expected}") from error

@@ -142,15 +142,15 @@ def read_cpu_quota(proc: Path = PROC, sys: Path = SYS) -> float | None:
     folder = sys / "fs" / "cgroup"
     folders = [folder]
     groups = read_text(proc / "self" / "cgroup") or ""
-    own = re.search(r"^0::(.*)$", groups, re.MULTILINE)
-    path = own[1] if own else ""
+    group = re.search(r"^0::(.*)$", groups, re.MULTILINE)
+    path = group[1] if group else ""
     for part in path.split("/"):
         if part not in ("", ".."):
             folder /= part
             folders.append(folder)
     limits = []
-    for folder in folders:
-        limit = read_text(folder / "cpu.max") or ""
+    for each in folders:
+        limit = read_text(each / "cpu.max") or ""
         match = re.fullmatch(r"(\d+) 0*([1-9]\d*)", limit, re.ASCII)
         if match:  # `max` sets no limit
             limits.append(int(match[1]) / int(match[2]))
@@ -342,6 +342,7 @@ def _clip_share(share: float) -> float:
     return min(1.0, max(0.0, share))
 
 
+# where sweeps announce themselves: an environment variable names the folder, or it is a temporary one
 VARIABLE = "IPU_RESULTS_LOCKS"
 FOLDER = "ipu-results-sweeps"
 SUFFIX = ".lock"
@@ -381,7 +382,9 @@ def _is_alive(path: Path) -> bool:
     )
     try:
         lock.acquire()
-    except (Timeout, PermissionError):
+    except Timeout:
+        return True
+    except PermissionError:
         # another user's file may belong to a living sweep, so it counts
         return True
     except OSError:

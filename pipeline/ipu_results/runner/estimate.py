@@ -1,4 +1,6 @@
-"""One block: the same batch over and over on every session, and what was observed around it."""
+"""Blocks, in each of which every session runs one batch over and over, and the row of a batch size
+that is estimated from its blocks.
+"""
 
 from __future__ import annotations
 
@@ -79,7 +81,6 @@ class Block:
         ends = [session[-1][-1] for session in self.stamps]
         start = max(starts)
         end = min(ends)
-        # they were never at work together
         if end <= start:
             start = min(starts)
             end = max(ends)
@@ -142,23 +143,29 @@ MAX_WIDTH = 0.10  # of the interval, as a share of the median: a row should prom
 MAX_DRIFT = 0.05
 # Share of the row's blocks. A median is off when half of the amortised blocks are, a third of all.
 MAX_DISTURBED = 0.2
-# Times the best of the run. Back to back, one in a hundred reaches 1.2; the slow regimes seen reach
-# 1.6.
-MAX_PROBE = 1.3
-# How much slower a block is than the fastest of its kind in the row. Noise of 1 % a block does not
-# reach it.
-MAX_BEHIND = 0.06
-# Shares of the machine. What is taken from one thread holds up a batch that all threads work at, and
-# stolen time is taken from busy ones.
-MAX_FOREIGN = 0.05
-MAX_STEAL = 0.02
-# by the causes of REASONS
-LIMITS = {
-    "probe": MAX_PROBE,
-    "foreign": MAX_FOREIGN,
-    "steal": MAX_STEAL,
-    "behind": MAX_BEHIND,
-    "others": 0.0,
+
+
+class Cause(NamedTuple):
+    """What disturbs a block above a limit, and how it is told: a share is printed in percent."""
+
+    limit: float
+    text: str
+    is_share: bool = True
+
+
+# the texts are kept: of points.csv
+CAUSES = {
+    # Times the best of the run. Back to back, one in a hundred reaches 1.2; the slow regimes seen
+    # reach 1.6.
+    "probe": Cause(1.3, "probe up to {:.2f} times its best", is_share=False),
+    # Shares of the machine. What is taken from one thread holds up a batch that all threads work
+    # at, and stolen time is taken from busy ones.
+    "foreign": Cause(0.05, "foreign processes took up to {} of the machine"),
+    "steal": Cause(0.02, "up to {} stolen by the hypervisor"),
+    # How much slower a block is than the fastest of its kind in the row. Noise of 1 % a block does
+    # not reach it.
+    "behind": Cause(0.06, "up to {} slower than the fastest of its kind"),
+    "others": Cause(0.0, "up to {:.0f} other sweeps beside it", is_share=False),
 }
 
 
@@ -187,16 +194,6 @@ class Estimate(NamedTuple):
     steal: float | None
     power_w: float | None
     suspect: list[str]
-
-
-REASONS = {
-    "probe": "probe up to {:.2f} times its best",
-    "foreign": "foreign processes took up to {} of the machine",
-    "steal": "up to {} stolen by the hypervisor",
-    "behind": "up to {} slower than the fastest of its kind",
-    "others": "up to {:.0f} other sweeps beside it",  # kept: text of points.csv
-}
-SHARES = ("foreign", "steal", "behind")  # of those that are printed in percent
 
 
 class Interval(NamedTuple):
@@ -252,7 +249,7 @@ def estimate(blocks: Sequence[Block], best_probe_ms: float | None = None) -> Est
         rounds=len(rounds),
         blocks=len(blocks),
         iterations=sum(block.iterations for block in blocks),
-        disturbed_blocks=sum(map(bool, causes)),
+        disturbed_blocks=sum(over != {} for over in causes),
         preprocess_ms=_find_stage_ms(amortised, START, PREPROCESSED),
         infer_ms=_find_stage_ms(amortised, PREPROCESSED, INFERRED),
         retrieve_ms=_find_stage_ms(amortised, INFERRED, RETRIEVED),
@@ -344,7 +341,7 @@ def find_disturbances(
             observed["probe"] = max(block.probe_ms) / fastest_probe
         over = {}
         for cause, value in observed.items():
-            if value > LIMITS[cause]:
+            if value > CAUSES[cause].limit:
                 over[cause] = value
         causes.append(over)
     return causes
@@ -401,13 +398,13 @@ def _suspect_blocks(causes: Sequence[Mapping[str, float]]) -> list[str]:
     if not disturbed or len(disturbed) < MAX_DISTURBED * len(causes):
         return []
     reasons = []
-    for cause, text in REASONS.items():
-        values = [over[cause] for over in disturbed if cause in over]
+    for name, cause in CAUSES.items():
+        values = [over[name] for over in disturbed if name in over]
         if not values:
             continue
         worst = max(values)
-        shown = format_percent(worst) if cause in SHARES else worst
-        reasons.append(text.format(shown))
+        shown = format_percent(worst) if cause.is_share else worst
+        reasons.append(cause.text.format(shown))
     return [f"{len(disturbed)} of {len(causes)} blocks disturbed: {', '.join(reasons)}"]
 
 
@@ -434,7 +431,9 @@ def _find_rank(count: int, chance: float, probability: float) -> int:
     """Return the greatest k such that k or fewer of `count` trials succeed with less than
     `probability`, or −1.
     """
-    return int(np.count_nonzero(compute_binomial_cdf(count, chance) < probability)) - 1
+    # grows with k, so those below are the first ones
+    is_below = compute_binomial_cdf(count, chance) < probability
+    return int(np.count_nonzero(is_below)) - 1
 
 
 def compute_binomial_cdf(count: int, chance: float) -> np.ndarray:

@@ -125,8 +125,9 @@ def _draw_texture(bits: np.random.PCG64, height: int, width: int) -> np.ndarray:
     """Cut a texture out of a square that repeats, of mean 0 and standard deviation 1."""
     amplitudes = _build_amplitudes()
     draws = bits.random_raw(amplitudes.size // 2).astype("<u8")
-    # a draw of 64 bits is two coefficients of 2 × 16 bits, here around 0
-    parts = draws.view("<u2").astype(np.float64) - (2**16 - 1) / 2
+    # a draw of 64 bits is two complex coefficients, each part of 16 bits and around 0
+    parts = draws.view("<u2").astype(np.float64)
+    parts -= (2**16 - 1) / 2
     white = parts.view(np.complex128).reshape(amplitudes.shape)
     square = np.fft.irfft2(white * amplitudes, s=(MAX_SIDE, MAX_SIDE))
     cutting = square[:height, :width]
@@ -358,7 +359,8 @@ class SequenceStream(InputStream):
             for number, name in enumerate(inputs):
                 array = saved[f"arr_{number}"]
                 self._arrays[name] = array.astype(dtype) if array.dtype.kind == "f" else array
-        super().__init__(len(array), **turns)
+        # all inputs have as many sequences
+        super().__init__(len(self._arrays[inputs[0]]), **turns)
 
     def load(self) -> list[int]:
         """Return the numbers of the next sequences, which are in memory."""
@@ -402,10 +404,11 @@ def _fill_input(text: TextInput, count: int, seed: int) -> np.ndarray:
     if text.role == "positions":
         positions = np.arange(text.shape[-1]).astype(text.dtype)
         return np.ascontiguousarray(np.broadcast_to(positions, shape))
-    # A float mask is added to the scores: zeros hide nothing. An integer one says which tokens
-    # count.
-    value = text.role == "mask" and not text.dtype.startswith("float")
-    return np.full(shape, value, dtype=text.dtype)
+    # An integer mask says which tokens count. One of floats is added to the scores: zeros hide
+    # nothing.
+    if text.role == "mask" and not text.dtype.startswith("float"):
+        return np.ones(shape, text.dtype)
+    return np.zeros(shape, text.dtype)
 
 
 def save_sequences(file: Path, arrays: Mapping[str, np.ndarray]) -> dict[str, Any]:

@@ -43,8 +43,9 @@ INTEGERS: dict[int, str] = {
     TensorProto.INT32: "int32",
     TensorProto.BOOL: "bool",
 }
-MASKS: dict[int, str] = {TensorProto.FLOAT: "float32", TensorProto.FLOAT16: "float16"}  # of floats
-# by a part of the name; else tokens
+# a mask may be of floats, too
+MASKS: dict[int, str] = {TensorProto.FLOAT: "float32", TensorProto.FLOAT16: "float16"}
+# of an input by a part of its name; any other has tokens
 ROLES = {"mask": "mask", "position": "positions", "type|segment": "types"}
 RESHAPING = ("Cast", "Flatten", "Identity", "Reshape", "Squeeze", "Unsqueeze")
 # a typing error of some digits would fill the memory
@@ -134,9 +135,14 @@ def prepare_model(
         size = _get_lengths(inputs[0])
         feeds = {first: np.zeros((2, *size), dtype=np.float32)}
     own_precision = _detect_precision(model)
-    target = own_precision if precision in (None, "bf16") else str(precision)
+    # the backend lowers to bf16
+    if precision is None or precision == "bf16":
+        target = own_precision
+    else:
+        target = precision
     # a file that is not fp32 cannot be converted without loss
-    if own_precision not in (target, "fp32"):
+    is_converted = target != own_precision
+    if is_converted and own_precision != "fp32":
         raise loaded.refuse(f"is {own_precision} already and cannot be converted to {target}")
     label = source if loaded.built_in else Path(source).stem
     plain = folder / f"{label}-{own_precision}.onnx"
@@ -148,7 +154,7 @@ def prepare_model(
         outputs = _count_outputs(loaded, plain, feeds, items)
         weights = loaded.sha256
     path = plain
-    if target != own_precision:
+    if is_converted:
         path = _convert(loaded, plain, target, calibration)
     return PreparedModel(
         path,
@@ -288,9 +294,13 @@ def _set_batch(model: onnx.ModelProto, batch: int | str) -> None:
     # shapes inferred for the batch before would contradict it
     del model.graph.value_info[:]
     for value in (*_list_inputs(model), *model.graph.output):
+        # an output may be a scalar, which has no batch
         for axis in _get_axes(value)[:1]:
             axis.Clear()
-            setattr(axis, "dim_value" if isinstance(batch, int) else "dim_param", batch)
+            if isinstance(batch, int):
+                axis.dim_value = batch
+            else:
+                axis.dim_param = batch
 
 
 def _count_outputs(source: _Source, path: Path, feeds: dict[str, np.ndarray], items: str) -> int:
@@ -356,10 +366,12 @@ def _quantise(plain: Path, path: Path, calibration: Batch) -> None:
         for item in range(count):
             feeds.append({name: array[item : item + 1] for name, array in arrays.items()})
         remaining = iter(feeds)
+        # what ONNX Runtime calls a calibration data reader
+        reader = SimpleNamespace(get_next=lambda: next(remaining, None))
         quantization.quantize_static(
             str(folded),
             str(path),
-            SimpleNamespace(get_next=lambda: next(remaining, None)),
+            reader,
             per_channel=True,
             reduce_range=True,
             activation_type=quantization.QuantType.QUInt8,

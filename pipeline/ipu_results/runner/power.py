@@ -52,6 +52,7 @@ def find_meter(
         meter = DeclaredPower(declared)
     elif command is not None:
         meter = CommandMeter(command)
+    # a wrong figure or command is refused here, too
     if kind in ("emulated", "simulated"):
         reason = f"the device is {kind}, and what this machine draws is not its power"
         return None, f"no sensor: {reason}"
@@ -88,7 +89,7 @@ class PowerMeter:
     min_window_s = 0.0
     """Seconds of the shortest window that has a mean."""
     units: float | None = None
-    """How many units of an energy counter, which `read` returns then, are a joule.
+    """Where `read` returns an energy counter: how many of its units are a joule.
 
     None: `read` returns watts.
     """
@@ -212,7 +213,7 @@ class CommandMeter(PowerMeter):
             self._argv = shlex.split(command)
         except ValueError as error:
             raise RunnerError(f"the power command cannot be read: {str(error).lower()}") from error
-        if not any(self._argv[:1]):
+        if not self._argv or not self._argv[0]:
             raise RunnerError("the power command is empty")
         self.name = f"power command {PurePath(self._argv[0]).name}"
 
@@ -339,12 +340,16 @@ class RaplMeter(PowerMeter):
     def read(self) -> float:
         """Return the microjoules since the meter was opened."""
         now = self._read_counters()
-        self._total += sum(map(count_spent, self._last, now, self._spans))
+        spent = 0
+        for earlier, later, span in zip(self._last, now, self._spans, strict=True):
+            spent += count_spent(earlier, later, span)
+        self._total += spent
         self._last = now
         return self._total
 
     def start(self) -> None:
-        with suppress(RunnerError):  # a jump of the counter voids the window before only
+        # counts from here: a jump of the counter voids the window before only
+        with suppress(RunnerError):
             self._last = self._read_counters()
         super().start()
 

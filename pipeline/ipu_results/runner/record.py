@@ -74,6 +74,7 @@ class Journal:
         self._length = data.rfind(b"\n") + 1
         for number, line in enumerate(data[: self._length].splitlines(), start=1):
             try:
+                # an object without a step is none that is looked for
                 self.steps.append({"step": None, **json.loads(line)})
             except (ValueError, TypeError) as error:
                 raise DamagedRunError(
@@ -411,9 +412,8 @@ def _build_point(run: RunData, ready: Ready) -> Point:
         # rounds and blocks say nothing of a time that is calculated
         doubts = ready.predicted["suspect"]
     # the power may be a predicted one
-    point["efficiency"] = None
-    if point["power_w"]:
-        point["efficiency"] = point["throughput"] / point["power_w"]
+    power_w = point["power_w"]
+    point["efficiency"] = point["throughput"] / power_w if power_w else None
     point["suspect"] = "; ".join([*doubts, *ready.list_doubts()]) or None
     return cast("Point", point)
 

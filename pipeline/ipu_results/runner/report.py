@@ -41,7 +41,7 @@ def _format_heading(point: Point) -> str:
 
 def _build_line(point: Point) -> dict[str, str | int | float | None]:
     """Return the cells by header; a column that is None in every line is not shown."""
-    # the ends of the latency's interval or band as items per second: the longer is the lower
+    # the interval or band is printed in items per second: the longest latency gives the lowest rate
     size = point["batch_size"]
     slowest = point["latency_ms_high"]
     fastest = point["latency_ms_low"]

@@ -1,5 +1,5 @@
-"""What is observed around a block: a speed probe before and after, CPU load, power, other sweeps on
-the machine.
+"""The sessions of a sweep together, and what is observed around a block of theirs: a speed probe
+before and after, CPU load, power, other sweeps on the machine.
 """
 
 from __future__ import annotations

@@ -312,7 +312,8 @@ class _Sweep:
         total = 0
         for number in range(rounds):
             total += sum(visit.batch_size in self.batch_s for visit in plan.list_visits(number))
-        left_s = max(0, total - done) * round_s * rounds / total
+        block_s = round_s * rounds / total
+        left_s = max(0, total - done) * block_s
         self.progress.visit(visit, done, max(total, done), left_s)
 
     def _publish(self, opened: Opened) -> SweepResult:
@@ -336,11 +337,11 @@ def _list_changes(before: Opened, now: Opened) -> list[str]:
     old = asdict(before)
     new = asdict(now)
     for part in SAME:
-        was = old[part]
-        is_ = new[part]
-        for name in sorted(was.keys() | is_.keys()):
-            if name not in LOOSE and was.get(name) != is_.get(name):
-                changes.append(f"{part} {name} was {was.get(name)}, is {is_.get(name)}")
+        for name in sorted(old[part].keys() | new[part].keys()):
+            was = old[part].get(name)
+            now_is = new[part].get(name)
+            if name not in LOOSE and was != now_is:
+                changes.append(f"{part} {name} was {was}, is {now_is}")
     return changes
 
 
@@ -351,8 +352,8 @@ def measure_block(
     pool.prepare(visit.batch_size, visit.kind)
     started_at = _format_now()
     run = pool.run_stream if visit.kind == "amortised" else pool.run_isolated
-    observation = Observation()
     if pool.virtual:  # where time is calculated there is nothing to observe
+        observation = Observation()
         stamps = run(plan.block_s, plan.iterations)
     else:
         # what the power meter needs may be longer than a block

@@ -78,8 +78,8 @@ class WorkerServer:
         """Run batches from the moment `at` for at least this time and this number of batches; reply
         with their stamps.
 
-        In overlap one batch goes before them without a stamp. After it the images are as far ahead
-        as they stay, so that no work is left out which was done before the block began.
+        In overlap one batch goes before them without a stamp. From then on one is made for each that
+        is run, so that the block pays for as many as it runs.
         """
         session = self.session
         stream = None if session.virtual else self._open_stream()

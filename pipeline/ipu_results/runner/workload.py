@@ -123,11 +123,11 @@ def prepare_workload(task: SweepTask, work: Path) -> Workload:
     traits = load_backend(task.device.backend).TRAITS
     if not traits.computes:
         return Workload(config.options)
-    plain = prepare_model(config.model, None, work, None, length)
+    plain = prepare_model(config.model, None, work, sequence_length=length)
     if plain.text_inputs:
-        inputs, first = _prepare_sequences(task, plain, work)
+        inputs, first_batch = _prepare_sequences(task, plain, work)
     else:
-        inputs, first = _prepare_images(task, plain, work)
+        inputs, first_batch = _prepare_images(task, plain, work)
     options = dict(config.options)
     if traits.static:  # it compiles fixed shapes: a file for each
         files = {}
@@ -137,13 +137,13 @@ def prepare_workload(task: SweepTask, work: Path) -> Workload:
         options["static_models"] = files
     model = plain
     if config.precision not in (None, plain.precision) and not traits.converts:
-        model = prepare_model(config.model, config.precision, work, first, length)
+        model = prepare_model(config.model, config.precision, work, first_batch, length)
     # the record knows it by this name
     if config.network is not None:
         model = replace(model, name=config.network)
     reference = None
     if plain.precision == "fp32":
-        reference = compute_reference(plain.path, first)
+        reference = compute_reference(plain.path, first_batch)
     return Workload(options, model, inputs, reference)
 
 

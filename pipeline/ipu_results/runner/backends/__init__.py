@@ -258,7 +258,7 @@ class LibrarySession(Session):
         feed = batch if isinstance(batch, dict) else {next(iter(self._inputs)): batch}
         shapes = [(name, array.dtype, array.shape) for name, array in feed.items()]
         if shapes != self._checked:  # once for each batch size, not in each timed run
-            self._check_inputs(feed, images=feed is not batch)
+            self._check_inputs(feed, images=not isinstance(batch, dict))
             self._checked = shapes
         if self._infer is None:
             raise BackendError("is closed", place=self._place)

@@ -97,22 +97,22 @@ class EmulatedChip(VirtualSession):
         batch = micro_batch * self._spec.sessions
         if self._compiled is None or self._compiled.timing.batch_size != batch:
             self._compiled = self._emulator.compile(_network(self._spec.model), batch)
-        timing = self._compiled.timing.timing
-        self._seconds = timing.period if kind == "amortised" else timing.device + timing.protocol
+        parts = self._compiled.timing.timing
+        self._seconds = parts.period if kind == "amortised" else parts.device + parts.protocol
 
     def predict_point(self) -> PredictedPoint:
         """Return the predicted power, and the band scaled from the latency to the amortised one."""
         assert self._compiled is not None
         timing = self._compiled.timing
         amortised = timing.batch_size / timing.throughput * 1000
-        known = timing.power_w is not None
+        has_power = timing.power_w is not None
         fits = timing.memory_verdict == "FITS"
         return {
             "latency_ms_low": amortised * timing.latency_ms_low / timing.latency_ms,
             "latency_ms_high": amortised * timing.latency_ms_high / timing.latency_ms,
             "power_w": timing.power_w,
-            "power_scope": "board" if known else None,
-            "power_reason": "predicted, not measured" if known else NO_POWER,
+            "power_scope": "board" if has_power else None,
+            "power_reason": "predicted, not measured" if has_power else NO_POWER,
             "suspect": [] if fits else [f"memory: {timing.memory_verdict}"],
         }
 

@@ -80,10 +80,18 @@ PROVIDERS = {
     "migraphx": Provider("MIGraphXExecutionProvider", "gpu", "onnxruntime-migraphx", numbered=True),
     "coreml": Provider("CoreMLExecutionProvider", "gpu", "onnxruntime of macOS"),
 }
-# by the name of the first device of each
-DEVICES: dict[str, Provider] = {}
-for _name, _provider in PROVIDERS.items():
-    DEVICES[f"{_name}:0" if _provider.numbered else _name] = _provider
+
+
+def _name_devices() -> dict[str, Provider]:
+    """Return the providers by the name of the first device of each."""
+    devices = {}
+    for family, provider in PROVIDERS.items():
+        name = f"{family}:0" if provider.numbered else family
+        devices[name] = provider
+    return devices
+
+
+DEVICES = _name_devices()
 DEVICE_ID = "device_id"  # the option of numbered providers
 
 
@@ -154,7 +162,9 @@ class OnnxRuntimeSession(LibrarySession):
 
     def _read_precision(self, spec: SessionSpec, provider: Provider, session: OrtObject) -> None:
         facts = self.facts
-        kinds = Counter[str]() if provider.opaque else _count_kernels(spec, provider, self._inputs)
+        kinds = Counter[str]()
+        if not provider.opaque:
+            kinds = _count_kernels(spec, provider, self._inputs)
         if not kinds:
             facts.notes.append(f"{provider.name} does not say in what precision it computes")
             return
@@ -293,6 +303,7 @@ def _count_kernels(
             kernel = event.get("args", {})
             is_run = str(event.get("name", "")).endswith("_kernel_time")
             if is_run and re.search(operator, kernel["op_name"]):
+                # of each operand, an object from its type to its shape
                 kind = next(iter(kernel["input_type_shape"][0]))
                 kinds[TYPES.get(kind, kind)] += 1
         if kinds:
@@ -334,7 +345,9 @@ def list_gpus() -> list[Gpu]:
         for line in done.stdout.splitlines():
             if line.strip():
                 index, uuid, name, capability = (cell.strip() for cell in line.split(","))
-                gpus[index] = gpus[uuid] = Gpu(name, float(capability))
+                gpu = Gpu(name, float(capability))
+                gpus[index] = gpu
+                gpus[uuid] = gpu
                 numbers.append(index)
     except (OSError, ValueError, subprocess.SubprocessError):
         return []

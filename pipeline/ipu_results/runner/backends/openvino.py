@@ -84,7 +84,7 @@ class OpenVinoSession(LibrarySession):
         inputs = {}
         for port in compiled.inputs:
             dtype = str(np.dtype(port.get_element_type().to_dtype()))
-            if dtype not in (*FLOATS, *INTEGERS):
+            if dtype not in FLOATS + INTEGERS:
                 raise BackendError(
                     f"the model takes {dtype}, not float images or integer tokens",
                     place=spec.device,

@@ -111,7 +111,7 @@ def _check_spec(spec: SessionSpec) -> None:
         raise BackendError(
             f"PopART computes in {' or '.join(DTYPES)}, not in {spec.precision}", place=spec.device
         )
-    _choose_steps(spec)
+    _count_batches(spec)
     _find_cache(spec)
 
 
@@ -131,10 +131,10 @@ class PopartProgram:
     load_s: float
     compile_s: float
 
-    def run(self, images: np.ndarray, steps: int) -> np.ndarray:
+    def run(self, images: np.ndarray, batches: int) -> np.ndarray:
         """Return the outputs of a step, in the array that the next run overwrites."""
-        if steps > 1:
-            images = images.reshape(steps, *self.shape)
+        if batches > 1:
+            images = images.reshape(batches, *self.shape)
         self.session.run(self.make_io({self.source: images}, self.anchors))
         return self.anchors[self.target]
 
@@ -161,18 +161,18 @@ class PopartSession(Session):
         In a stream a step has several batches, so that the way to the host and back is not paid by
         each.
         """
-        steps = _choose_steps(self._spec) if kind == "amortised" else 1
-        if (micro_batch, steps) not in self._programs:
+        batches = _count_batches(self._spec) if kind == "amortised" else 1
+        if (micro_batch, batches) not in self._programs:
             self._current = None
-            self._programs[micro_batch, steps] = self._compile(micro_batch, steps)
-        program = self._programs[micro_batch, steps]
+            self._programs[micro_batch, batches] = self._compile(micro_batch, batches)
+        program = self._programs[micro_batch, batches]
         if program is not self._current:
             self._current = None
             # writes the program too, where another one has taken its place
             with wrap_errors("the weights cannot be written to the IPU"):
                 program.session.weightsFromHost()
             self._current = program
-        self.batches_per_step = steps
+        self.batches_per_step = batches
         self.facts.load_s = program.load_s
         self.facts.compile_s = program.compile_s
 
@@ -205,18 +205,18 @@ class PopartSession(Session):
         if device is not None:
             device.detach()
 
-    def _compile(self, micro_batch: int, steps: int) -> PopartProgram:
+    def _compile(self, micro_batch: int, batches: int) -> PopartProgram:
         popart = self._library
         start = time.perf_counter()
         with wrap_errors(f"PopART does not accept the model of micro-batch {micro_batch}"):
             proto = self._read_model(micro_batch)
             source, target, shape = _find_ends(popart.Builder(proto), micro_batch)
-            flow = popart.DataFlow(steps, {target: popart.AnchorReturnType("ALL")})
+            flow = popart.DataFlow(batches, {target: popart.AnchorReturnType("ALL")})
             settings = popart.SessionOptions()
             settings.convolutionOptions = {
                 "availableMemoryProportion": str(_choose_proportion(self._spec, micro_batch))
             }
-            cache = _choose_cache(self._spec, proto, steps)
+            cache = _choose_cache(self._spec, proto, batches)
             if cache:
                 settings.enableEngineCaching = True
                 settings.cachePath = cache
@@ -378,13 +378,13 @@ def _choose_proportion(spec: SessionSpec, micro_batch: int) -> float:
     )
 
 
-def _choose_steps(spec: SessionSpec) -> int:
-    steps = spec.options.get("batches_per_step", BATCHES_PER_STEP)
-    if type(steps) is not int or steps < 1:
+def _count_batches(spec: SessionSpec) -> int:
+    batches = spec.options.get("batches_per_step", BATCHES_PER_STEP)
+    if type(batches) is not int or batches < 1:
         raise BackendError(
-            f"batches_per_step is a whole number from 1, not {steps!r}", place=spec.device
+            f"batches_per_step is a whole number from 1, not {batches!r}", place=spec.device
         )
-    return steps
+    return batches
 
 
 def _find_cache(spec: SessionSpec) -> str:
@@ -398,7 +398,7 @@ def _find_cache(spec: SessionSpec) -> str:
     return os.path.expanduser(cache)
 
 
-def _choose_cache(spec: SessionSpec, model: bytes, steps: int) -> str:
+def _choose_cache(spec: SessionSpec, model: bytes, batches: int) -> str:
     """Make and return the folder of the engine of one model, "" for none.
 
     PopART's own key leaves weights out, and older releases write one file for each path.
@@ -406,7 +406,7 @@ def _choose_cache(spec: SessionSpec, model: bytes, steps: int) -> str:
     cache = _find_cache(spec)
     if not cache:
         return ""
-    key = hashlib.sha256(model + f"{steps} {spec.session}".encode()).hexdigest()
+    key = hashlib.sha256(model + f"{batches} {spec.session}".encode()).hexdigest()
     folder = os.path.join(cache, key[:16])
     os.makedirs(folder, exist_ok=True)
     return folder
@@ -425,7 +425,7 @@ def _list_notes(spec: SessionSpec) -> list[str]:
         "compute precision: the type of the compiled session's output; partial sums have the"
         " library's default type",
         f"available memory proportion of every convolution: {', '.join(shares)}",
-        f"batches per step: {_choose_steps(spec)} in a stream, 1 alone; no overlapped input and"
+        f"batches per step: {_count_batches(spec)} in a stream, 1 alone; no overlapped input and"
         " output",
         engines,
     ]
