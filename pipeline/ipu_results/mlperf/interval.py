@@ -256,13 +256,13 @@ def _estimate_error(values: Numbers, runs: Runs) -> Error:
 
 def _join_errors(own: Error, pools: Sequence[Pool], n: Integers) -> Error:
     """Return the errors of convergence with what comparable entries say of them."""
-    # a row for each pool, even where there are none
+    # without pools, too, an array of two dimensions
     rows = np.array(pools).reshape(-1, len(Pool._fields))
     variance, yuen_variance, df, yuen_df = rows.T
     is_pooled = df > 0
     weight = np.where(is_pooled, GROUP_WEIGHT, 0)
     squares = (own.plain**2 + weight * (variance / n)) / (1 + weight)
-    # the group has its weight in freedom too, as far as it has that many degrees
+    # the group adds the entry's degrees as often as it weighs, and no more than it has
     group_df = np.minimum(weight * own.df, df.astype(np.int64))
     return Error(
         plain=np.sqrt(squares),

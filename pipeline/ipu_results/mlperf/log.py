@@ -233,16 +233,21 @@ def rewrite_old(text: bytes) -> bytes:
         fields = parse_object(printed)
     else:
         fields = parse_object(b'{"value": %b}' % printed)
-        value = fields["value"]
-        if isinstance(value, dict):
-            is_success = str(value.get("success")).lower() == "true"
-            status = "success" if is_success else "aborted"
-            fields["metadata"] = {"epoch_num": value.get("epoch"), "status": status}
-        elif key == b"run_stop":
-            fields["metadata"] = {"status": "success"}  # v0.5 says so, or says nothing
+        fields |= _find_metadata(key, fields["value"])
     fields["key"] = key.decode()
     fields["time_ms"] = float(seconds) * MS_PER_S
     return msgspec.json.encode(fields)
+
+
+def _find_metadata(key: bytes, value: Any) -> dict[str, Any]:
+    """Return the metadata of a line of v0.5, which has them in its value."""
+    if isinstance(value, dict):
+        is_success = str(value.get("success")).lower() == "true"
+        status = "success" if is_success else "aborted"
+        return {"metadata": {"epoch_num": value.get("epoch"), "status": status}}
+    if key == b"run_stop":
+        return {"metadata": {"status": "success"}}  # v0.5 says so, or says nothing
+    return {}
 
 
 def number_marked(block: bytes, first_line: int, mark: bytes = MARK) -> list[int]:
@@ -359,11 +364,11 @@ class _Reader:
             self.marks[key] += 1
             # of several ends of a run the first one counts
             if is_running:
-                self._read_end(key, time_ms, text)
+                self._read_bound(key, time_ms, text)
         else:
             self._read_value(key, parse_object(text).get("value"))
 
-    def _read_end(self, key: str, time_ms: float, text: bytes) -> None:
+    def _read_bound(self, key: str, time_ms: float, text: bytes) -> None:
         """Read the line that begins or ends the run."""
         if key == "run_stop":
             self.status = _parse_status(parse_object(text))

@@ -332,6 +332,7 @@ def _average_convergence(counted: Sequence[TrainingRun], uncounted: int, drop: i
     """Average what the runs needed as their minutes are; None where one of them has no value."""
     progress = [run.convergence for run in counted]
     units = {each.unit for each in progress}
+    unit = units.pop() if len(units) == 1 else None
 
     def average(values: Sequence[float | None]) -> float | None:
         known = [value for value in values if value is not None]
@@ -340,7 +341,7 @@ def _average_convergence(counted: Sequence[TrainingRun], uncounted: int, drop: i
         return olympic_mean(known, uncounted, drop)
 
     return Convergence(
-        unit=units.pop() if len(units) == 1 else None,
+        unit=unit,
         epochs=average([each.epochs for each in progress]),
         samples=average([each.samples for each in progress]),
         tokens=average([each.tokens for each in progress]),

@@ -382,10 +382,8 @@ def _is_alive(path: Path) -> bool:
     )
     try:
         lock.acquire()
-    except Timeout:
-        return True
-    except PermissionError:
-        # another user's file may belong to a living sweep, so it counts
+    except (Timeout, PermissionError):
+        # a living sweep holds its lock; another user's file counts too, as it may be of one
         return True
     except OSError:
         return False

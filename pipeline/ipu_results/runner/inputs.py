@@ -314,9 +314,9 @@ class ImageStream(InputStream):
         height: int,
         width: int,
         dtype: str = "float32",
-        **turns: int,
+        **share: int,
     ) -> None:
-        super().__init__(len(names), **turns)
+        super().__init__(len(names), **share)
         self.folder = Path(folder)
         self.names = names
         self.height = height
@@ -352,7 +352,7 @@ class SequenceStream(InputStream):
     """
 
     def __init__(
-        self, file: Path | str, inputs: Sequence[str], dtype: str = "float32", **turns: int
+        self, file: Path | str, inputs: Sequence[str], dtype: str = "float32", **share: int
     ) -> None:
         self._arrays = {}
         with np.load(file) as saved:
@@ -360,7 +360,7 @@ class SequenceStream(InputStream):
                 array = saved[f"arr_{number}"]
                 self._arrays[name] = array.astype(dtype) if array.dtype.kind == "f" else array
         # all inputs have as many sequences
-        super().__init__(len(self._arrays[inputs[0]]), **turns)
+        super().__init__(len(self._arrays[inputs[0]]), **share)
 
     def load(self) -> list[int]:
         """Return the numbers of the next sequences, which are in memory."""

@@ -135,11 +135,9 @@ def prepare_model(
         size = _get_lengths(inputs[0])
         feeds = {first: np.zeros((2, *size), dtype=np.float32)}
     own_precision = _detect_precision(model)
-    # the backend lowers to bf16
-    if precision is None or precision == "bf16":
+    target = precision or own_precision
+    if target == "bf16":  # for the backend to lower to
         target = own_precision
-    else:
-        target = precision
     # a file that is not fp32 cannot be converted without loss
     is_converted = target != own_precision
     if is_converted and own_precision != "fp32":

@@ -74,7 +74,7 @@ class Journal:
         self._length = data.rfind(b"\n") + 1
         for number, line in enumerate(data[: self._length].splitlines(), start=1):
             try:
-                # an object without a step is none that is looked for
+                # `select` passes over an object without a step
                 self.steps.append({"step": None, **json.loads(line)})
             except (ValueError, TypeError) as error:
                 raise DamagedRunError(

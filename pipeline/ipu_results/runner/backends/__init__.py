@@ -246,10 +246,17 @@ class LibrarySession(Session):
         self._inputs = inputs
         self._infer: Callable[[dict[str, np.ndarray]], np.ndarray] | None = infer
         self._checked: list[tuple[str, Any, tuple[int, ...]]] = []
+        floats = []
         for shape in inputs.values():
             if shape.dtype in FLOATS:
-                self.dtype = shape.dtype
-                break
+                floats.append(shape.dtype)
+            elif shape.dtype not in INTEGERS:
+                raise BackendError(
+                    f"the model takes {shape.dtype}, not float images or integer tokens",
+                    place=place,
+                )
+        if floats:
+            self.dtype = floats[0]
 
     def run(self, batch: Batch | None) -> np.ndarray:
         import numpy as np  # noqa: PLC0415 (names of backends are needed without it)

@@ -10,8 +10,6 @@ import numpy as np
 
 from ipu_results.errors import BackendError
 from ipu_results.runner.backends import (
-    FLOATS,
-    INTEGERS,
     BackendTraits,
     Device,
     InputShape,
@@ -84,11 +82,6 @@ class OpenVinoSession(LibrarySession):
         inputs = {}
         for port in compiled.inputs:
             dtype = str(np.dtype(port.get_element_type().to_dtype()))
-            if dtype not in FLOATS + INTEGERS:
-                raise BackendError(
-                    f"the model takes {dtype}, not float images or integer tokens",
-                    place=spec.device,
-                )
             lengths: list[int | None] = []
             for axis in port.get_partial_shape():
                 lengths.append(axis.get_length() if axis.is_static else None)
