@@ -354,7 +354,8 @@ def _convert_bert(count: float, log: Log) -> Convergence:
     batch = log.global_batch_size or 1
     trained = log.train_samples or 0.0
     # What the log calls samples may be the length of the schedule, and not how far this run came.
-    is_schedule = log.planned_steps is not None and log.train_samples == log.planned_steps * batch
+    planned = None if log.planned_steps is None else log.planned_steps * batch
+    is_schedule = planned is not None and log.train_samples == planned
     if count > 1 and is_schedule:
         if count * batch >= MIN_BERT_SAMPLES:
             return Convergence("steps", samples=count * batch)

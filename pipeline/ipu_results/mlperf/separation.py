@@ -237,7 +237,7 @@ def _test_values(left: Numbers, right: Numbers, a: Shape, b: Shape) -> tuple[Num
     is_apart = is_left_faster | is_right_faster
     counts = np.zeros(len(gap))  # of the deals that differ by as much
     is_extreme = np.ones(len(gap), dtype=bool)  # no deal differs by more the same way
-    # hardly a random deal is as far off as runs that are apart: those are not dealt out
+    # runs that are apart are not dealt out at random: hardly a deal would be as far off
     dealt = np.flatnonzero(~is_apart | is_complete)
     for start in range(0, len(dealt), CHUNK):
         rows = dealt[start : start + CHUNK]
