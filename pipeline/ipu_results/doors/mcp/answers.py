@@ -45,6 +45,7 @@ ORIGINS = {
     EMULATED: "emulated, not measured",
 }
 MINUTES = "minutes"  # the time to train as MLPerf prints it
+# the column that has the printed text of a figure, where it is not that of the figure
 PRINTED_AS = {MINUTES: "time_to_train_s"}
 VALUE = "value"  # the figure of a microbenchmark
 ALL_FIGURES = (*FIGURES, VALUE)
@@ -90,12 +91,16 @@ class Record:
         """Return everything that has an id of its own, by id."""
         return {row["result_id"]: row for row in (*self.rows, *self.microbenchmarks)}
 
-    def get_row(self, result_id: str) -> Row:
-        """Return the row of an id. Raises RefusalError for an unknown one."""
-        row = self.sources.get(result_id)
-        if row is None:
+    def get_source(self, result_id: str) -> Row:
+        """Return a result or microbenchmark. Raises RefusalError for an unknown id."""
+        if result_id not in self.sources:
             reason = f"unknown result {result_id!r}"
             raise RefusalError("unknown-word", reason, "find gives the ids of results")
+        return self.sources[result_id]
+
+    def get_row(self, result_id: str) -> Row:
+        """Return a result. Raises RefusalError for another id."""
+        row = self.get_source(result_id)
         if is_microbenchmark(row):
             reason = f"{result_id} is a microbenchmark, and this tool takes results"
             step = "provenance takes it; the view replications, by sql, pairs it"
@@ -122,8 +127,9 @@ class Record:
     def load(
         self, rows: Sequence[Row], figures: Sequence[str] = ALL_FIGURES, cited: int | None = None
     ) -> tuple[list[Answer], str]:
-        """Return what an answer says of rows, and the citation of the first `cited` of them as
-        Markdown, of all by default; a brief one has these `figures`.
+        """Return what an answer says of rows, and the citation of the first `cited` as Markdown.
+
+        All are cited by default. A brief answer has these `figures` alone.
         """
         if not rows:
             return [], ""
@@ -140,9 +146,9 @@ def open_record(folder: Path) -> Record:
     version = read_dataset_version(folder, read_build_id(folder))
     rows = load_rows(connection)
     with open_citable(connection) as session:
-        citable = run_query(session, "FROM citable WHERE microbenchmark_id IS NOT NULL")
+        found = run_query(session, "FROM citable WHERE microbenchmark_id IS NOT NULL")
     words = load_known_words(connection)
-    return Record(folder, connection, version, words, rows, citable.to_pylist())
+    return Record(folder, connection, version, words, rows, microbenchmarks=found.to_pylist())
 
 
 def get_unit(figure: str, item: str | None = None) -> str | None:
@@ -150,7 +156,9 @@ def get_unit(figure: str, item: str | None = None) -> str | None:
     if figure == MINUTES:
         return "min"
     unit = table("results").column(figure).unit
-    return unit and unit.replace("item", item or "item")
+    if unit is None or item is None:
+        return unit
+    return unit.replace("item", item)
 
 
 def is_microbenchmark(row: Row) -> bool:
@@ -166,7 +174,8 @@ def list_not_printed(row: Row) -> list[str]:
 
 
 def _describe(result: CitedResult, row: Row) -> Answer:
-    shown = SHOWN["microbenchmark" if is_microbenchmark(row) else "result"]
+    kind = "microbenchmark" if is_microbenchmark(row) else "result"
+    shown = SHOWN[kind]
     described = {
         "result_id": result.result_id,
         "what": result.description,
@@ -199,10 +208,12 @@ def _describe_figures(result: CitedResult, row: Row) -> Answer:
     for name in ALL_FIGURES:
         if row.get(name) is None:
             continue
-        figure = printed.get(PRINTED_AS.get(name, name))
+        column = PRINTED_AS.get(name, name)
+        figure = printed.get(column)
+        unit = row["unit"] if name == VALUE else get_unit(name, row["item"])
         described[name] = {
             "value": row[name],
-            "unit": row["unit"] if name == VALUE else get_unit(name, row["item"]),
+            "unit": unit,
             "as_printed": figure and figure.text,
             "place": figure and figure.place,
         }
@@ -211,4 +222,6 @@ def _describe_figures(result: CitedResult, row: Row) -> Answer:
 
 def _quote(value: object) -> object:
     """Put a text in quotes, which tell it from ours."""
-    return json.dumps(value, ensure_ascii=False) if isinstance(value, str) else value
+    if isinstance(value, str):
+        return json.dumps(value, ensure_ascii=False)
+    return value

@@ -36,9 +36,10 @@ CONDITIONS_OF = {
     "latency_scope": LATENCIES,
     "power_scope": POWERS,
 }
-TEXTS = ("division", "mlperf_round")  # too short to look for in a description
+# too short to look for in a description: `2.0` may be anything there
+NOT_LOOKED_FOR = ("division", "mlperf_round")
 NUMBER = re.compile(r"\d[\d,]*(\.\d+)?(e[+-]?\d+)?", re.IGNORECASE)
-PRINTED_DIGITS = 1e-8  # a computed figure is printed with nine digits
+PRINTED_TOLERANCE = 1e-8  # relative: a computed figure is printed with nine digits
 RATIO_DIGITS = 6
 RATE = re.compile(r"^(\w+)/s")
 
@@ -58,19 +59,19 @@ def drop_empty(value: Any) -> Any:
 
 
 def shorten_rows(described: Sequence[Answer], names: Collection[str]) -> list[Answer]:
-    """Shorten rows, and leave out of the later ones what they share with the first, and the
-    messages of warnings.
+    """Shorten rows, and leave out of the later ones what they share with the first.
 
-    `names` are the figures to keep. Without any, the rest of the answer has figures and conditions.
-    A condition that only the first states is `not stated` in a later one. `what` keeps the parts
-    that differ, and names what only the first states.
+    `names` are the figures to keep. Without any, rows have no conditions, either: the rest of the
+    answer has both. A later row has the parts of `what` that differ, `not stated` for a condition
+    that only the first states, and no messages of warnings.
     """
     rows = [_shorten_row(row, names) for row in described]
     for row, whole in zip(rows[1:], described[1:], strict=True):
         row["what"] = _keep_differing(row["what"], rows[0]["what"])
         blanks = _list_blanks(whole["conditions"], described[0]["conditions"])
         if blanks:
-            row["what"] = ", ".join(filter(None, [row["what"], f"{NOT_STATED}: {blanks}"]))
+            parts = [row["what"], f"{NOT_STATED}: {blanks}"]
+            row["what"] = ", ".join(filter(None, parts))
         _leave_out_shared(row, rows[0], whole["conditions"])
     return list(map(drop_empty, rows))
 
@@ -83,6 +84,9 @@ def _shorten_row(described: Answer, names: Collection[str]) -> Answer:
     for name, figure in described["figures"].items():
         if name in names:
             figures[name] = _shorten_figure(figure)
+    conditions = {}
+    if names:
+        conditions = _shorten_conditions(described, figures)
     flags = []
     others = []
     for flag in described["flags"]:
@@ -98,11 +102,11 @@ def _shorten_row(described: Answer, names: Collection[str]) -> Answer:
         "result_id": described["result_id"],
         "what": described["what"],
         **_describe_who(described),
-        "usable": None if described["usable"] else False,  # as most are
+        "usable": None if described["usable"] else False,  # null is left out: most are usable
         "figures": figures,
         "flags": flags,
         "also_flagged": others,
-        "conditions": _shorten_conditions(described, figures) if names else {},
+        "conditions": conditions,
         "written_by": described["written_by"],
     }
 
@@ -118,14 +122,17 @@ def _describe_who(described: Answer) -> Answer:
 
 
 def _shorten_figure(figure: Answer) -> Answer:
-    """Leave out the printed text where the value says the same; computed digits go by the text."""
+    """Leave out the printed text where the value says the same.
+
+    A value that was computed to more digits than the text has gets those of the text.
+    """
     short = pick(figure, ("value", "unit", "as_printed"))
     number = NUMBER.search(figure["as_printed"] or "")
     if number is None or figure["unit"] is None:
         return short
     digits = number[0].replace(",", "")
     printed = float(digits)
-    if not math.isclose(printed, figure["value"], rel_tol=PRINTED_DIGITS):  # in another unit
+    if not math.isclose(printed, figure["value"], rel_tol=PRINTED_TOLERANCE):  # in another unit
         return short
     short["value"] = int(printed) if printed.is_integer() else printed
     if str(short["value"]) == digits:  # 1.030 says more than 1.03
@@ -148,16 +155,23 @@ def _shorten_conditions(described: Answer, figures: Collection[str]) -> Answer:
     for name, value in described["conditions"].items():
         is_of_others = name in CONDITIONS_OF and CONDITIONS_OF[name].isdisjoint(figures)
         is_usual = name == "packed" and not value
-        word = str(value).casefold()
-        if name == "sequence_length":
-            word = f"sl{value}"
-        is_said = name in SHOWN["implied"] or (name not in TEXTS and word in what)
-        if not (is_of_others or is_usual or is_said):
+        if not (is_of_others or is_usual or _is_said(name, value, what)):
             short[name] = value
     if described["conditions"].get("mlperf_round"):
         short.pop("benchmark", None)  # MLPerf Training is the only one with rounds
     stated: Answer = drop_empty(short)
     return stated
+
+
+def _is_said(name: str, value: object, what: str) -> bool:
+    """Return whether a description says a condition."""
+    if name in SHOWN["implied"]:
+        return True
+    if name in NOT_LOOKED_FOR:
+        return False
+    if name == "sequence_length":
+        return f"sl{value}" in what
+    return str(value).casefold() in what
 
 
 def _keep_differing(what: str, first: str, separator: str = ", ") -> str:
@@ -167,8 +181,8 @@ def _keep_differing(what: str, first: str, separator: str = ", ") -> str:
 
 
 def _list_blanks(stated: Answer, first: Answer) -> str:
-    """Name the conditions that the first row states in `what` and a later one does not state:
-    without that, they would pass for the same.
+    """Name the conditions that `what` of the first row states and a later row does not state: they
+    would pass for the same.
     """
     blanks = []
     for name in SHOWN["what"]:
@@ -186,11 +200,13 @@ def _leave_out_shared(row: Answer, first: Answer, stated: Answer) -> None:
         if name in first["figures"] and figure["unit"] == first["figures"][name]["unit"]:
             figure["unit"] = None
     for name, value in first["conditions"].items():
-        own = stated.get(name)
-        if own == value:
+        other = stated.get(name)
+        if other == value:
             row["conditions"].pop(name, None)
+        elif other is None:
+            row["conditions"][name] = NOT_STATED
         else:
-            row["conditions"][name] = NOT_STATED if own is None else own
+            row["conditions"][name] = other
     row["flags"] = list(map(_drop_message, row["flags"]))
 
 
@@ -208,7 +224,9 @@ def write_line(row: Answer, first: Answer, publisher: str) -> str:
         words = f"{value} {figure.get('unit', '')}".strip()
         if "per_chip" in figure:
             words += f" ({figure['per_chip']:.6g} per chip)"
-        values.append(f"{name} {words}" if len(figures) > 1 else words)
+        if len(figures) > 1:
+            words = f"{name} {words}"
+        values.append(words)
     parts = [f"{row['result_id']}: {', '.join(values)}", row.get("what"), publisher]
     parts += map(row.get, WHO)
     for name, value in row.get("conditions", {}).items():
@@ -258,7 +276,7 @@ def shorten_comparison(answer: Answer) -> Answer:
             failed.append(short)
     return {
         **answer,
-        "figures_compared": None,
+        "figures_compared": None,  # left out, as nulls are
         "nearest": nearest,
         "plausibility": failed,
         "not_compared": refused,

@@ -82,8 +82,8 @@ def check_claimed_figure(
     words = _describe_best(best, figure, stated)
     if best.verdict == "differs":
         words += _suggest_unit(stated, figure, unit.strip(), rows)
-    shown = [one for one in judged if one.verdict == best.verdict]
-    shown = shown[: 1 if record.is_brief else MAX_NEAREST]
+    limit = 1 if record.is_brief else MAX_NEAREST
+    shown = [one for one in judged if one.verdict == best.verdict][:limit]
     shown_rows = [one.row for one in shown]
     results, citation = record.load(shown_rows, (figure,))
     nearest = [_describe_nearest(one, figure) for one in shown]
@@ -102,21 +102,25 @@ def check_claimed_figure(
         "results": results,
         "citation": citation,
     }
-    if record.is_brief:
-        # the statement has these
-        del answer["stated"], answer["rows_without_this_figure"]
-        answer["not_stated_and_varies"] = list(varying)
-        if best.verdict == "differs":  # no condition would single the figure out
-            del answer["not_stated_and_varies"]
-        [row] = results
-        del row["figures"]
-        answer["nearest"] = [row | pick(nearest[0], ("recorded", "unit"))]
-        answer["results"] = []
+    if not record.is_brief:
+        return answer
+    # the statement has these
+    del answer["stated"], answer["rows_without_this_figure"]
+    answer["not_stated_and_varies"] = list(varying)
+    if best.verdict == "differs":
+        # no condition would single the figure out
+        del answer["not_stated_and_varies"]
+    # the one result is shown as the nearest, with its figure
+    [row] = results
+    del row["figures"]
+    row |= pick(nearest[0], ("recorded", "unit"))
+    answer["nearest"] = [row]
+    answer["results"] = []
     return answer
 
 
 def _get_distance(judged: Judgement) -> tuple[int, float, bool]:
-    """Return what the best come first by; of equal ones, those that may be ranked."""
+    """Return a key to sort by: the best verdict first, then the least gap, then usable rows."""
     return (VERDICTS.index(judged.verdict), abs(judged.gap), not judged.row["usable"])
 
 
@@ -133,7 +137,8 @@ def _describe_best(best: Judgement, figure: str, stated: Decimal) -> str:
     words = f"the record has {recorded}"
     if best.verdict == "rounds-to":
         words += ", which rounds to it"
-        if _find_last_place(stated) > 0:
+        ends_in_zeros = _find_last_place(stated) > 0
+        if ends_in_zeros:
             words += ", if its zeros are of rounding"
     return words
 
@@ -161,14 +166,15 @@ def _list_varying(rows: Sequence[Row], conditions: Row) -> Answer:
 
 def _judge(row: Row, figure: str, stated: Decimal, factor: Fraction) -> Judgement:
     """Judge a stated value, which times `factor` has the unit of the recorded figure."""
+    # repr has the digits of the record: the float itself may be a little off
     recorded = Fraction(repr(row[figure])) / factor
     exact = Fraction(stated)
     gap = float((exact - recorded) / recorded * 100) if recorded else math.inf
-    half = Fraction(10) ** _find_last_place(stated) / 2
+    half_a_digit = Fraction(10) ** _find_last_place(stated) / 2
     # the record may have converted it as a float
     if exact == recorded or float(exact * factor) == row[figure]:
         verdict = "exact"
-    elif exact - half <= recorded < exact + half:
+    elif exact - half_a_digit <= recorded < exact + half_a_digit:
         verdict = "rounds-to"
     else:
         verdict = "differs"
@@ -182,19 +188,20 @@ def _find_last_place(stated: Decimal) -> int:
     at least.
     """
     exponent = int(stated.as_tuple().exponent)
-    digits = "".join(map(str, stated.as_tuple().digits))
     if exponent < 0:
         return exponent
+    digits = str(stated)
     counting = max(len(digits.rstrip("0")), MIN_DIGITS)
-    return exponent + max(len(digits) - counting, 0)
+    return max(len(digits) - counting, 0)
 
 
 def _suggest_unit(stated: Decimal, figure: str, unit: str, rows: Sequence[Row]) -> str:
     """Ask whether another unit of time is meant, in which a row has the figure; empty for none."""
-    if len(stated.as_tuple().digits) < MIN_DIGITS:
+    unit_of_record = get_unit(figure)
+    if unit_of_record is None or len(stated.as_tuple().digits) < MIN_DIGITS:
         return ""
     for other in ("ms", "s", "min"):
-        factor = convert_unit(other, get_unit(figure) or "")
+        factor = convert_unit(other, unit_of_record)
         if factor is None or other == unit:
             continue
         for row in rows:

@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from ipu_results.doors.cite.citation import describe_dataset_briefly
 from ipu_results.doors.mcp.answers import Record
 from ipu_results.doors.mcp.brief import MAX_BRIEF, describe_claim, shorten_claims
-from ipu_results.doors.mcp.names import list_first, name_part, suggest
+from ipu_results.doors.mcp.names import is_part_of_name, list_first, suggest
 from ipu_results.doors.mcp.refusal import Answer, RefusalError, join_refusals
 from ipu_results.doors.mcp.rows import list_values
 from ipu_results.schema.vocabulary import normalise_name
@@ -34,23 +34,31 @@ def claims(
     if not fitting:
         raise _refuse_claims(rows)
     if limit is None:
-        limit = MAX_CLAIMS
-        if record.is_brief:
-            limit = MAX_OF_MANY if len(fitting) > MAX_BRIEF else MAX_BRIEF
+        limit = _count_shown(record, len(fitting))
     shown = fitting[:limit]
     described = list(map(describe_claim, shown))
-    sources = list_values(shown, "source")
-    citation = "\n".join([*sources, f"In: ipu-results, {record.shown_version}."])
     if record.is_brief:
         described = shorten_claims(described)
         source = TITLE.sub("", shown[0]["source"])
         citation = f"{source}. {describe_dataset_briefly(record.shown_version)}"
+    else:
+        sources = list_values(shown, "source")
+        citation = "\n".join([*sources, f"In: ipu-results, {record.shown_version}."])
     return {
         "assumed": assumed,
         "rows_that_fit": len(fitting),
         "claims": described,
         "citation": citation,
     }
+
+
+def _count_shown(record: Record, found: int) -> int:
+    """Return how many claims an answer shows, unless a limit is stated."""
+    if not record.is_brief:
+        return MAX_CLAIMS
+    if found > MAX_BRIEF:
+        return MAX_OF_MANY
+    return MAX_BRIEF
 
 
 def _keep_claims(
@@ -70,7 +78,7 @@ def _keep_claims(
         known = list_values(rows, name)
         meant = [other for other in known if normalise_name(other) == normalise_name(word)]
         if not meant and name == "model_printed":
-            meant = [other for other in known if name_part(word, other)]
+            meant = [other for other in known if is_part_of_name(word, other)]
             assumed.append(f"model {word}: {list_first(sorted(meant))}")
         if not meant:
             reason = f"no claim has {name} {word!r}"

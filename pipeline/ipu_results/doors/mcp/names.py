@@ -47,9 +47,11 @@ def suggest(word: str, known: Iterable[str]) -> str:
     return f"none is near; known are {', '.join(names[:MAX_LISTED])}, …"
 
 
-def name_part(word: str, name: str) -> bool:
-    """Return whether a name has the parts of a word in a row, as `8x A100-40GB (DGX A100)` those of
-    `DGX A100`. One part alone needs letters, and three at least.
+def is_part_of_name(word: str, name: str) -> bool:
+    """Return whether a name has the parts of a word in a row, such as DGX A100 in
+    `8x A100-40GB (DGX A100)`.
+
+    One part alone must be of letters, three at least.
     """
     parts = split_parts(word)
     if len(parts) == 1:
@@ -60,7 +62,9 @@ def name_part(word: str, name: str) -> bool:
 
 def find_chips_of_kind(chips: Sequence[str], word: str) -> list[str]:
     """Return the chips of a kind, such as IPU or GPU, or of a maker; none for another word."""
-    makers = WORDS["kinds_of_chip"].get(word.casefold(), [word])
+    makers = WORDS["kinds_of_chip"].get(word.casefold())
+    if makers is None:
+        makers = [word]
     found: list[str] = []
     for maker, pattern in _load_patterns().items():
         if maker in makers:

@@ -22,11 +22,12 @@ from ipu_results.doors.comparison.verdict import Comparison, build_stated, judge
 from ipu_results.doors.mcp.answers import Record, get_unit
 from ipu_results.doors.mcp.brief import describe_match, shorten_comparison, write_unit
 from ipu_results.doors.mcp.ranking import (
+    DIVISIBLE,
+    PER_CHIP,
     SAME,
     WHOLE,
     get_share,
     is_divided,
-    suggest_chips_basis,
 )
 from ipu_results.doors.mcp.refusal import Answer, RefusalError, join_refusals
 from ipu_results.doors.mcp.rows import get_column, list_stated, round_digits
@@ -36,7 +37,9 @@ from ipu_results.kit.statements import run_statement
 from ipu_results.kit.text import format_float
 from ipu_results.schema.usable import describe_doubtful
 
+# why rows of the run's model and task are not usable, null for a usable one
 UNUSABLE = "SELECT c.unusable FROM mine JOIN candidates c USING (model, task)"
+# `differences` tells a run from its nearest row: of a pair that is the second result
 NEAREST = "CREATE TEMP TABLE nearest AS SELECT 1 AS run, $1 AS result_id, 1 AS position"
 
 
@@ -75,15 +78,14 @@ def compare_two(
             raise _refuse_pair(obstacles, chosen, chips_basis)
         session.execute(NEAREST, [second_result_id])
         run_one(session, "differences")
-        values = {"figure": chosen}
-        [pair] = run_statement(session, "serve/pair.sql", values).to_pylist()
+        [pair] = run_statement(session, "serve/pair.sql", {"figure": chosen}).to_pylist()
     unit = get_unit(chosen, first["item"])
     divided = is_divided(chosen, chips_basis)
     if divided:
         unit = f"{unit}/chip"
     ours = get_share(first, chosen, chips_basis)
     theirs = get_share(second, chosen, chips_basis)
-    ratio = (
+    statement = (
         f"{format_figure(first, chosen, ours)} {write_unit(unit)} /"
         f" {format_figure(second, chosen, theirs)} {write_unit(unit)} = {ours / theirs:.4g}"
     )
@@ -94,7 +96,7 @@ def compare_two(
         "first": ours,
         "second": theirs,
         "ratio": ours / theirs,
-        "statement": ratio,
+        "statement": statement,
         "what_differs": pair["what_differs"],
         "results": results,
         "citation": citation,
@@ -118,7 +120,8 @@ def open_pair(record: Record, first: Row, second: Row) -> Iterator[Connection]:
     """Give a session in which each of two rows of the record is a run that is held against both."""
     ids = get_column([first, second], "result_id")
     with open_session(record.connection, "list_contains($ids, result_id)", {"ids": ids}) as session:
-        session.execute("UPDATE candidates SET unusable = NULL")  # a repeated row may be named
+        # rows that are named may be compared, repeated ones, too
+        session.execute("UPDATE candidates SET unusable = NULL")
         load_results(session, ids)
         run_statements(session, "shared_figures")
         yield session
@@ -132,10 +135,10 @@ def _refuse_pair(obstacles: Sequence[Obstacle], figure: str, basis: str) -> Refu
     [first, *others] = obstacles
     if others or first.code not in ("different-chip-counts", "unknown-chip-count"):
         return join_refusals([RefusalError(*obstacle) for obstacle in obstacles])
-    bases = [suggest_chips_basis(figure), WHOLE]
-    if first.code == "unknown-chip-count":
-        bases = [WHOLE]
-    passing = [other for other in dict.fromkeys(bases) if other != basis]
+    bases = [WHOLE]
+    if figure in DIVISIBLE and first.code == "different-chip-counts":
+        bases = [PER_CHIP, WHOLE]
+    passing = [other for other in bases if other != basis]
     step = f"ask with chips_basis {' or '.join(passing)} to compare machines of different size"
     return RefusalError(first.code, first.reason, step, {"chips_basis": passing[0]})
 
@@ -169,7 +172,8 @@ def format_figure(row: Row, figure: str, value: float) -> str:
     """Format a figure or its share for the eye: a printed one with all digits, a computed one as a
     citation has it.
     """
-    if row["origin"] != "published" or value != row[figure]:
+    is_printed = row["origin"] == "published" and value == row[figure]
+    if not is_printed:
         value = round_digits(value, COMPUTED_DIGITS)
     return format_float(value)
 
@@ -179,6 +183,7 @@ def compare_run(record: Record, **figures: str | float | bool) -> Answer:
     try:
         stated = build_stated(figures, record.words)
     except ComparisonError as error:
+        # the error has no code of its own, only words
         code = "unknown-word" if "unknown" in error.message else "wrong-input"
         raise RefusalError(code, error.message) from error
     values = {"model": stated.model, "submitted": SUBMITTED}
@@ -194,7 +199,8 @@ def compare_run(record: Record, **figures: str | float | bool) -> Answer:
     )
     shown = nearest[:1] if record.is_brief else nearest
     results, citation = record.load([match.row for match in shown])
-    answer = replace(comparison, matches=tuple(nearest)).to_record()
+    in_order = replace(comparison, matches=tuple(nearest))
+    answer = in_order.to_record()
     described = {
         "verdict": comparison.verdict,
         "comparison_status": comparison.status,
@@ -218,7 +224,7 @@ def _build_refusal(session: Connection, comparison: Comparison) -> RefusalError:
         reason = f"no row of {ours.model} prints {' or '.join(ours.figures)}"
         return RefusalError("different-figures", reason)
     [objection] = found
-    # one that no row has
+    # the reasons are of rows: that no row has the stated variant is a remark
     remarks = [remark for remark in ours.remarks if remark.startswith("variant ")]
     described = "; ".join([objection["reasons"], *remarks])
     return RefusalError(objection["code"], f"no row may be compared: {described}")

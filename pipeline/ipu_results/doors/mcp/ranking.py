@@ -13,7 +13,7 @@ from ipu_results.doors.comparison.statements import Row, open_session, run_state
 from ipu_results.doors.mcp.names import list_first, name_value
 from ipu_results.doors.mcp.refusal import Answer, RefusalError
 from ipu_results.doors.mcp.rows import get_column, keep_stating
-from ipu_results.doors.mcp.selection import NONE
+from ipu_results.doors.mcp.selection import NO_PHASE
 from ipu_results.kit.sql import Connection
 from ipu_results.kit.statements import run_statement
 from ipu_results.kit.text import format_count
@@ -36,14 +36,15 @@ REQUIRED = {
     "run_energy_j": (SCOPE,),
     "minutes": (("benchmark", "mlperf-with-other"),),
 }
-# the figures whose rules apply: an efficiency is of items, and of what the power is of
+# Figures that have the rules of others: an efficiency is of items, as a throughput, and of what the
+# power is of.
 RULED_AS = {
     "efficiency": ("throughput", "power_w"),
     "energy_per_item_j": ("power_w",),
     "run_energy_j": ("power_w",),
 }
-# Rows that agree in all columns that a rule reads are of one kind, named by the first of them. A
-# printed result has the comparable rounds of the official ones of its round.
+# Rows that agree in all columns that a rule reads are of one kind, named by the first of their ids.
+# Only official rows state `comparable_rounds`: others get those of their model and round.
 KINDS = """
     CREATE TEMP TABLE kinds AS
     WITH spanned AS (
@@ -61,8 +62,10 @@ KINDS = """
         ) AS kind
     FROM spanned
 """
-# One row of each kind. Repeated rows may be ranked, several models are held against each other for
-# a refusal that names all columns, and the rules of a figure do not depend on its value.
+# One row of each kind, with values that no rule refuses:
+# - unusable: repeated rows may be ranked.
+# - model: rows of several are compared in the other columns, which a refusal names, too.
+# - throughput, power_w: the rules of a figure do not depend on its value.
 CANDIDATES = """
     CREATE OR REPLACE TEMP TABLE candidates AS
     SELECT * EXCLUDE (kind) REPLACE (
@@ -76,18 +79,19 @@ MINE = """
     SELECT row_number() OVER (ORDER BY result_id) AS run, *
     FROM candidates
 """
-# What a figure covers: a part of a run, or one metric. That of a power is a column of results.
+# What the figure of a row covers: a part of a run, or one metric. What a power covers is a column
+# that the rules read, `power_scope`.
 SCOPES = """
     SELECT c.result_id, f.scope
     FROM kinds c
     LEFT JOIN figures f
         ON f.result_id = c.result_id AND f.metric = $1 AND f.metric <> 'power_w'
 """
-# Rows that differ in one of these are of two questions: which one is meant is not assumed.
 MIN_SHARE = 1 / 3  # a convention: of the rows, below which a value is not assumed
+# Rows that differ in one of these are of two questions: which one is meant is not assumed.
 NEVER_ASSUMED = ("model", "task", "item", "power_scope", "benchmark", "scope", "latency_basis")
 # what an argument says of a row that states nothing; an argument cannot be null
-BLANK = {"phase": NONE, "packed": False, "sparsity": 0}
+BLANK = {"phase": NO_PHASE, "packed": False, "sparsity": 0}
 
 
 class Conflict(NamedTuple):
@@ -123,13 +127,14 @@ class BrokenRule(NamedTuple):
 
 
 class KindRules(NamedTuple):
-    """What the rules of a comparison say of some rows: of each the kind and what its figure covers,
-    by its id, and of two kinds the rules that keep them apart, in order.
-    """
+    """What the rules of a comparison say of some rows."""
 
     kinds: Mapping[str, str]
+    """The kind of a row by its id."""
     scopes: Mapping[str, str | None]
+    """What the figure of a row covers by its id."""
     broken: Sequence[BrokenRule]
+    """In the order of the rules."""
 
 
 @dataclass
@@ -176,7 +181,8 @@ def rank_rows(
         raise RefusalError("flagged", reason, step, without_order)
     if not with_sparse:
         dense = [row for row in ranking.rows if not row["sparsity"]]
-        ranking.keep(dense or ranking.rows, "sparse")
+        if dense:
+            ranking.keep(dense, "sparse")
     required = REQUIRED.get(figure, ())
     if basis == PER_CHIP:
         required = (*required, (CHIPS, "unknown-chip-count"))
@@ -191,13 +197,11 @@ def rank_rows(
     ranking.assumed = assumption.words
     if assumption.basis == PER_CHIP:
         ranking.keep(keep_stating(ranking.rows, CHIPS), f"without {CHIPS}")
-    shares = {}
-    for row in ranking.rows:
-        shares[row["result_id"]] = get_share(row, figure, assumption.basis)
-    ranking.rows.sort(
-        key=lambda row: shares[row["result_id"]],
-        reverse=order == "highest" or (order == figure and figure in HIGHER_IS_BETTER),
-    )
+    shares = {row["result_id"]: get_share(row, figure, assumption.basis) for row in ranking.rows}
+    is_descending = order == "highest"
+    if order == figure:
+        is_descending = figure in HIGHER_IS_BETTER
+    ranking.rows.sort(key=lambda row: shares[row["result_id"]], reverse=is_descending)
     if is_divided(figure, assumption.basis):
         ranking.shares = shares
     return ranking
@@ -214,29 +218,27 @@ def get_share(row: Row, figure: str, basis: str | None) -> float:
     return value / row[CHIPS] if is_divided(figure, basis) else value
 
 
-def suggest_chips_basis(figure: str) -> str:
-    """Return the basis on which machines of different size can be compared."""
-    return PER_CHIP if figure in DIVISIBLE else WHOLE
-
-
 def _check_ranking(
     connection: Connection, rows: list[Row], figure: str, basis: str | None
 ) -> Assumption:
-    """Return the rows to rank with what that assumes. Raises RefusalError where too much is open."""
+    """Return the rows to rank, and what that assumes. Raises RefusalError if too much is open."""
     rules = _load_kind_rules(connection, rows, figure)
     conflicts = list(_find_conflicts(rules, rows, figure, basis))
     assumption = _suggest_arguments(rules, rows, figure, basis)
+    if not conflicts:
+        return assumption
     is_open = any(conflict.column in NEVER_ASSUMED for conflict in conflicts)
     # a basis that the question states is not exchanged for another
-    is_other_basis = basis is not None and "chips_basis" in assumption.arguments
-    is_assumed = assumption.is_common and not is_open and not is_other_basis
-    if is_assumed or not conflicts:
+    changes_basis = basis is not None and "chips_basis" in assumption.arguments
+    if assumption.is_common and not is_open and not changes_basis:
         return assumption
     differing = [f"{conflict.column} ({conflict.list_values()})" for conflict in conflicts]
     reason = f"{format_count(len(rows), 'row')} differ in {', '.join(differing)}"
     stated = []
     for name, value in assumption.arguments.items():
-        word = str(value).lower() if isinstance(value, bool) else value
+        word = str(value)
+        if isinstance(value, bool):
+            word = word.lower()
         stated.append(f"{name} {word}")
     count = format_count(len(assumption.rows), "row")
     step = f"state {', '.join(stated)}: {count}" if stated else ""
@@ -275,7 +277,7 @@ def _find_conflicts(
     for column, code in codes.items():
         values = set(get_column(rows, column))
         if column == "latency_basis":
-            values = set(map(get_latency_basis, rows))
+            values = set(map(get_latency_basis, rows))  # the rule reads latency_kind, too
         yield Conflict(column, code, values)
     scopes = {rules.scopes[row["result_id"]] for row in rows}
     if len(scopes) > 1:
@@ -304,18 +306,19 @@ def _suggest_arguments(
     kept = rows
     while conflict := next(_find_conflicts(rules, kept, figure, basis), None):
         if conflict.column == CHIPS:
-            basis = suggest_chips_basis(figure)
+            basis = PER_CHIP if figure in DIVISIBLE else WHOLE
             arguments["chips_basis"] = basis
             words.append(f"chips_basis {basis} ({CHIPS}: {conflict.list_values()})")
             continue
         values = Counter(_get_argument(row, conflict.column) for row in kept)
-        del values[None]
-        if not values or conflict.column in arguments:
+        del values[None]  # no argument keeps such rows
+        if not values or conflict.column in arguments:  # one value of it was not enough
             return Assumption(rows, basis, {}, [], is_common=False)
         [(most_common, _)] = values.most_common(1)
         arguments[conflict.column] = most_common
         fitting = [row for row in kept if _get_argument(row, conflict.column) == most_common]
-        is_common &= len(fitting) >= MIN_SHARE * len(kept)
+        if len(fitting) < MIN_SHARE * len(kept):
+            is_common = False
         count = f"{len(fitting)} of {format_count(len(kept), 'row')}"
         words.append(f"{conflict.column} {most_common} ({count}; all: {conflict.list_values()})")
         kept = fitting

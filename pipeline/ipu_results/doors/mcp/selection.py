@@ -12,9 +12,9 @@ from ipu_results.doors.comparison.statements import Row
 from ipu_results.doors.mcp.answers import FIGURES, Record
 from ipu_results.doors.mcp.names import (
     find_chips_of_kind,
+    is_part_of_name,
     list_by_count,
     list_first,
-    name_part,
     name_value,
     suggest,
 )
@@ -24,22 +24,26 @@ from ipu_results.kit.text import format_count, has_in_a_row
 from ipu_results.schema.usable import describe_doubtful, describe_unusable
 from ipu_results.schema.vocabulary import load_vocabulary, normalise_name
 
-VIEWS_OF = {"energy_per_item_j": "energy_per_item"}  # which computes the figure of a result
+# the view that computes a figure for results that do not print it
+COMPUTED_IN = {"energy_per_item_j": "energy_per_item"}
 # conditions whose words are checked against those of the record
 CHECKED = ("platform", "task", "framework", "division", "item", "power_scope")
 NUMBERS = ("batch_size", "chip_count", "sequence_length")
-SETTINGS = ("packed", "sparsity")  # null is the usual case: not packed, dense
-# GC2 and GC200 are two chips, and 2.0 and 2.1 two rounds
+SETTINGS = ("packed", "sparsity")  # a row that states none is not packed, and dense
+# conditions of which a word without a version means all versions
 VERSIONED = ("framework", "dataset", "sdk_version")
 MAX_VALUES = 4  # that a refusal names of a condition
 REPEATED = "repeated"  # a second print of a measurement
 PER_ITEM = "per-item"  # a latency_basis
-NONE = "none"  # a phase that no row states
-FAMILIES = ("chip", "phase")  # A100 means A100-40GB, too, but GC means neither GC2 nor GC200
+NO_PHASE = "none"  # the word for rows that state no phase
+# Conditions of which a word means all names that have it as a part: A100 means A100-40GB, too, but
+# GC means neither GC2 nor GC200.
+FAMILIES = ("chip", "phase")
 # conditions of which people take one for another
-NAMED_BY = ("chip", "platform", "publisher", "submitter")
-# whose word may be a part of a name: DGX A100 means `8x A100-40GB (DGX A100)`
-NAMED_IN_PART = ("model", *NAMED_BY)
+CONFUSED = ("chip", "platform", "publisher", "submitter")
+# Conditions of which an unknown word is looked for in all names: DGX A100 means
+# `8x A100-40GB (DGX A100)`.
+NAMED_IN_PART = ("model", *CONFUSED)
 # in the order in which rows are selected: the first that leaves none is named
 STATED_CONDITIONS = (
     "model",
@@ -62,7 +66,7 @@ STATED_CONDITIONS = (
     "latency_basis",
     *SETTINGS,
 )
-# Reasons why no row of an answer is usable, the first that some row has, with its code.
+# the codes of a refusal where no row is usable, by the reasons of the rows: all, in this order
 HIDDEN = {
     EMULATED: "emulated-not-measured",
     SUBMITTED: "submitted-not-requested",
@@ -109,10 +113,10 @@ Conditions = Mapping[str, StatedCondition]
 
 
 def select_rows(record: Record, arguments: Row, shown: Collection[str] = ()) -> Selection:
-    """Select the usable rows by the arguments of STATED_CONDITIONS.
+    """Select usable rows by the arguments of STATED_CONDITIONS; with `usable` false the others.
 
-    Rows that are not usable come for `usable` false, or for a reason in `shown`: emulated ones also
-    for `origin` emulated, submitted ones for `relationship` submitted. Raises RefusalError for an
+    Rows that are not usable for a reason in `shown` are selected, too, and so are emulated ones for
+    `origin` emulated and submitted ones for `relationship` submitted. Raises RefusalError for an
     unknown word and where no row fits.
     """
     stated = {}
@@ -135,7 +139,7 @@ def select_rows(record: Record, arguments: Row, shown: Collection[str] = ()) -> 
         if not unusable:
             raise RefusalError("no-match", "all rows that fit are usable", "leave out usable")
         return Selection(unusable, [], assumed)
-    # a question that names a kind of row asks for it
+    # Usable rows have no reason. A question that states emulated or submitted asks for such rows.
     accepted = {None, *shown, stated.get("origin"), stated.get("relationship")}
     selection = Selection([], [], assumed)
     for row in rows:
@@ -144,8 +148,8 @@ def select_rows(record: Record, arguments: Row, shown: Collection[str] = ()) -> 
         else:
             selection.hidden.append(row)
     if not selection.rows:
-        _refuse_hidden(selection.hidden, "fits")
-        raise RefusalError("no-match", "no row fits")
+        _raise_if_hidden(selection.hidden, "fits")
+        raise RefusalError("no-match", "no row fits")  # for a reason without a code of its own
     return selection
 
 
@@ -154,8 +158,8 @@ def _read_conditions(
 ) -> tuple[dict[str, StatedCondition], list[str]]:
     """Read the conditions of a question, and say what unknown words were taken for.
 
-    An unknown word is taken for the names that it is a part of, else for a name of another
-    condition that is not stated. Raises RefusalError that names all words that are neither.
+    An unknown word is taken for a kind of chip, else for a name of another condition that is not
+    stated, else for the names that it is a part of. Raises RefusalError that names all others.
     """
     conditions = {}
     assumed = []
@@ -165,31 +169,48 @@ def _read_conditions(
             conditions[name] = StatedCondition(name, word, _find_values(record, name, word))
         except RefusalError as error:
             column, values = _take_for(record, name, word)
-            if not values or (column != name and column in stated):
+            is_stated_itself = column != name and column in stated
+            if not values or is_stated_itself:
                 refusals.append(error)
                 continue
             conditions[column] = StatedCondition(name, word, values)
-            words = list_first(sorted(values))
-            read_as = words if column == name else f"{column} {words}"
-            assumed.append(f"{name} {word}: {read_as}")
+            meaning = list_first(sorted(values))
+            if column != name:
+                meaning = f"{column} {meaning}"
+            assumed.append(f"{name} {word}: {meaning}")
     if refusals:
         raise join_refusals(refusals)
     return conditions, assumed
 
 
 def _take_for(record: Record, name: str, word: str) -> tuple[str, list[str]]:
-    """Return the names that an unknown word may mean, and their column; none where there is none."""
+    """Return the column that an unknown word of a condition is of, and the names that it may mean.
+
+    Where it means nothing, the names are empty.
+    """
     if name not in NAMED_IN_PART:
         return name, []
     known = list_values(record.rows, name)
-    if name == "chip" and (chips := find_chips_of_kind(known, word)):
-        return name, chips
-    if name in NAMED_BY:
-        for column in NAMED_BY:
+    if name == "chip":
+        chips = find_chips_of_kind(known, word)
+        if chips:
+            return name, chips
+    column, meant = _find_elsewhere(record, name, word)
+    if meant:
+        return column, meant
+    return name, [other for other in known if is_part_of_name(word, other)]
+
+
+def _find_elsewhere(record: Record, name: str, word: str) -> tuple[str, list[str]]:
+    """Return the column of CONFUSED, other than the stated one, that has a word, and the names that
+    it means there; no names where none has.
+    """
+    if name in CONFUSED:
+        for column in CONFUSED:
             meant = _find_meant(record, column, word)
             if meant and column != name:
                 return column, meant
-    return name, [other for other in known if name_part(word, other)]
+    return name, []
 
 
 def _keep_fitting(rows: Sequence[Row], conditions: Conditions) -> list[Row]:
@@ -209,9 +230,9 @@ def _refuse_conditions(
     """Refuse conditions that no row fits, and name those of which one may be left out.
 
     Where none is enough, name the ones to leave out together. The model stays: another is another
-    question. The first way is in the arguments, as null, which counts as not stated.
+    question. The arguments that would pass have null for what is left out.
     """
-    empty = _list_emptying(record.rows, conditions)[0]
+    [empty, *_] = _list_emptying(record.rows, conditions)
     others = _leave_out(conditions, [empty])
     stated = ", ".join(f"{column} {each.word}" for column, each in others.items())
     among = f" with {stated}" if stated else ""
@@ -219,26 +240,28 @@ def _refuse_conditions(
     if related:
         step = f"state another model of that name: {list_first(related)}"
         return RefusalError("no-match", reason, step, {"model": related[0]})
-    ways = {}
+    if not others:
+        return RefusalError("no-match", reason)
+    # the rows that fit without a column
+    without = {}
     for column in conditions:
-        rest = _leave_out(conditions, [column])
-        rows = _keep_fitting(record.usable_rows, rest)
-        if rest and rows and column != "model":
-            ways[column] = rows
-    if ways:
+        rows = _keep_fitting(record.usable_rows, _leave_out(conditions, [column]))
+        if rows and column != "model":
+            without[column] = rows
+    if without:
         what = "one of these, or state what rows have"
-        left_out = list(ways)[:1]
+        left_out = list(without)[:1]  # one is enough
     else:
         what = "all of these"
         left_out = _list_emptying(record.usable_rows, conditions)
-        if len(left_out) in (0, len(conditions)):
+        if len(left_out) == len(conditions):
             return RefusalError("no-match", reason)
-        rest = _leave_out(conditions, left_out)
-        ways = dict.fromkeys(left_out, _keep_fitting(record.usable_rows, rest))
-    options = [f"{column} ({_count_values(rows, column)})" for column, rows in ways.items()]
+        rows = _keep_fitting(record.usable_rows, _leave_out(conditions, left_out))
+        without = dict.fromkeys(left_out, rows)
+    options = [f"{column} ({_count_values(rows, column)})" for column, rows in without.items()]
     step = f"leave out {what}: {'; '.join(options)}"
-    arguments = [conditions[column].argument for column in left_out]
-    return RefusalError("no-match", reason, step, dict.fromkeys(arguments))
+    arguments = {conditions[column].argument: None for column in left_out}
+    return RefusalError("no-match", reason, step, arguments)
 
 
 def _find_related_models(record: Record, conditions: Conditions) -> list[str]:
@@ -250,11 +273,13 @@ def _find_related_models(record: Record, conditions: Conditions) -> list[str]:
     rest = _leave_out(conditions, ["model"])
     models = get_column(_keep_fitting(record.usable_rows, rest), "model")
     word = conditions["model"].word
-    return list_by_count(model for model in models if name_part(word, model))
+    return list_by_count(model for model in models if is_part_of_name(word, model))
 
 
 def _list_emptying(rows: Sequence[Row], conditions: Conditions) -> list[str]:
-    """Return the conditions that leave no row with those before them that leave some."""
+    """Apply one condition after the other, and return those that would leave no row: they are
+    skipped.
+    """
     kept = rows
     emptying = []
     for column, condition in conditions.items():
@@ -272,17 +297,16 @@ def _count_values(rows: Sequence[Row], column: str) -> str:
     return f"{list_first(names, MAX_VALUES)}: {format_count(len(rows), 'row')}"
 
 
-def _refuse_hidden(rows: Sequence[Row], what: str) -> None:
-    """Refuse if there are rows, none of them usable: predictions and users' figures first."""
+def _raise_if_hidden(rows: Sequence[Row], what: str) -> None:
+    """Raise RefusalError if some row is not usable for a reason in HIDDEN."""
     reasons = get_column(rows, "unusable")
-    codes: list[str] = []
-    for reason, code in HIDDEN.items():
-        if reason in reasons and code not in codes:
-            codes.append(code)
+    codes = [code for reason, code in HIDDEN.items() if reason in reasons]
     if not codes:
         return
     words = f"no usable row {what}: {describe_unusable(reasons)}"
-    step = "state usable false to see them" if codes == ["no-match"] else ""
+    step = ""  # that of each code
+    if codes == [HIDDEN[REPEATED]]:
+        step = "state usable false to see them"
     raise join_refusals([RefusalError(code, words, step) for code in codes])
 
 
@@ -290,7 +314,7 @@ def require_figure(record: Record, selection: Selection, figure: str) -> list[Ro
     """Return the rows that have a figure. Raises RefusalError where none has: null is not zero."""
     rows = keep_stating(selection.rows, figure)
     if not rows:
-        _refuse_hidden(keep_stating(selection.hidden, figure), f"has {figure}")
+        _raise_if_hidden(keep_stating(selection.hidden, figure), f"has {figure}")
         count = len(selection.rows)
         reason = f"none of {count} rows prints {figure}: it is unknown, and it is not zero"
         raise RefusalError("not-printed", reason, _suggest_figures(record, selection.rows, figure))
@@ -301,7 +325,9 @@ def keep_within_latency(record: Record, selection: Selection, bound: float) -> S
     """Keep the rows that print a latency up to a bound, in ms. Raises RefusalError without one."""
     rows = require_figure(record, selection, "latency_ms")
     batches = [row for row in rows if row["latency_basis"] != PER_ITEM]
-    rows = batches or rows  # a latency of an item is within a bound that its batch may exceed
+    if batches:
+        # an item may be within a bound that its batch exceeds
+        rows = batches
     kept = _keep_up_to(rows, bound)
     if not kept:
         least = min(get_column(rows, "latency_ms"))
@@ -325,9 +351,9 @@ def list_printed(rows: Sequence[Row]) -> str:
 def _suggest_figures(record: Record, rows: Sequence[Row], figure: str) -> str:
     """Name the figures that the rows print, and the view that computes the missing one."""
     step = list_printed(rows)
-    if figure not in VIEWS_OF:
+    if figure not in COMPUTED_IN:
         return step
-    view = VIEWS_OF[figure]
+    view = COMPUTED_IN[figure]
     sql = f"SELECT count(*) FROM {view} WHERE list_contains($1, result_id)"
     ids = get_column(rows, "result_id")
     with record.connection.cursor() as cursor:
@@ -346,30 +372,32 @@ def _find_values(record: Record, name: str, value: Any) -> Collection[Any]:
         return [value]
     if name in SETTINGS:
         return [value] if value else [value, None]
-    if name == "phase" and value == NONE:
+    if name == "phase" and value == NO_PHASE:
         return [None]
     if name == "model":
         return _find_models(record, value)
     word = _name_word(record, name, value)
     if name == "precision":
-        return [load_vocabulary().precision_names.get(normalise_name(word), word)]
+        spellings = load_vocabulary().precision_names
+        return [spellings.get(normalise_name(word), word)]
     values = _find_meant(record, name, word)
     if name == "phase" and word in values:
-        return [word]
-    if not values and (name, value) != ("relationship", SUBMITTED):
-        known = list_values(record.rows, name)
-        step = _suggest_condition(record, name, value) or suggest(value, known)
-        raise RefusalError("unknown-word", f"no row of the record has {name} {value!r}", step)
-    return values
+        return [word]  # and none of which it is a part
+    is_known = name == "relationship" and value == SUBMITTED  # even where no row has it
+    if values or is_known:
+        return values
+    known = list_values(record.rows, name)
+    step = _suggest_condition(record, name, value) or suggest(value, known)
+    raise RefusalError("unknown-word", f"no row of the record has {name} {value!r}", step)
 
 
 def _find_models(record: Record, value: str) -> Collection[str]:
     """Return the model of a name, else the models of that printed name."""
     word = _find_word(record, "model", value)
-    models = record.words.models.get(word, ())
-    if models and word not in models:
-        return models
-    return [word]
+    models_printed_so = record.words.models.get(word, ())
+    if word in models_printed_so:
+        return [word]
+    return models_printed_so or [word]
 
 
 def _name_word(record: Record, name: str, value: str) -> str:
@@ -403,7 +431,7 @@ def _means(stated: str, known: str, name: str) -> bool:
         return False
     version = r"\d[\d.]*"
     if stated[-1:].isdigit():
-        version = r"(\.\d+)*"
+        version = r"(\.\d+)*"  # 2.4 does not mean 2.41
     pattern = re.escape(stated.casefold()) + version
     return re.fullmatch(pattern, known.casefold()) is not None
 
@@ -412,19 +440,20 @@ def _suggest_condition(record: Record, name: str, value: str) -> str:
     """Name the condition to state where a word is one of another, such as a chip for a machine;
     empty for none.
     """
-    if name not in NAMED_BY:
+    if name not in CONFUSED:
         return ""
     for row in record.microbenchmarks:
         known = row.get(name)
-        if known is not None and name_part(value, known):
+        if known is not None and is_part_of_name(value, known):
             where = f"sql with FROM microbenchmarks WHERE {name} = '{known}'"
             return f"{known} has microbenchmarks: {where}"
-    for column in NAMED_BY:
-        meant = _find_meant(record, column, value)
-        if meant and column != name:
-            named = value if column in FAMILIES else meant[0]
-            return f"{named} is a {column}: state {column} {named}"
-    return ""
+    column, meant = _find_elsewhere(record, name, value)
+    if not meant:
+        return ""
+    named = meant[0]
+    if column in FAMILIES:
+        named = value  # which means all of them
+    return f"{named} is a {column}: state {column} {named}"
 
 
 def _find_word(record: Record, field: str, word: str) -> str:

@@ -22,7 +22,7 @@ from mcp.server import Server
 from mcp.server.stdio import stdio_server
 
 from ipu_results.doors.cite.citation import describe_dataset
-from ipu_results.doors.cite.facts import FIGURES as PRINTED
+from ipu_results.doors.cite.facts import FIGURES as FIGURE_COLUMNS
 from ipu_results.doors.comparison.expect import expect_rows
 from ipu_results.doors.comparison.statements import Row
 from ipu_results.doors.mcp.answers import (
@@ -45,7 +45,7 @@ from ipu_results.doors.mcp.claimed import check_claimed_figure
 from ipu_results.doors.mcp.claims import claims
 from ipu_results.doors.mcp.names import NEAREST, NOT_STATED
 from ipu_results.doors.mcp.pairs import compare_run, compare_two
-from ipu_results.doors.mcp.ranking import rank_rows
+from ipu_results.doors.mcp.ranking import Ranking, rank_rows
 from ipu_results.doors.mcp.refusal import CODES, WORDS, Answer, RefusalError
 from ipu_results.doors.mcp.rows import get_column, list_values, pick
 from ipu_results.doors.mcp.selection import (
@@ -64,10 +64,13 @@ from ipu_results.schema import TABLES, VIEWS, quote
 from ipu_results.schema.usable import describe_unusable
 
 DEFAULT_RESULTS = 10
-# rows of a brief answer that leaves some out: the next best is of interest, the next newest is not
-MAX_UNRANKED = 1
-MAX_RANKED = 2
+# Rows of a brief answer that does not show all: the second best is of interest, and the second
+# newest is not.
+NEWEST_SHOWN = 1
+BEST_SHOWN = 2
+# the keys of these parts in an answer
 SQL_PARTS = {"tables": "tables_for_sql", "views": "views_for_sql"}
+NULL_IS_A_VALUE = ("overview", "sql")  # the tools in whose answers it is
 MAX_PARTIES = 3
 MAX_NAME = 200  # characters of a tool that there is not
 MAX_PROBLEM = 300
@@ -76,12 +79,12 @@ MAX_PROBLEM = 300
 def overview(record: Record, part: str = "summary") -> Answer:
     """Describe the record: a summary that names its parts, one of them, or all."""
     platforms = list_values(record.rows, "platform")
-    others = [row for row in record.rows if row["relationship"] != "official"]
-    measured = list_values(others, "platform")
+    unofficial = [row for row in record.rows if row["relationship"] != "official"]
+    named = list_values(unofficial, "platform")
     cited = describe_dataset(record.shown_version)
     parts: Answer = {
         "models": sorted(list_values(record.rows, "model")),
-        "platforms": sorted(measured),
+        "platforms": sorted(named),
         "tables": {table.sql_name: table.description for table in TABLES},
         "views": {view.sql_name: view.description for view in VIEWS},
         "refusal_codes": CODES,
@@ -98,20 +101,18 @@ def overview(record: Record, part: str = "summary") -> Answer:
         answer["figures"] = {name: get_unit(name) for name in FIGURES}
         answer["parts"] = {name: len(value) for name, value in parts.items() if name != "rules"}
         answer["not_usable"] = describe_unusable(get_column(record.rows, "unusable"))
-        answer["platforms_with_official_entries_only"] = len(platforms) - len(measured)
+        answer["platforms_with_official_entries_only"] = len(platforms) - len(named)
         answer["next"] = (
             "overview with part lists names; find with conditions gives rows; provenance gives the"
             " printed cell"
         )
+    if part in SQL_PARTS:
+        # the first sentence of each: a table of the record, relations, has the others
+        for name, text in parts[part].items():
+            parts[part][name] = text.split(". ")[0].removesuffix(".")
     for name, value in parts.items():
         if part in (name, "all"):
             answer[SQL_PARTS.get(name, name)] = value
-    if part in SQL_PARTS:
-        answer[SQL_PARTS[part]] = {}
-        for name, text in parts[part].items():
-            # the table relations has the other sentences
-            first_sentence, _, _ = text.partition(". ")
-            answer[SQL_PARTS[part]][name] = first_sentence.removesuffix(".")
     answer["citation"] = f"{cited}. Each answer about results cites their sources."
     return answer
 
@@ -125,28 +126,26 @@ def find(
     max_latency_ms: float | None = None,
     **conditions: Any,
 ) -> Answer:
-    """Find usable results by conditions, ranked by a figure where `order` is stated.
+    """Find usable results by conditions.
 
-    An order that is a figure ranks by it, the best first. `max_latency_ms` keeps the rows that
-    print a latency up to it.
+    With `order` they are ranked by a figure; an order that is a figure ranks by it, the best first.
+    `max_latency_ms` keeps the rows that print a latency up to it.
     """
     figure = _find_ranked_figure(figure, order)
     selection = select_rows(record, conditions)
-    assumed = [*selection.assumed]
-    names = ALL_FIGURES if figure is None else (figure,)
+    shown_figures = ALL_FIGURES if figure is None else (figure,)
     if max_latency_ms is not None:
         selection = keep_within_latency(record, selection, max_latency_ms)
-        names = (*names, "latency_ms")
+        shown_figures = (*shown_figures, "latency_ms")
     rows = selection.rows
     counts: Answer = {}
     if figure is not None:
         rows = require_figure(record, selection, figure)
         if not record.is_brief:
             counts["rows_without_this_figure"] = len(selection.rows) - len(rows)
-    shares: Mapping[str, float] = {}
     if order is None:
-        rows = sorted(rows, key=_get_age, reverse=True)
-        counts["measured_by"] = _count_parties(rows)
+        ranking = Ranking(sorted(rows, key=_get_age, reverse=True))
+        counts["measured_by"] = _count_parties(ranking.rows)
     elif figure is None:
         step = f"state figure to rank by: {list_printed(rows)}"
         raise RefusalError("wrong-input", "order needs figure", step)
@@ -159,25 +158,28 @@ def find(
             chips_basis,
             with_sparse="sparsity" in conditions,
         )
-        rows = ranking.rows
-        shares = ranking.shares
-        assumed += ranking.assumed
         counts["not_ranked"] = ranking.not_ranked
-    shown = rows[: limit or _count_shown(record, len(rows), is_ranked=order is not None)]
-    has_lines = record.is_brief and limit is None
-    results, citation = record.load(shown, names, cited=1 if has_lines else None)
+    later_as_lines = record.is_brief and limit is None
+    if limit is None:
+        limit = _count_shown(record, len(ranking.rows), is_ranked=order is not None)
+    shown = ranking.rows[:limit]
+    cited = 1 if later_as_lines else limit
+    results, citation = record.load(shown, shown_figures, cited)
     for result in results:
-        if result["result_id"] in shares:
-            result["figures"][figure]["per_chip"] = shares[result["result_id"]]
+        if result["result_id"] in ranking.shares:
+            result["figures"][figure]["per_chip"] = ranking.shares[result["result_id"]]
+    left_out = selection.left_out
+    if record.is_brief:
+        left_out = selection.left_out_doubtful
     answer = {
-        "rows_that_fit": len(rows),
-        "assumed": assumed,
+        "rows_that_fit": len(ranking.rows),
+        "assumed": [*selection.assumed, *ranking.assumed],
         **counts,
-        "left_out": selection.left_out_doubtful if record.is_brief else selection.left_out,
+        "left_out": left_out,
         "results": results,
         "citation": citation,
     }
-    if has_lines:
+    if later_as_lines:
         answer["results"] = results[:1]
         answer["then"] = _write_later_rows(results, shown)
     return answer
@@ -197,8 +199,10 @@ def _count_shown(record: Record, found: int, *, is_ranked: bool) -> int:
     if not record.is_brief:
         return DEFAULT_RESULTS
     if is_ranked:
-        return MAX_RANKED
-    return MAX_BRIEF if found <= MAX_BRIEF else MAX_UNRANKED
+        return BEST_SHOWN
+    if found > MAX_BRIEF:
+        return NEWEST_SHOWN
+    return MAX_BRIEF
 
 
 def _get_age(row: Row) -> tuple[str, str]:
@@ -215,9 +219,7 @@ def _write_later_rows(results: Sequence[Answer], rows: Sequence[Row]) -> list[st
 
 
 def _count_parties(rows: Sequence[Row]) -> dict[str, int]:
-    """Count the rows of each publisher, of official ones of each submitter, the most first; none
-    where there is one.
-    """
+    """Count the rows of each submitter or publisher, the most first; empty where all are of one."""
     counts = Counter(row["submitter"] or row["publisher"] or NOT_STATED for row in rows)
     if len(counts) == 1:
         return {}
@@ -230,13 +232,12 @@ def _count_parties(rows: Sequence[Row]) -> dict[str, int]:
 
 def provenance(record: Record, result_id: str) -> Answer:
     """Say where each figure of a result or microbenchmark was printed."""
-    # get_row refuses a microbenchmark, which has a provenance
-    row = record.sources.get(result_id) or record.get_row(result_id)
+    row = record.get_source(result_id)
     results, citation = record.load([row], ())
     cells = record.query("serve/printed.sql", result_id=result_id)
     kept = cells
     if record.is_brief:
-        kept = [shorten_cell(cell) for cell in cells if cell["column_name"] in PRINTED]
+        kept = [shorten_cell(cell) for cell in cells if cell["column_name"] in FIGURE_COLUMNS]
     return {
         "figures": to_json_value(kept),
         "cells_left_out": len(cells) - len(kept),
@@ -308,7 +309,7 @@ def build_schema(name: str) -> Answer:
     tool = WORDS["tools"][name]
     conditions = WORDS["conditions"] if tool.get("has_conditions") else {}
     arguments = {**conditions, **tool.get("arguments", {})}
-    if name != "overview":
+    if name != "overview":  # which has part instead
         arguments["detail"] = WORDS["detail"]
     return {
         "type": "object",
@@ -389,13 +390,17 @@ def answer(
         is_brief = stated.pop("detail", "brief") == "brief"
         if name == "sql":
             stated |= {"worker": worker, "cancelled": cancelled}
-        result = TOOLS[name](record.brief if is_brief else record, **stated)
+        if is_brief:
+            record = record.brief
+        result = TOOLS[name](record, **stated)
     except RefusalError as error:
         return error.to_answer()
     except IpuResultsError as error:
-        code = "rebuilt" if is_damage(error) else "wrong-input"
+        code = "wrong-input"
+        if is_damage(error):
+            code = "rebuilt"  # which asks to build the dataset again
         return RefusalError(code, str(error)).to_answer()
-    if is_brief and name not in ("overview", "sql"):  # where null is a value
+    if is_brief and name not in NULL_IS_A_VALUE:
         result = _drop_empty_parts(result, WORDS["returns"][name])
     return {"status": "answered", **result}
 
@@ -422,7 +427,8 @@ def _check_arguments(name: str, arguments: Answer) -> Answer:
             stated[key] = value
     schema = build_schema(name)
     problems = _name_unknown_arguments(stated, schema["properties"])
-    validator = jsonschema.Draft202012Validator({**schema, "additionalProperties": True})
+    del schema["additionalProperties"]  # the unknown ones are named
+    validator = jsonschema.Draft202012Validator(schema)
     for problem in sorted(validator.iter_errors(stated), key=str):
         where = "".join(f"{part}: " for part in problem.absolute_path)
         problems.append(f"{where}{problem.message[:MAX_PROBLEM]}")
@@ -435,9 +441,12 @@ def _name_unknown_arguments(stated: Answer, known: Answer) -> list[str]:
     """Name the arguments that a tool does not have, each with the nearest that it has."""
     problems = []
     for name in stated:
-        if name not in known:
-            meant = WORDS["synonyms"].get(name)
-            near = [meant] if meant in known else find_nearest_words(name, list(known), NEAREST)
-            hint = f", nearest: {', '.join(near)}" if near else ""
-            problems.append(f"no argument {name[:MAX_NAME]!r}{hint}")
+        if name in known:
+            continue
+        near = find_nearest_words(name, list(known), NEAREST)
+        synonym = WORDS["synonyms"].get(name)
+        if synonym in known:
+            near = [synonym]
+        hint = f", nearest: {', '.join(near)}" if near else ""
+        problems.append(f"no argument {name[:MAX_NAME]!r}{hint}")
     return problems

@@ -30,13 +30,14 @@ AVERAGE = re.compile(
     r"(throughput|latency|minutes|efficiency|power|energy|time_to|quality|\bvalue|\bratio\b)",
     re.IGNORECASE,
 )
-# Other names for a column in a statement.
+# patterns of other columns whose mention is as good as that of a column
 SPELLINGS = {
     "model": "work",
     "phase": "work",
     "sequence_length": "work|variant",
     "chip_count": "chip|platform",
 }
+# what an error says of a relation that is written without its schema or parentheses
 WRITE_AS = re.compile(r"^(\w+) .*: write FROM (\w+\(\)|\w+\.\w+)$")
 UNKNOWN_COLUMN = "Referenced column"
 RELATIONS_READ = re.compile(r"\b(?:FROM|JOIN)\s+(?:\w+\.)?(\w+)", re.IGNORECASE)
@@ -52,8 +53,9 @@ COLUMNS_OF = """
         GROUP BY table_name
     )
 """
-TEXT = re.compile(r'"(\w+)"')  # a whole one, in JSON
-WIDE = 8  # columns of an answer from which on those that are the same in all rows stand apart
+TEXT = re.compile(r'"(\w+)"')  # a text that may be an id, in quotes as JSON has it
+# columns: of an answer with more, those that are the same in all rows stand apart
+MAX_TABLE = 8
 # columns whose name says their unit
 UNIT_IN_NAME = re.compile(
     r"(_(ms|s|w|j|usd|ghz|tflops|tops|mib|percent|count|node)|minutes|minutes_(low|high))$"
@@ -82,15 +84,18 @@ def run_sql(
 
     answer, statement, assumed = _run_as_meant(record, run, statement)
     columns = answer["columns"]
+    # the results of each row of the answer
     named = [_find_named(record, row) for row in answer["rows"]]
     results: dict[str, Row] = {}
     sparse = 0
-    for of_row in named:
-        results |= of_row
-        sparse += any(result.get("sparsity") for result in of_row.values())
+    for in_row in named:
+        if any(result.get("sparsity") for result in in_row):
+            sparse += 1
+        for result in in_row:
+            results[result["result_id"]] = result
     remarks = _warn_of_averages(record, statement)
     if results:
-        remarks += remark_on_rows([of_row.values() for of_row in named])
+        remarks += remark_on_rows(named)
     else:
         with record.connection.cursor() as cursor:
             remarks += remark_on_answer(cursor, statement, columns, answer["rows"])
@@ -106,7 +111,9 @@ def run_sql(
     citation = record.cite(list(results)[:MAX_CITED])
     if record.is_brief:
         short = _shorten(answer, units, rows, remarks, citation)
-        return {"assumed": assumed, **short} if assumed else short
+        if assumed:
+            return {"assumed": assumed, **short}
+        return short
     remarks += REMARKS
     if not results:
         remarks.append(
@@ -122,14 +129,14 @@ def run_sql(
     }
 
 
-def _find_named(record: Record, row: Sequence[object]) -> dict[str, Row]:
-    """Return the results that a row names, by their ids.
+def _find_named(record: Record, row: Sequence[object]) -> list[Row]:
+    """Return the results that a row names, each once.
 
     An id counts in whatever column it is: result_id, first_result_id, microbenchmark_id, same_as,
     or an alias, and in a list.
     """
-    texts = TEXT.findall(json.dumps(row))
-    return {text: record.sources[text] for text in texts if text in record.sources}
+    texts = dict.fromkeys(TEXT.findall(json.dumps(row)))
+    return [record.sources[text] for text in texts if text in record.sources]
 
 
 def _run_as_meant(
@@ -171,7 +178,8 @@ def _correct_relation(statement: str, reason: str) -> str:
     if advice is None:
         return statement
     name, written = advice.groups()
-    return re.sub(rf"\b(FROM|JOIN)\s+{name}\b(?!\s*[.(])", rf"\1 {written}", statement, flags=re.I)
+    bare = rf"\b(FROM|JOIN)\s+{name}\b(?!\s*[.(])"  # a schema has a dot, a parameter a parenthesis
+    return re.sub(bare, rf"\1 {written}", statement, flags=re.IGNORECASE)
 
 
 def _shorten(
@@ -205,7 +213,7 @@ def _shorten_table(columns: Sequence[str], rows: Sequence[Sequence[object]]) -> 
     """Cut long texts. Of a wide answer, write the columns that have one value in all rows once, and
     name those that are null in all.
     """
-    is_wide = len(columns) > WIDE
+    is_wide = len(columns) > MAX_TABLE
     length = MAX_WIDE_TEXT if is_wide else MAX_TEXT
     cut = [[_cut_text(cell, length) for cell in row] for row in rows]
     if not is_wide or len(rows) < 2:
@@ -213,8 +221,10 @@ def _shorten_table(columns: Sequence[str], rows: Sequence[Sequence[object]]) -> 
     shared: Answer = {}
     empty = []
     is_kept = []
-    for name, first, *others in zip(columns, *cut, strict=True):
-        is_same = others.count(first) == len(others)
+    for position, name in enumerate(columns):
+        values = [row[position] for row in cut]
+        first = values[0]
+        is_same = values.count(first) == len(values)
         is_kept.append(not is_same)
         if is_same and first is None:
             empty.append(name)
@@ -242,18 +252,22 @@ def _warn_of_averages(record: Record, statement: str) -> list[str]:
     match = AVERAGE.search(statement)
     if match is None:
         return []
+    function, figure = match.groups()
     measures = record.query("side_by_side/measures.sql")
-    test = measures[0]["test"]  # of a throughput
+    # two figures of one test may be compared: by default, of that of a throughput
+    test = measures[0]["test"]
     for measure in measures:
-        if measure["measure"].startswith(match[2].lower()):
+        if measure["measure"].startswith(figure.lower()):
             test = measure["test"]
+    conditions = ["model", "task", "chip_count", *reversed(test), "usable"]
     missing = []
-    for name in dict.fromkeys(("model", "task", "chip_count", *reversed(test), "usable")):
-        if not re.search(rf"\b({name}|{SPELLINGS.get(name, name)})\b", statement, re.IGNORECASE):
+    for name in dict.fromkeys(conditions):
+        spelling = SPELLINGS.get(name, name)
+        if not re.search(rf"\b({name}|{spelling})\b", statement, re.IGNORECASE):
             missing.append(name)
     if not missing:
         return []
     return [
-        f"{match[1].lower()} may mix figures that may not be compared: the statement holds no"
+        f"{function.lower()} may mix figures that may not be compared: the statement holds no"
         f" {', '.join(missing)}; state them in WHERE or GROUP BY."
     ]

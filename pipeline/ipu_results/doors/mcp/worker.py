@@ -34,6 +34,7 @@ LIMITS: Mapping[str, str | int] = {"memory_limit": "1GB", "temp_directory": ""}
 # bytes of data of this process; DuckDB keeps below LIMITS where it counts them
 MAX_MEMORY = 3 * 2**30
 GRACE_S = 2.0  # between the interrupt and the end of the process
+TOO_MUCH_MEMORY = {"code": "too-large", "reason": "the statement needs too much memory"}
 MAX_ANSWER = 100_000  # characters: what an agent can still read
 
 
@@ -65,8 +66,8 @@ class SqlWorker:
                 answer = self._ask(self._running, json.dumps(request))
             finally:
                 self._running = None
-            if answer.get("reason", "").startswith(DEFECT):  # which may have ended the database
-                self._close()
+            if answer.get("reason", "").startswith(DEFECT):
+                self._close()  # its database may not answer any more
         if "code" not in answer:
             return answer
         if answer["code"] == "too-long":
@@ -103,7 +104,7 @@ class SqlWorker:
             self._process = subprocess.Popen(
                 command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
             )
-        if cancelled.is_set():  # before there was a process to end
+        if cancelled.is_set():  # before there was a process that `cancel` could end
             raise RefusalError("too-long", "cancelled")
         process = self._process
         assert process.stdin
@@ -116,8 +117,10 @@ class SqlWorker:
         if line.endswith("\n"):
             answer: Answer = json.loads(line)
             return answer
-        code = "too-long" if process.wait() in (-signal.SIGALRM, -signal.SIGKILL) else "too-large"
-        return {"code": code, "reason": "the statement needs too much memory"}
+        # the process has ended: by its timer, by `kill`, or for want of memory
+        if process.wait() in (-signal.SIGALRM, -signal.SIGKILL):
+            return {"code": "too-long"}
+        return TOO_MUCH_MEMORY
 
 
 def main() -> None:
@@ -129,11 +132,12 @@ def main() -> None:
     signal.signal(signal.SIGALRM, signal.SIG_DFL)
     # settings and errors of DuckDB name paths, and none of them is to be one of the machine
     os.environ["HOME"] = "."
-    build_id = ""
+    build_id = ""  # of no request: without a dataset, each is refused for the reason of the error
     try:
         os.chdir(sys.argv[1])
         connection = connect_warehouse(Path(), LIMITS)
         build_id = read_build_id(Path())
+        # for requests of another build
         reason = f"the dataset is now build {build_id[:12]}; start the server again"
     except IpuResultsError as error:
         reason = str(error)
@@ -158,7 +162,7 @@ def _answer(connection: Connection, sql: str, max_rows: int, seconds: float) -> 
     except QueryError as error:
         return {"code": _find_code(error), "reason": str(error)}
     except MemoryError:
-        return {"code": "too-large", "reason": "the statement needs too much memory"}
+        return TOO_MUCH_MEMORY
     if len(json.dumps(rows)) > MAX_ANSWER:
         reason = (
             f"the answer is longer than {MAX_ANSWER:,} characters: select fewer columns or rows"
@@ -193,7 +197,7 @@ def _find_code(error: QueryError) -> str:
 
 
 def _write(answer: Answer) -> None:
-    # DuckDB lists the path of its file
+    # DuckDB lists the path of its file: the folder is left out of it, as it is written in JSON
     folder = json.dumps(f"{os.getcwd()}{os.sep}").strip('"')
     sys.stdout.write(json.dumps(answer).replace(folder, "") + "\n")
     sys.stdout.flush()
