@@ -236,7 +236,7 @@ def write_line(row: Answer, first: Answer, publisher: str) -> str:
         parts.append(f"flagged {' '.join(map(_name_flag, row['flags']))}")
     if "usable" in row:
         parts.append("not usable")
-    return "; ".join(filter(None, parts))
+    return "; ".join(filter(None, parts))  # a row need not have all parts
 
 
 def _keep_other_parts(value: Any, first: Any) -> Any:
@@ -250,10 +250,11 @@ def _keep_other_parts(value: Any, first: Any) -> Any:
 
 def describe_match(match: Answer) -> Answer:
     """Describe a row that is nearest to a run."""
-    described = pick(match, SHOWN["match"])
-    described["result_id"] = match["row"]["result_id"]
-    described["what_differs"] = match["differences"]
-    return described
+    return {
+        **pick(match, SHOWN["match"]),
+        "result_id": match["row"]["result_id"],
+        "what_differs": match["differences"],
+    }
 
 
 def shorten_comparison(answer: Answer) -> Answer:

@@ -250,7 +250,8 @@ def _refuse_conditions(
             without[column] = rows
     if without:
         what = "one of these, or state what rows have"
-        left_out = list(without)[:1]  # one is enough
+        [one, *_] = without
+        left_out = [one]
     else:
         what = "all of these"
         left_out = _list_emptying(record.usable_rows, conditions)

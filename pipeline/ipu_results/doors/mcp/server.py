@@ -72,8 +72,8 @@ BEST_SHOWN = 2
 SQL_PARTS = {"tables": "tables_for_sql", "views": "views_for_sql"}
 NULL_IS_A_VALUE = ("overview", "sql")  # the tools in whose answers it is
 MAX_PARTIES = 3
-MAX_NAME = 200  # characters of a tool that there is not
-MAX_PROBLEM = 300
+MAX_NAME = 200  # characters that are repeated of an unknown name
+MAX_PROBLEM = 300  # and of what is wrong with an argument
 
 
 def overview(record: Record, part: str = "summary") -> Answer:

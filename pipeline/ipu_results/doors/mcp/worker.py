@@ -132,7 +132,7 @@ def main() -> None:
     signal.signal(signal.SIGALRM, signal.SIG_DFL)
     # settings and errors of DuckDB name paths, and none of them is to be one of the machine
     os.environ["HOME"] = "."
-    build_id = ""  # of no request: without a dataset, each is refused for the reason of the error
+    build_id = None  # where there is no dataset to open
     try:
         os.chdir(sys.argv[1])
         connection = connect_warehouse(Path(), LIMITS)
