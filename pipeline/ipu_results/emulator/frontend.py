@@ -60,9 +60,11 @@ def _read_size(text: str) -> int | None:
 def fix_shapes(inputs: Sequence[ValueInfoProto], shapes: Mapping[str, Shape]) -> None:
     """Set the sizes in the inputs themselves.
 
-    The first dimension of the inputs is the batch if it is free, and stays free; 1 may be said of
-    it. If inputs begin with different dimensions, those with a size are not the batch. Raises
-    ModelError that names the input.
+    The first dimension of the inputs is the batch if it is free. It stays free, and no size but 1
+    may be given for it. If inputs begin with different dimensions, those that get a size are not
+    the batch.
+
+    Raises ModelError that names the input.
     """
     values = {value.name: value for value in inputs}
     axes: list[Axis] = []
@@ -70,7 +72,10 @@ def fix_shapes(inputs: Sequence[ValueInfoProto], shapes: Mapping[str, Shape]) ->
         axes += _get_dims(value)
     symbols = {axis.dim_param for axis in axes} - {""}
     firsts = _list_first_symbols(inputs)
-    batch_symbols = {"", *firsts} if len(firsts) < 2 else set()
+    batch_symbols: set[str] = set()
+    if len(firsts) < 2:
+        # A batch may have no name.
+        batch_symbols = firsts | {""}
     sizes: dict[str, int] = {}
     for name, shape in shapes.items():
         size = shape[0]
@@ -222,11 +227,12 @@ def _check_input(value: ValueInfoProto) -> None:
 def _size_input(value: ValueInfoProto, batch: int | None, symbols: set[str]) -> tuple[int, ...]:
     shape = []
     for number, axis in enumerate(_get_dims(value)):
-        size: int | None = axis.dim_value
         symbol = axis.dim_param
-        if not axis.HasField("dim_value"):
-            is_batch = symbol in symbols or (number == 0 and not symbol)
-            size = batch if is_batch else None
+        size: int | None = None
+        if axis.HasField("dim_value"):
+            size = axis.dim_value
+        elif symbol in symbols or (number == 0 and not symbol):
+            size = batch
         if size is None or size < 1:
             name = f" ({symbol})" if symbol else ""
             raise UnknownShapeError(f"input {value.name}: dimension {number}{name} has no size")
@@ -298,14 +304,13 @@ class _Assembly:
                 read.append(self.origin[name])
             elif self.tensors[name].element_type in reader.FLOATS:
                 self.parameters.add(name)
-        sources = tuple(dict.fromkeys(read))
+        distinct = tuple(dict.fromkeys(read))
         first = len(self.operators)
-        self.operators.extend(operators)
-        last = len(self.operators) - 1
+        last = first + len(operators) - 1
         others = tuple(range(first, last))
-        for _ in others:
-            self.sources.append(sources)
-        self.sources.append(others or sources)
+        self.operators.extend(operators)
+        self.sources.extend(distinct for _ in others)
+        self.sources.append(others or distinct)
         self.origin.update(dict.fromkeys(outputs, last))
 
     def describe(self, name: str) -> Tensor:

@@ -196,7 +196,7 @@ RANDOM = (
     "RandomUniform",
     "RandomUniformLike",
 )
-# How many inputs have data that the result depends on: the others give a shape or a type.
+# Operators whose result depends on the data of this many inputs. The others give a shape or a type.
 DECISIVE_INPUTS = {"Shape": 0, "Size": 0, "CastLike": 1}
 FEWEST_BITS = 2  # of an element of any type
 PREFIX = re.compile(r"^\[\w+\]\s*")
@@ -241,13 +241,14 @@ def collect_initial_tensors(
         if value.name in filled:
             continue
         tensor_type = value.type.tensor_type
-        shape = data_inputs.get(value.name)
-        is_parameter = shape is None
-        if shape is None:
-            if not _is_sized(value.type):
-                raise UnknownShapeError(f"parameter {value.name} has a dimension without a size")
-            shape = tuple(axis.dim_value for axis in tensor_type.shape.dim)
-        tensors[value.name] = TensorInfo(shape, tensor_type.elem_type, constant=is_parameter)
+        element_type = tensor_type.elem_type
+        if value.name in data_inputs:
+            tensors[value.name] = TensorInfo(data_inputs[value.name], element_type)
+            continue
+        if not _is_sized(value.type):
+            raise UnknownShapeError(f"parameter {value.name} has a dimension without a size")
+        shape = tuple(axis.dim_value for axis in tensor_type.shape.dim)
+        tensors[value.name] = TensorInfo(shape, element_type, constant=True)
     for tensor in graph.initializer:
         tensors[tensor.name] = _read_initializer(tensor)
     return tensors
@@ -255,28 +256,26 @@ def collect_initial_tensors(
 
 def _read_initializer(tensor: TensorProto) -> TensorInfo:
     shape = tuple(tensor.dims)
-    kind = tensor.data_type
-    if kind not in list_element_types() or min(shape, default=0) < 0:
+    element_type = tensor.data_type
+    if element_type not in list_element_types() or min(shape, default=0) < 0:
         raise InconsistentModelError(
             f"initializer {tensor.name} has an invalid shape or element type"
         )
-    if tensor.data_location == TensorProto.EXTERNAL or kind == TensorProto.STRING:
-        return TensorInfo(shape, kind, constant=True)
+    if tensor.data_location == TensorProto.EXTERNAL or element_type == TensorProto.STRING:
+        return TensorInfo(shape, element_type, constant=True)
     elements = prod(shape)
-    wrong = InconsistentModelError(
-        f"the data of initializer {tensor.name} do not match its shape and type"
-    )
-    if _is_small(elements, kind):
+    message = f"the data of initializer {tensor.name} do not match its shape and type"
+    if _is_small(elements, element_type):
         try:
             numpy_helper.to_array(tensor)
         except (ValueError, TypeError) as error:
-            raise wrong from error
-        return TensorInfo(shape, kind, constant=True, data=tensor)
-    # Large data are not copied: their size alone is checked.
-    bits = elements * FEWEST_BITS
-    if tensor.HasField("raw_data") and 8 * tensor.ByteSize() < bits:
-        raise wrong
-    return TensorInfo(shape, kind, constant=True)
+            raise InconsistentModelError(message) from error
+        return TensorInfo(shape, element_type, constant=True, data=tensor)
+    # Large data are not copied. They are wrong where no type is so small.
+    bits = 8 * tensor.ByteSize()
+    if tensor.HasField("raw_data") and bits < elements * FEWEST_BITS:
+        raise InconsistentModelError(message)
+    return TensorInfo(shape, element_type, constant=True)
 
 
 def _is_small(elements: int, element_type: int) -> bool:
@@ -300,8 +299,13 @@ def is_constant(node: Node, tensors: TensorInfos) -> bool:
     """
     if node.kind in RANDOM:
         return False
-    decisive = node.inputs[: DECISIVE_INPUTS.get(node.kind)]
-    return all(tensors[name].constant for name in decisive)
+    return all(tensors[name].constant for name in _list_decisive(node))
+
+
+def _list_decisive(node: Node) -> tuple[str, ...]:
+    """List the inputs whose data the result depends on."""
+    count = DECISIVE_INPUTS.get(node.kind, len(node.inputs))
+    return node.inputs[:count]
 
 
 def infer_outputs(node: Node, tensors: TensorInfos, opset: int) -> None:
@@ -310,8 +314,9 @@ def infer_outputs(node: Node, tensors: TensorInfos, opset: int) -> None:
     constant = is_constant(node, tensors)
     types = _infer_types(node, inputs, opset)
     if constant and not all(map(_is_sized, types.values())):
+        # The shape may follow from data, as that of NonZero.
         computed = _compute_constant(node, inputs, types, opset)
-        if computed:  # a shape that follows from data, as that of NonZero
+        if computed:
             tensors |= computed
             return
     outputs = {}
@@ -383,12 +388,11 @@ def _compute_constant(
         return {}
     known = {}
     for name, array in zip(node.outputs, arrays, strict=True):
-        # onnx may have no type for an output whose data cannot be computed
-        kind = types[name].tensor_type.elem_type
+        element_type = types[name].tensor_type.elem_type
         data = None
-        if _is_small(array.size, kind):
+        if _is_small(array.size, element_type):
             data = numpy_helper.from_array(array, name)
-        known[name] = TensorInfo(array.shape, kind, constant=True, data=data)
+        known[name] = TensorInfo(array.shape, element_type, constant=True, data=data)
     return known
 
 
@@ -400,12 +404,13 @@ def _compute_arrays(
     from onnx.reference import ReferenceEvaluator  # noqa: PLC0415
 
     feeds: dict[str, Array] = {}
-    for number, (name, tensor) in enumerate(inputs.items()):
+    decisive = _list_decisive(node)
+    for name, tensor in inputs.items():
         array = tensor.array
         if array is None:
-            if number < DECISIVE_INPUTS.get(node.kind, len(inputs)):
+            if name in decisive:
                 return []
-            # as good as its data, and takes no memory
+            # Its shape and type are all that is read: zeros that take no memory have both.
             zero = np.zeros((), helper.tensor_dtype_to_np_dtype(tensor.element_type))
             array = np.broadcast_to(zero, tensor.shape)
         feeds[name] = array
@@ -423,7 +428,8 @@ def _compute_arrays(
 
 
 def _gather_elements(node: Node, feeds: Mapping[str, Array]) -> Array:
-    data, indices = (feeds[name] for name in node.inputs)
+    data = feeds[node.inputs[0]]
+    indices = feeds[node.inputs[1]]
     axis = node.attributes.get("axis", 0) % data.ndim
     # The data may be longer than the indices along the other axes.
     part = [slice(size) for size in indices.shape]

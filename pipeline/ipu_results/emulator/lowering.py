@@ -70,7 +70,9 @@ class TypedNode:
 
     def read_text(self, name: str, default: str) -> str:
         """Return an attribute of text."""
-        return bytes(self.attributes.get(name, default.encode())).decode()
+        if name not in self.attributes:
+            return default
+        return bytes(self.attributes[name]).decode()
 
     def check_constant(self, first: int, what: str) -> None:
         """Refuse a node whose inputs from `first` on are computed."""
@@ -85,8 +87,8 @@ Pair = tuple[int, int]  # height and width
 
 def to_pair(sizes: Sequence[int]) -> Pair:
     """Return the last two sizes. A single one is the width; none are 1."""
-    height, width = (1, 1, *sizes)[-2:]
-    return height, width
+    padded = (1, 1, *sizes)
+    return padded[-2], padded[-1]
 
 
 def _lower_convolution(typed: TypedNode) -> list[Operator]:
@@ -109,12 +111,14 @@ def _lower_convolution(typed: TypedNode) -> list[Operator]:
         raise typed.node.inconsistent("the kernel does not fit the weights or the padding")
     batch = source[0]
     if dimensions == 3:
-        # Each depth of the result is an image, made of as many planes as the kernel is deep.
+        # Each plane of the result is an image of its own. Its input channels are those of all
+        # planes of the input that the kernel covers.
         batch *= result[2]
         ins *= weights[2]
     in_height, in_width = to_pair(source[2:])
     out_height, out_width = to_pair(result[2:])
     kernel_height, kernel_width = to_pair(kernel)
+    strides = to_pair(typed.attributes.get("strides", ()))
     shape = ConvolutionShape(
         batch=batch,
         groups=groups,
@@ -124,7 +128,7 @@ def _lower_convolution(typed: TypedNode) -> list[Operator]:
         columns=out_width,
         kernel_rows=kernel_height,
         kernel_columns=kernel_width,
-        stride=max(to_pair(typed.attributes.get("strides", ()))),
+        stride=max(strides),
         in_rows=in_height,
         in_columns=in_width,
     )
@@ -132,11 +136,10 @@ def _lower_convolution(typed: TypedNode) -> list[Operator]:
 
 
 def _lower_transposed_convolution(typed: TypedNode) -> list[Operator]:
-    """Lower to convolutions of the input, one for each kernel size that a place of the result sees.
+    """Lower to convolutions of the input, whose results are interleaved.
 
-    At stride s a result sees every s-th tap: the s × s places of a block have kernels of ceil(k/s)
-    or floor(k/s) taps. Places of one size share a convolution, as more output channels. Their
-    results are interleaved.
+    At stride s, the result has s × s places for each element of the input. A place sees every s-th
+    tap of the kernel. Places that see as many taps share a convolution, as more output channels.
     """
     source = typed.inputs[0].shape
     weights = typed.inputs[1].shape
@@ -153,12 +156,12 @@ def _lower_transposed_convolution(typed: TypedNode) -> list[Operator]:
     field_height, field_width = to_pair(source[2:])
     kernel_height, kernel_width = to_pair(weights[2:])
     strides = to_pair(typed.attributes.get("strides", ()))
-    rows = _count_taps(kernel_height, strides[0])
-    columns = _count_taps(kernel_width, strides[1])
-    is_single = len(rows) == len(columns) == 1
+    heights = _count_places(kernel_height, strides[0])
+    widths = _count_places(kernel_width, strides[1])
+    is_single = len(heights) == len(widths) == 1
     parts: list[Operator] = []
-    for height, down in rows.items():
-        for width, across in columns.items():
+    for height, places_down in heights.items():
+        for width, places_across in widths.items():
             name = typed.name
             if not is_single:
                 name = f"{typed.name}/{height}x{width}"
@@ -166,7 +169,7 @@ def _lower_transposed_convolution(typed: TypedNode) -> list[Operator]:
                 batch=source[0],
                 groups=groups,
                 ins=ins // groups,
-                outs=outs * down * across,
+                outs=outs * places_down * places_across,
                 rows=field_height,
                 columns=field_width,
                 kernel_rows=height,
@@ -180,18 +183,17 @@ def _lower_transposed_convolution(typed: TypedNode) -> list[Operator]:
     return parts
 
 
-def _count_taps(length: int, stride: int) -> dict[int, int]:
-    """Return how many of `stride` neighbours see how many of `length` taps.
-
-    Those that see none are left out.
+def _count_places(kernel: int, stride: int) -> dict[int, int]:
+    """Count, along one axis, the places of an input element by the taps of the kernel that they
+    see. Places that see none are left out.
     """
-    taps, longer = divmod(length, stride)
-    counts = {}
-    if longer:
-        counts[taps + 1] = longer
+    taps, further = divmod(kernel, stride)
+    places = {}
+    if further:
+        places[taps + 1] = further
     if taps:
-        counts[taps] = stride - longer
-    return counts
+        places[taps] = stride - further
+    return places
 
 
 def _lower_gemm(typed: TypedNode) -> list[Operator]:
@@ -199,11 +201,14 @@ def _lower_gemm(typed: TypedNode) -> list[Operator]:
     m, k = left.shape
     if typed.attributes.get("transA"):
         k, m = left.shape
-    n = right.shape[0 if typed.attributes.get("transB") else 1]
+    n = right.shape[1]
+    if typed.attributes.get("transB"):
+        n = right.shape[0]
     if left.constant and not right.constant:
+        # The weight moves to the right, as in `_lower_matmul`.
         m, n = n, m
     bias = typed.inputs[2:]
-    is_computed = any(not tensor.constant for tensor in bias)
+    bias_is_computed = any(not tensor.constant for tensor in bias)
     product = make_gemm(
         typed.name,
         groups=1,
@@ -211,9 +216,9 @@ def _lower_gemm(typed: TypedNode) -> list[Operator]:
         k=k,
         n=n,
         constant=left.constant or right.constant,
-        bias=bool(bias) and not is_computed,
+        bias=bool(bias) and not bias_is_computed,
     )
-    if is_computed:
+    if bias_is_computed:
         return [product, Elementwise(f"{typed.name}/bias", "add", product.elements)]
     return [product]
 
@@ -225,14 +230,18 @@ def _lower_matmul(typed: TypedNode) -> list[Operator]:
     """
     left, right = typed.inputs
     # A vector on the left is a row, one on the right a column.
-    rows = left.shape if len(left.shape) > 1 else (1, *left.shape)
-    columns = right.shape if len(right.shape) > 1 else (*right.shape, 1)
+    left_shape = left.shape
+    if len(left_shape) == 1:
+        left_shape = (1, *left_shape)
+    right_shape = right.shape
+    if len(right_shape) == 1:
+        right_shape = (*right_shape, 1)
     if left.constant and not right.constant:
-        n, k = rows[-2:]
-        groups = prod(rows[:-2])
+        n, k = left_shape[-2:]
+        groups = prod(left_shape[:-2])
     else:
-        k, n = columns[-2:]
-        groups = prod(columns[:-2])
+        k, n = right_shape[-2:]
+        groups = prod(right_shape[:-2])
     product = make_gemm(
         typed.name,
         groups=groups,
@@ -253,17 +262,20 @@ def _lower_einsum(typed: TypedNode) -> list[Operator]:
     """
     equation = typed.read_text("equation", "").replace(" ", "")
     match = EQUATION.fullmatch(equation)
-    terms = match.groups() if match else ()
-    if not terms or any(len(set(term)) < len(term) for term in terms):
+    if match is None or not all(map(_has_distinct_labels, match.groups())):
         raise typed.node.unsupported(f"the equation {equation}")
-    sizes: dict[str, int] = {}
-    for term, tensor in zip(terms, typed.inputs, strict=False):
-        sizes.update(zip(term, tensor.shape, strict=True))
-    left, right, kept = map(set, terms)
-    if (left ^ right) - kept:
+    left_term, right_term, result = match.groups()
+    left_tensor, right_tensor = typed.inputs
+    sizes = dict(zip(left_term, left_tensor.shape, strict=True))
+    sizes.update(zip(right_term, right_tensor.shape, strict=True))
+    left = set(left_term)
+    right = set(right_term)
+    kept = set(result)
+    of_one_side = left ^ right
+    if not of_one_side <= kept:
         raise typed.node.unsupported(f"the equation {equation}, which sums over one operand,")
-    are_constant = [tensor.constant for tensor in typed.inputs]
-    if are_constant == [True, False]:
+    if left_tensor.constant and not right_tensor.constant:
+        # The weight moves to the right, as in `_lower_matmul`.
         left, right = right, left
 
     def multiply(part: set[str]) -> int:
@@ -276,9 +288,13 @@ def _lower_einsum(typed: TypedNode) -> list[Operator]:
         m=multiply(left - right),
         k=multiply(both - kept),
         n=multiply(right - left),
-        constant=any(are_constant),
+        constant=left_tensor.constant or right_tensor.constant,
     )
     return [product]
+
+
+def _has_distinct_labels(term: str) -> bool:
+    return len(set(term)) == len(term)
 
 
 def _lower_recurrence(typed: TypedNode) -> list[Operator]:
@@ -341,7 +357,9 @@ def lower_node(typed: TypedNode) -> list[Operator]:
 
 
 def _is_training(typed: TypedNode) -> bool:
-    if not any(typed.node.proto.input[2:]):
+    # An optional input that is left out is an empty name in the file.
+    has_mode = any(typed.node.proto.input[2:])
+    if not has_mode:
         return False
     mode = typed.inputs[-1].array
     return mode is None or bool(mode)
@@ -355,13 +373,13 @@ def _lower_elementwise(typed: TypedNode) -> list[Operator]:
         has_statistics = len(typed.outputs) > 1
         if has_statistics or typed.attributes.get("training_mode"):
             raise typed.node.unsupported("a batch-norm in training mode")
-    names = [typed.name]
+    count = 1
     if kind in KINDS["variadic"].split():
-        # n inputs are combined in n − 1 operators, each of two: the last has the node's name.
+        # Operators of two inputs combine all of them.
         count = len(typed.inputs) - 1
-        names = [f"{typed.name}/{number}" for number in range(1, count)]
-        if count:
-            names.append(typed.name)
+    names = [f"{typed.name}/{number}" for number in range(1, count)]
+    if count:
+        names.append(typed.name)
     return [Elementwise(name, ELEMENTWISE[kind], typed.elements) for name in names]
 
 
@@ -402,12 +420,13 @@ def _lower_grid_sample(typed: TypedNode) -> list[Operator]:
     return _lower_interpolation(typed, typed.read_text("mode", "linear"), "gather", axes)
 
 
-def _lower_interpolation(typed: TypedNode, mode: str, nearest: str, axes: int) -> list[Operator]:
-    """Lower to moved data where each result is one element, otherwise to weighted sums along the
-    axes.
+def _lower_interpolation(typed: TypedNode, mode: str, move: str, axes: int) -> list[Operator]:
+    """Lower to weighted sums along the axes.
+
+    Where each result is one element, it is a rearrangement of the kind `move`.
     """
     if mode == "nearest":
-        return [Rearrangement(typed.name, nearest, typed.elements)]
+        return [Rearrangement(typed.name, move, typed.elements)]
     taps = KINDS["taps"].get(mode)
     if taps is None:
         raise typed.node.unsupported(f"the mode {mode}")
@@ -457,8 +476,9 @@ def _lower_rearrangement(typed: TypedNode) -> list[Operator]:
         order = typed.attributes.get("perm") or axes[::-1]
         if sorted(order) != axes:
             raise typed.node.inconsistent("perm does not name every axis once")
-        long = [axis for axis in order if shape[axis] > 1]
-        if long == sorted(long):  # axes of size 1 alone are moved, so that the data stay in place
+        # Data stay in place where only axes of size 1 change their order.
+        longer_axes = [axis for axis in order if shape[axis] > 1]
+        if longer_axes == sorted(longer_axes):
             return []
     elements = sum(tensor.elements for tensor in typed.outputs)
     return [Rearrangement(typed.name, KINDS["rearrangements"][typed.kind], elements)]
@@ -488,8 +508,8 @@ SUPPORTED = frozenset(LOWERINGS).union(VIEWS)
 SEVERAL_OUTPUTS = KINDS["several_outputs"].split()  # each output may be read
 
 
-MAX_PARTS = 9  # of an activation, one more than the GELU by tanh has
-# of activations
+MAX_PARTS = 9  # nodes of an activation: the longest, the GELU by tanh, has 8
+# Constants that the patterns of activations have.
 CONSTANTS = (
     0.044715,
     0.5,
@@ -528,7 +548,7 @@ def find_activations(
     for node in nodes:
         if node.kind != "Mul":
             continue
-        # X is a factor of the last product or of the one before.
+        # Every pattern ends in a product. X is one of its inputs, or of a node that makes one.
         sources = list(node.inputs)
         for tensor in node.inputs:
             if tensor in makers:
@@ -547,7 +567,7 @@ def _write_expression(
 ) -> str:
     """Write a node as an expression of the tensor `source`, and add the nodes in it to `parts`.
 
-    `hidden` are the makers of tensors that one node alone reads: those may be parts.
+    `hidden` are the makers of tensors that one node alone reads. Only these can be parts.
     """
     parts.append(node)
     operands = []

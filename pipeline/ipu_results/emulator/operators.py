@@ -61,8 +61,7 @@ def shape_product(groups: int, m: int, k: int, n: int) -> ConvolutionShape:
 class Product:
     """A `convolution`, or a `gemm` of matrices; `constant` where one side is a weight.
 
-    Leading dimensions of a gemm that the k×n side does not have are part of m: a product with one
-    matrix has one group.
+    Where a stack of m×k is multiplied with one k×n, all of its rows count as m, in one group.
     """
 
     name: str
@@ -135,9 +134,8 @@ class Recurrence:
     """`steps` times one after another: a product of the state with weights, then `passes` vector
     operations.
 
-    `kind` is `lstm`, `gru` or `rnn`. `product` is that of one step, its groups the directions; the
-    products with the inputs of all steps are an operator before. `elements` are those of all
-    outputs.
+    `kind` is `lstm`, `gru` or `rnn`. `product` is that of one step, with a group for each direction.
+    `elements` are those of all outputs. The operator before multiplies the inputs of all steps.
     """
 
     name: str
@@ -219,9 +217,15 @@ def count_live_elements(program: Program) -> tuple[int, ...]:
     last_reader: dict[int, int] = {}
     for at, sources in enumerate(program.sources):
         last_reader |= dict.fromkeys(sources, at)
-    last_reader |= dict.fromkeys(program.results, len(program.operators))
-    sizes = {-1 - at: tensor.elements for at, tensor in enumerate(program.inputs)}
-    live = sum(size for at, size in sizes.items() if at in last_reader)
+    end = len(program.operators)
+    last_reader |= dict.fromkeys(program.results, end)
+    sizes: dict[int, int] = {}
+    live = 0
+    for number, tensor in enumerate(program.inputs):
+        source = -1 - number
+        sizes[source] = tensor.elements
+        if source in last_reader:
+            live += tensor.elements
     counts = []
     for at, operator in enumerate(program.operators):
         sizes[at] = operator.elements

@@ -1,8 +1,8 @@
-"""Describe the host path of a batch, and change it or the machine: `--set KEY=VALUE`, or a machine
-in a TOML file.
+"""Describe the host path of a batch: what it takes beyond the chip.
 
-A host path is what a batch takes beyond the chip. It is described by its settings, as a public
-configuration states them. Named protocols are common settings.
+It is described by its settings, as a public configuration states them. Named protocols are common
+settings. `--set KEY=VALUE` changes them or the constants of the machine. A TOML file describes
+another machine.
 """
 
 from __future__ import annotations
@@ -27,10 +27,12 @@ BYTE_BITS = 8
 class Protocol:
     """The settings of a host path.
 
-    `input_bits` is the size of one input element. `instances` host processes feed `replicas` chips:
-    None is the target's usual number. `io_tiles` move data and compute nothing. `prefetch` stages
-    the next batch near the chips. `threads` keep as many batches in flight, otherwise their number
-    follows from the other settings. `per_image` adds the calibrated host time of each image.
+    `input_bits` is the size of one input element.
+    `instances` host processes feed `replicas` chips: None is the target's usual number.
+    `io_tiles` move data and compute nothing.
+    `prefetch` stages the next batch near the chips.
+    `threads` keep as many batches in flight: see `in_flight` for None.
+    `per_image` adds the calibrated host time of each image.
     """
 
     name: str
@@ -50,9 +52,7 @@ class Protocol:
 
     @property
     def in_flight(self) -> float:
-        """Return the batches that a published latency spans, which come from the depths of the
-        published rows.
-        """
+        """Return how many batches a published latency spans, by the published rows."""
         if self.threads:
             return self.threads
         depths = read_toml("protocols.toml")["in_flight"]
@@ -65,8 +65,10 @@ class Protocol:
 
 @dataclass(frozen=True, slots=True)
 class Timing:
-    """Seconds of one batch: on the chip, in the protocol, between two batches of a full pipeline,
-    and latency.
+    """Seconds of one batch.
+
+    `device` is on the chip and `protocol` beyond it. `period` is between two batches of a full
+    pipeline. `latency` spans the batches in flight.
     """
 
     device: float
@@ -91,7 +93,9 @@ def select_protocol(name: str | None, target: Target) -> Protocol:
         raise UnrecognisedModelError(f"is not a protocol: choose one of {names}", document=chosen)
     protocol = Protocol(chosen, **data["protocols"][chosen])
     lacks_memory = protocol.prefetch and "host.prefetch" not in target
-    if lacks_memory or (protocol.per_image and target.base != "c2"):
+    # The host's time of an image is fitted on rows of C2.
+    lacks_fit = protocol.per_image and target.base != "c2"
+    if lacks_memory or lacks_fit:
         raise UnrecognisedModelError(f"is not a protocol of {target.name}", document=chosen)
     return protocol
 
@@ -125,25 +129,26 @@ def compute_timing(
     received = sum(tensor.elements for tensor in program.inputs) * protocol.input_bits / BYTE_BITS
     sent = sum(tensor.elements for tensor in program.outputs) * target["element.bytes"]
     moved = received + sent
-    fed = count_fed(count_replicas(protocol, target), protocol.instances, target)
+    replicas = count_replicas(protocol, target)
+    chips_fed = count_fed_chips(replicas, protocol.instances, target)
     waiting = 0.0
     if protocol.prefetch:
-        staged = device
-        if not protocol.overlapped:
-            staged = device + moved / target["host.prefetch"] + max(0.0, fit.per_batch)
         # A host process sends the batches of its chips one after another.
-        sending = fed * received / target["host.process"]
-        period = max(staged, sending)
+        sending = chips_fed * received / target["host.process"]
+        if protocol.overlapped:
+            computing = device
+        else:
+            computing = device + moved / target["host.prefetch"] + max(0.0, fit.per_batch)
+        period = max(computing, sending)
     else:
         host = fit.per_batch
         if protocol.per_image:
             host += fit.per_image * program.inputs[0].shape[0]
         transfer = moved / target["host.link"]
-        # A fit without one row may have a negative time of a batch, which that of the images makes
-        # up for.
+        # A fit without one row may have a negative `per_batch`: the host takes no less than 0 s.
         period = device + transfer + max(0.0, host)
         # A process times one call for all of its chips, whose transfers follow one another.
-        waiting = (fed - 1) * transfer
+        waiting = (chips_fed - 1) * transfer
     return Timing(
         device,
         protocol=period - device,
@@ -152,10 +157,13 @@ def compute_timing(
     )
 
 
-def count_fed(replicas: int, instances: int | None, target: Target) -> float:
-    """Count the chips that one host process feeds: each machine has processes of its own."""
+def count_fed_chips(replicas: int, instances: int | None, target: Target) -> float:
+    """Count the chips that one host process feeds.
+
+    Without `instances`, each machine that has replicas runs its usual number of processes.
+    """
     if not instances:
-        machines = -(-replicas // target.chips)
+        machines = math.ceil(replicas / target.chips)
         instances = min(replicas, machines * int(target["host.processes"]))
     return replicas / instances
 
@@ -173,8 +181,8 @@ WHOLE_UNITS = (
     "process",
     "superstep",
 )
-# a time or an energy; anything else divides
-MAY_BE_ZERO = ("cycle", "superstep", "worker cycle", "W", "J/MAC")
+# A constant whose unit begins so may be 0. The others are divided by.
+ZERO_UNITS = ("cycle", "superstep", "worker cycle", "W", "J/MAC")
 MAX_TILES = 10_000
 MAX_CHIPS = 1024
 MAX_COUNT = 100_000
@@ -191,7 +199,7 @@ class Key:
     words: Mapping[str, Any] = field(default_factory=dict)
     names: bool = False
     several: bool = False
-    """Texts with commas between them have several values."""
+    """Whether a text may hold several values, with commas between them."""
 
     def read(self, name: str, value: Any, document: str | None = None) -> Any:
         """Return a value, or a tuple where there may be several.
@@ -233,14 +241,14 @@ def limit_constant(key: str, constant: Constant) -> Key:
         return Key(high=MAX_TILES)
     unit = constant.unit
     usual = constant.value or 1.0
-    low = 0.0 if unit.startswith(MAY_BE_ZERO) else usual / SPAN
+    low = 0.0 if unit.startswith(ZERO_UNITS) else usual / SPAN
     high = 1.0 if unit.startswith("share") else usual * SPAN
     if unit in WHOLE_UNITS:
         return Key(math.ceil(low), math.ceil(high))
     return Key(low, high, whole=False)
 
 
-# of the host path; io_tiles may be none
+# Settings of the host path.
 HOST_KEYS = {
     "input_bits": Key(),
     "instances": Key(),
@@ -250,6 +258,9 @@ HOST_KEYS = {
     "prefetch": Key(words=SWITCHES),
 }
 FILE_KEYS = ("name", "chip", "chips", "extends", "constants")
+CHIPS = Key(high=MAX_CHIPS)
+# A character of UTF-8 has at most 4 bytes. A longer file is cut here, and refused as too long.
+MAX_FILE_BYTES = 4 * MAX_TOML_CHARACTERS + 1
 
 
 def apply_settings(
@@ -277,7 +288,8 @@ def apply_settings(
             limits = limit_constant(key, known[key])
             constants[key] = float(limits.read(key, value))
         else:
-            names = list(dict.fromkeys([*HOST_KEYS, *others]))
+            names = list(HOST_KEYS)
+            names += [name for name in others if name not in HOST_KEYS]
             similar = _list_similar(key, [*names, *known])
             message = (
                 f"is not a setting of {target.name}{similar}; there are {', '.join(names)} and the"
@@ -309,7 +321,7 @@ def _read_file(path: Path) -> dict[str, Any]:
     """Read the TOML file of a machine. Raises UnrecognisedModelError naming the file."""
     try:
         with open_regular_file(path) as file:
-            return parse_toml(file.read(4 * MAX_TOML_CHARACTERS + 1).decode())
+            return parse_toml(file.read(MAX_FILE_BYTES).decode())
     except OSError as error:
         raise UnrecognisedModelError(
             f"cannot be read: {error.strerror or error}", document=str(path)
@@ -338,11 +350,12 @@ def load_target_file(path: Path) -> Target:
     chip = data.get("chip", base.chip)
     for text in (name, chip):
         if not isinstance(text, str) or not text.isprintable() or not text:
-            raise refuse("`name`", "and `chip` must be text", document)
+            raise UnrecognisedModelError("`name` and `chip` must be text", document=document)
+    chips = data.get("chips", base.chips)
     return Target(
         name,
         chip,
-        chips=Key(high=MAX_CHIPS).read("`chips`", data.get("chips", base.chips), document),
+        chips=CHIPS.read("`chips`", chips, document),
         constants=_override_constants(base, data.get("constants", {}), path),
         base=base.base,
         settings=f"machine of {path.name}",

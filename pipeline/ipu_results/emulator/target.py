@@ -1,13 +1,12 @@
 """Describe the machines by their constants, and the two numbers that are fitted on the six C2 rows.
 
-These are the host's seconds of a batch (s) and of an image (h). The cycles of a superstep (κ) are a
-constant of the machine, which no source states.
+These are the host's seconds of a batch and of an image. The cycles of a superstep are a constant of
+the machine, which no source states.
 """
 
 from __future__ import annotations
 
 import hashlib
-import re
 import tomllib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -32,7 +31,7 @@ CALIBRATION_FILE = "calibration.toml"
 
 @dataclass(frozen=True, slots=True)
 class Fit:
-    """`superstep` in cycles, `per_batch` and `per_image` in seconds."""
+    """The host's seconds `per_batch` and `per_image`, fitted where a superstep has these cycles."""
 
     superstep: float
     per_batch: float
@@ -41,8 +40,10 @@ class Fit:
 
 @dataclass(frozen=True, slots=True)
 class Calibration:
-    """The fit, those with one row excluded each, those at both ends of the range of κ, and the
-    machine's digest.
+    """What is fitted on the C2 rows.
+
+    Each fit of `jackknife` leaves out one row. `ends` are at both ends of the range of a superstep.
+    `constants` is the digest of the machine.
     """
 
     fit: Fit
@@ -79,8 +80,8 @@ def load_band(kind: str) -> tuple[float, float]:
     """Load the band of a kind of work: what a measured time may be, as multiples of the predicted
     one.
 
-    It lies between the quantiles of measured over predicted time that hold 80 % of the rows of
-    `bands.toml`. Of rows of a document that was left out, it held the share that is stated there.
+    It holds 80 % of its rows. `bands.toml` says how many they are. `covered` there is
+    the share of a document's rows that a band without this document held.
     """
     entry = read_toml("bands.toml")[kind]
     return entry["low"], entry["high"]
@@ -99,9 +100,21 @@ DEFAULT_BATCH_SIZES: dict[str, tuple[int, ...]] = {
 }
 
 
-# Constants that the search for splits reads.
-SEARCHED = re.compile(
-    r"(amp1|ampn|conv|element|exchange|plan|reduce|slic|superstep|vmac)\.|(sram|tiles|workers)$"
+# How the names of the constants begin that the search for splits reads.
+SEARCHED = (
+    "amp1.",
+    "ampn.",
+    "conv.",
+    "element.",
+    "exchange.",
+    "plan.",
+    "reduce.",
+    "slic.",
+    "sram",
+    "superstep.",
+    "tiles",
+    "vmac.",
+    "workers",
 )
 
 
@@ -156,15 +169,14 @@ class Target:
 
     @cached_property
     def searched(self) -> Target:
-        """The machine with the constants in SEARCHED alone: plans are shared by all machines that
-        have these in common.
+        """The machine with the constants in SEARCHED alone.
 
-        The search is given no other, so that a constant that it begins to read is a KeyError until
-        it is listed.
+        Machines that are equal in these share their plans. A search that reads another constant is
+        a KeyError until SEARCHED has it.
         """
         constants = dict(self.constants)
         for name in self.constants:
-            if not SEARCHED.match(name):
+            if not name.startswith(SEARCHED):
                 del constants[name]
         return Target(name="", chip="", chips=0, constants=constants)
 

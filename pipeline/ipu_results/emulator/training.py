@@ -29,7 +29,7 @@ from ipu_results.emulator.schedule import (
     derive_gradients,
     schedule,
 )
-from ipu_results.emulator.settings import SWITCHES, Key, Protocol, count_fed
+from ipu_results.emulator.settings import SWITCHES, Key, Protocol, count_fed_chips
 from ipu_results.emulator.target import (
     Constant,
     Target,
@@ -317,7 +317,7 @@ class _Step:
     @property
     def feed_seconds(self) -> float:
         """Return the time in which a host process can send a micro-batch to each of its chips."""
-        fed = count_fed(self.setup.replicas, self.setup.instances, self.target)
+        fed = count_fed_chips(self.setup.replicas, self.setup.instances, self.target)
         return fed * self.input_bytes / self.target["host.process"]
 
     def load_chip(self, chip: int) -> ChipLoad:
