@@ -15,6 +15,7 @@ from ipu_results.emulator.target import Target
 
 Array = np.ndarray[Any, np.dtype[np.float64]]
 
+UNIT_BYTES = 32  # of the weights of a convolution unit in a pass
 SLIC_CHANNELS = 4  # that one stride of a SLIC call handles
 # elements that fill the pipeline of SLIC, at strides 1 and 2
 SLIC_PIPELINE = 5
@@ -23,8 +24,8 @@ SLIC_PIPELINE_2 = 3
 
 @dataclass(frozen=True, slots=True)
 class Grid:
-    """An array for each dimension of a convolution, over all splits that are tried: of a tile's
-    share, or of the numbers of parts.
+    """A tile's share of each dimension of a convolution, or the number of parts of each, in all
+    splits that are tried.
     """
 
     rows: Array
@@ -47,7 +48,7 @@ def ceil_div(dividend: Any, divisor: Any) -> Any:
 
 
 def ceil_shares(sizes: Array | float, parts: Array | float) -> Array:
-    """Divide and round up. Whole numbers below 2^26 are divided exactly enough."""
+    """Divide and round up. In float64 this is exact for whole numbers below 2^26."""
     shares: Array = np.ceil(sizes / parts)
     return shares
 
@@ -59,7 +60,7 @@ def compute_mac_rate(target: Target) -> float:
 
 def estimate_coefficient_load(target: Target) -> float:
     """Estimate the cycles to load the weights of a pass."""
-    return 32 * target["conv.units"] / target["conv.load_bytes"]
+    return UNIT_BYTES * target["conv.units"] / target["conv.load_bytes"]
 
 
 def _estimate_loop(target: Target, loop: str, elements: Array) -> Array:
@@ -73,9 +74,7 @@ def _estimate_loop(target: Target, loop: str, elements: Array) -> Array:
 
 
 def estimate_amp_1x1(target: Target, share: Grid) -> Array:
-    """Estimate a 1×1 convolution of field elements, convolution groups, input and output channel
-    groups.
-    """
+    """Estimate a 1×1 convolution. `ins` and `outs` of the share are groups of channels."""
     workers = target["workers"]
     per_worker = ceil_shares(share.field, workers)
     # The first group of input channels zeroes the partials, later groups add to them.
@@ -93,14 +92,14 @@ def estimate_amp_1x1(target: Target, share: Grid) -> Array:
 
 
 def estimate_amp_nx1(target: Target, share: Grid, across: int, height: int) -> Array:
-    """Estimate a convolution over rows of field elements, otherwise as `estimate_amp_1x1`.
+    """Estimate a convolution with a kernel of `across` columns, otherwise as `estimate_amp_1x1`.
 
-    `across` are kernel columns; a step covers `height` rows of the kernel.
+    Workers go along the rows of the field. A step covers `height` rows of the kernel.
     """
     load = estimate_coefficient_load(target) + target[f"ampn.load_{height}"]
     whole, broken = _deal_rows(target, share)
     pieces = whole * _estimate_loop(target, "ampn.piece", share.columns)
-    pieces += (broken > 0) * _estimate_loop(target, "ampn.piece", broken)
+    pieces += np.where(broken > 0, _estimate_loop(target, "ampn.piece", broken), 0)
     workers = target["workers"] * (target["ampn.worker"] + pieces)
     # Mk1 calls the inner loop for each group of input channels.
     if "ampn.group" in target:
@@ -112,13 +111,14 @@ def estimate_amp_nx1(target: Target, share: Grid, across: int, height: int) -> A
         return target["ampn.start"] + share.groups * group
     # Mk2 hoists it.
     column = target["ampn.column"] + share.taps * (load + target["ampn.row"])
-    pass_ = target["ampn.inner"] + across * column + workers * share.taps * across
-    return target["ampn.start"] + share.groups * share.ins * share.outs * pass_
+    inner = target["ampn.inner"] + across * column + workers * share.taps * across
+    return target["ampn.start"] + share.groups * share.ins * share.outs * inner
 
 
 def _deal_rows(target: Target, share: Grid) -> tuple[Array, Array]:
-    """Deal the elements to the workers. Of the worker that holds most, return how many whole rows
-    it has, and how many elements of a broken one.
+    """Deal the elements of the field to the workers.
+
+    Returns the whole rows of the worker that holds most, and its elements of a broken row.
     """
     most = ceil_shares(share.field, target["workers"])
     whole = most // share.columns
@@ -151,7 +151,7 @@ def estimate_slic(
     def estimate_worker(zero: bool) -> Array:
         row = _estimate_slic_piece(target, share.columns, stride, zero)
         rest = _estimate_slic_piece(target, broken, stride, zero)
-        return started + whole * row + np.sign(broken) * rest
+        return started + whole * row + np.where(broken > 0, rest, 0)
 
     # The first window also zeroes the partials.
     first = estimate_worker(zero=True)
@@ -176,14 +176,16 @@ def _estimate_slic_piece(target: Target, length: Array, stride: int, zero: bool)
         further = np.maximum(length - SLIC_PIPELINE_2, 0)
         row = target["slic.row2"] + target["slic.row2_more"] * further
     at_most_one = length <= 1
-    return target["slic.piece"] + zero + np.where(at_most_one, target["slic.row_one"], row)
+    zeroing = int(zero)  # one cycle
+    return target["slic.piece"] + zeroing + np.where(at_most_one, target["slic.row_one"], row)
 
 
 def estimate_vmac(target: Target, share: Grid, height: int, width: int) -> Array:
     """Estimate a depthwise convolution by vector multiply-accumulates, with this kernel."""
-    row = target["vmac.row"] + target["vmac.tap"] * (width - 1)
+    # a kernel row at one element of the field
+    row_cycles = target["vmac.row"] + target["vmac.tap"] * (width - 1)
     rows = height * ceil_shares(share.field, target["workers"])
-    worker = target["vmac.worker"] + rows * row
+    worker = target["vmac.worker"] + rows * row_cycles
     zeroing = target["vmac.element"] * share.field
     block = target["vmac.block"] + zeroing + target["workers"] * worker
     return target["vmac.start"] + share.groups * block
@@ -206,13 +208,15 @@ def estimate_reduction(target: Target, depth: Array, partials: Array) -> Reducti
     stages = np.where(depth > 1, needed, 0)
     for count in (1, 2, 3):
         chosen = stages == count
-        sets = np.ceil(depth[chosen] ** (1 / count))  # that one stage adds up
-        vector = target["reduce.depth"] * sets + target["reduce.rest"]
+        # Each stage adds up as many sets.
+        sets = np.ceil(depth[chosen] ** (1 / count))
+        vector_cycles = target["reduce.depth"] * sets + target["reduce.rest"]
         left = partials[chosen]
         for _ in range(count):
+            # The tiles that hold the sets share the sums.
             left = np.ceil(left / sets)
             vectors = ceil_shares(left, target["reduce.vector"])
-            worker = ceil_shares(vectors, target["workers"]) * vector
+            worker = ceil_shares(vectors, target["workers"]) * vector_cycles
             cycles[chosen] += target["reduce.start"] + target["workers"] * worker
             received[chosen] += left * sets
     return ReductionCost(cycles, stages, received)

@@ -138,7 +138,7 @@ def open_session(network: Network) -> Any:
     options = onnxruntime.SessionOptions()
     # keeps every cast
     options.graph_optimization_level = onnxruntime.GraphOptimizationLevel.ORT_DISABLE_ALL
-    options.log_severity_level = 4
+    options.log_severity_level = 4  # nothing but fatal errors
     model = insert_fp16_casts(_load_weights(network))
     data = model.SerializeToString()
     try:
@@ -257,8 +257,8 @@ class Emulator:
         A built-in network has seeded weights when run.
         """
         network = load_network(model)
-        (prediction,) = predict(network, self.target, [batch_size], self.protocol)
-        return CompiledNetwork(network, prediction)
+        predictions = predict(network, self.target, [batch_size], self.protocol)
+        return CompiledNetwork(network, predictions[0])
 
 
 @dataclass(frozen=True)

@@ -24,7 +24,9 @@ from ipu_results.emulator.target import Target
 from ipu_results.errors import InconsistentModelError
 
 
-def estimate_all_reduce(gradients: float, replicas: int, chips_each: int, target: Target) -> float:
+def estimate_all_reduce(
+    gradients: float, replicas: int, replica_chips: int, target: Target
+) -> float:
     """Return the seconds in which all replicas sum `gradients` bytes of each chip, and all get the
     sum.
 
@@ -34,18 +36,18 @@ def estimate_all_reduce(gradients: float, replicas: int, chips_each: int, target
     """
     # Replicas fill a machine before the next one begins. A group is as many machines as a replica
     # needs.
-    in_machine = min(replicas, max(1, target.chips // chips_each))
+    in_machine = min(replicas, max(1, target.chips // replica_chips))
     groups = ceil_div(replicas, in_machine)
-    machines = groups * ceil_div(chips_each, target.chips)
+    machines = groups * ceil_div(replica_chips, target.chips)
     pods = ceil_div(machines, int(target["pod.machines"]))
     in_pod = ceil_div(groups, pods)
-    # after the scatter within the machine, on all of its chips
-    used_chips = min(target.chips, chips_each * in_machine)
-    of_machine = gradients * used_chips / in_machine
-    of_pod = of_machine / in_pod
+    # The ring within a machine leaves each chip a part of its gradients to sum with other machines.
+    used_chips = min(target.chips, replica_chips * in_machine)
+    machine_bytes = gradients * used_chips / in_machine
+    pod_bytes = machine_bytes / in_pod
     seconds = _time_ring(in_machine, gradients, target["link.chip"], target)
-    seconds += _time_ring(in_pod, of_machine, target["link.machine"], target)
-    seconds += _time_ring(pods, of_pod, target["link.pod"], target)
+    seconds += _time_ring(in_pod, machine_bytes, target["link.machine"], target)
+    seconds += _time_ring(pods, pod_bytes, target["link.pod"], target)
     return seconds
 
 
@@ -78,13 +80,13 @@ def count_activations(
 ) -> int:
     """Count the elements that the stages of one chip keep.
 
-    A stage that is computed again keeps the inputs of its layers, or its own, for each micro-batch
-    under way. While it goes back, the results of one layer at a time exist, or of the whole stage,
-    on top. The last stage, and all without recomputation, keep every result.
+    The last stage, and all without recomputation, keep every result of each micro-batch under way.
+    A stage that is computed again keeps the inputs of its layers alone, or its own. Going back, it
+    has the results of one layer at a time, or of the whole stage, on top.
     """
     is_pipeline = count_chips(stages) > 1
     kept = 0
-    again = [0]
+    most_again = 0
     for stage in mine:
         # micro-batches between their forward and their backward pass
         under_way = 1
@@ -99,8 +101,8 @@ def count_activations(
             starts = list_layer_starts(program, stage)
         for part in _list_stages(starts, stage.stop):
             kept += under_way * _count_inputs(program, part)
-            again.append(_count_results(program, part))
-    return kept + max(again)
+            most_again = max(most_again, _count_results(program, part))
+    return kept + most_again
 
 
 def _count_inputs(program: Program, part: Stage) -> int:
@@ -141,21 +143,25 @@ def cut_at_layers(program: Program, layers: Sequence[int], head: Head) -> list[S
     """
     firsts: dict[int, int] = {}  # the first operator of each layer
     after = 0  # the first operator behind all layers
+    count = 0
     for at, operator in enumerate(program.operators):
         match = LAYER.match(operator.name)
         if match:
-            firsts.setdefault(int(match[1]), at)
+            layer = int(match[1])
+            firsts.setdefault(layer, at)
+            count = max(count, layer + 1)
             after = at + 1
-    count = max(firsts, default=-1) + 1
     if sum(layers) != count:
         message = f"{sum(layers)} layers on chips, but the network has {count}"
         raise InconsistentModelError(message, document=program.name)
     stop = len(program.operators)
     starts = [0]
+    # Each sum is the first layer of the next chip. Chips without layers may be last.
     for layer in accumulate(layers[:-1]):
         starts.append(firsts.get(layer, stop))
     stages = _list_stages(starts, stop)
     if head == "first":
+        # The last chip ends with its layers, and the first computes what follows.
         last = stages.pop()
         stages.append(Stage(last.start, after, last.chip))
         stages.append(Stage(after, stop, chip=0))
@@ -185,8 +191,9 @@ def list_inputs(program: Program, stage: Stage) -> set[int]:
 def cut_at_operators(
     program: Program, names: Sequence[str], *, one_chip: bool = False
 ) -> list[Stage]:
-    """Begin a stage after each named operator, on the next chip or on the same, where only
-    recomputation sees it.
+    """Begin a stage after each named operator, on the next chip.
+
+    With `one_chip` all are on the same, and matter to recomputation alone.
 
     Raises InconsistentModelError for an unknown name.
     """
@@ -223,7 +230,7 @@ def cut_evenly(program: Program, chips: int) -> list[Stage]:
 def is_computed_again(stage: Stage, stages: Sequence[Stage]) -> bool:
     """Check whether recomputation concerns a stage.
 
-    The backward pass of a pipeline's last follows at once.
+    The last stage of a pipeline goes back at once, so it is not computed again.
 
     Stages of one chip run one after another, forward and then back, so all are computed again.
 
@@ -239,8 +246,8 @@ def count_chips(stages: Sequence[Stage]) -> int:
 
 
 def count_rounds(stages: Sequence[Stage], accumulation: int) -> int:
-    """Count how long the slowest chip's micro-batch is waited for in a step: once a micro-batch,
-    and to fill and drain.
+    """Count the rounds of a step, each as long as the slowest chip's micro-batch: one for each
+    micro-batch, and those that fill and drain the pipeline.
 
     Filling takes a forward pass of each further stage and draining a backward pass, together one
     round each. A single chip fills nothing.

@@ -30,6 +30,7 @@ from ipu_results.kit import physics
 from ipu_results.kit.text import format_records
 
 MS = physics.MS_PER_S
+US_PER_MS = 1000
 KIB = 1024
 Record = Mapping[str, Any]
 Verdict = Literal["FITS", "UNCERTAIN", "DOES-NOT-FIT"]
@@ -52,9 +53,9 @@ class MemoryNeed(NamedTuple):
 def assess_memory(program: Program, plan: Schedule, target: Target) -> MemoryNeed:
     """Return DOES-NOT-FIT where one operator, or what is held, needs more than a tile has.
 
-    UNCERTAIN is what depends on how much code a superstep is, or on products that are computed in
-    parts, one after another: on Mk2 the vendor's compiler may do so, which this search does not. On
-    C2 the paper's recipe fixes what a product may use.
+    UNCERTAIN is what depends on the code of a superstep, or on products being computed in parts,
+    one after another. The vendor's compiler may do so, but the search for splits does not. On C2
+    nothing depends on it: the paper's recipe fixes what a product may use.
     """
     # Every tile holds code and exchange state of every superstep.
     code = target["memory.superstep"] * plan.code_supersteps
@@ -62,14 +63,16 @@ def assess_memory(program: Program, plan: Schedule, target: Target) -> MemoryNee
     needs = list_data_bytes(program, plan, target)
     most = max(needs)
     least = most
-    if target["plan.memory"] >= DEFAULT_PROPORTION:
+    is_compilers_choice = target["plan.memory"] >= DEFAULT_PROPORTION
+    if is_compilers_choice:
         least = min(most, _estimate_in_parts(program, plan, target))
     verdict: Verdict = "DOES-NOT-FIT"
     if most + code * (1 + CODE_BAND) <= sram:
         verdict = "FITS"
     elif least + code * (1 - CODE_BAND) <= sram:
         verdict = "UNCERTAIN"
-    return MemoryNeed(verdict, most + code, sram, plan.steps[needs.index(most)].name)
+    fullest = plan.steps[needs.index(most)]
+    return MemoryNeed(verdict, most + code, sram, fullest.name)
 
 
 def _estimate_in_parts(program: Program, plan: Schedule, target: Target) -> float:
@@ -77,11 +80,12 @@ def _estimate_in_parts(program: Program, plan: Schedule, target: Target) -> floa
     operator alone needs more than a tile has.
     """
     sram = target["sram"]
-    each = target["element.bytes"] / target.tiles  # bytes of a tile for an element of the chip
+    # An element is spread over all tiles.
+    tile_bytes = target["element.bytes"] / target.tiles
     for step, operator in zip(plan.steps, program.operators, strict=True):
-        if step.temporary + operator.elements * each > sram:
+        if step.temporary + operator.elements * tile_bytes > sram:
             return math.inf
-    held = (program.parameters + max(count_live_elements(program))) * each
+    held = (program.parameters + max(count_live_elements(program))) * tile_bytes
     return held + SERIAL_PROPORTION * sram
 
 
@@ -216,8 +220,8 @@ def predict(
     """
     if not isinstance(protocol, Protocol):
         protocol = select_protocol(protocol, target)
-    known = calibration or load_calibration()
-    return [_predict(programs, target, batch, protocol, known) for batch in batch_sizes]
+    fitted = calibration or load_calibration()
+    return [_predict(programs, target, batch, protocol, fitted) for batch in batch_sizes]
 
 
 def select_micro_batch(batch: int, target: Target, protocol: Protocol) -> int:
@@ -242,7 +246,7 @@ def _predict(
     target: Target,
     batch: int,
     protocol: Protocol,
-    known: Calibration,
+    calibration: Calibration,
 ) -> Prediction:
     micro = select_micro_batch(batch, target, protocol)
     program = programs(micro)
@@ -256,8 +260,7 @@ def _predict(
     total = plan.cycles + waited
     computed = sum(step.compute + step.reduce for step in plan.steps)
     exchanged = sum(step.exchange for step in plan.steps)
-    # The fit to all rows decides the figure, the errors of all rows its band.
-    timing = compute_timing(total / target["clock"], program, target, protocol, known.fit)
+    timing = compute_timing(total / target["clock"], program, target, protocol, calibration.fit)
     low, high = load_band("inference")
     memory = assess_memory(program, plan, machine)
     power = None
@@ -281,7 +284,7 @@ def _predict(
         superstep_share=waited / total,
         power_w=power,
         **memory._asdict(),
-        calibration_id=known.id,
+        calibration_id=calibration.id,
         schedule=plan,
         timing=timing,
         settings=target.settings or None,
@@ -312,7 +315,7 @@ def list_layers(
     records: list[Record] = []
     for at, step in enumerate(plan.steps):
         seconds = (step.cycles + step.supersteps * target["superstep.cycles"]) / clock
-        known = {
+        values = {
             **whole,
             "operator": step.name,
             "kind": step.kind,
@@ -320,22 +323,22 @@ def list_layers(
             "reduce_cycles": step.reduce,
             "exchange_cycles": step.exchange,
             "supersteps": step.supersteps,
-            "us": seconds * MS * MS,
+            "us": seconds * MS * US_PER_MS,
             "macs": step.macs,
             "live_bytes": live[at] * target["element.bytes"],
             "tile_bytes": held[at] + code,
         }
         if step.plan:
-            known["vertex"] = step.plan.vertex
-            known["split"] = _describe_split(step.plan)
+            values["vertex"] = step.plan.vertex
+            values["split"] = _describe_split(step.plan)
         if step.macs and seconds:
-            known["peak_share"] = step.macs / (seconds * peak)
+            values["peak_share"] = step.macs / (seconds * peak)
         if "power.idle" in target:
             # The idle power of the card while the operator runs, and the multiply-accumulates of
             # all chips.
             multiplied = target["power.mac"] * step.macs * chips
-            known["energy_j"] = target["power.idle"] * seconds + multiplied
-        records.append({name: known.get(name) for name in LAYER_FIELDS})
+            values["energy_j"] = target["power.idle"] * seconds + multiplied
+        records.append({name: values.get(name) for name in LAYER_FIELDS})
     return records
 
 
@@ -379,5 +382,6 @@ def _round_value(value: Any, places: int) -> Any:
     if value is None:
         return ""
     if isinstance(value, float):
-        return round(value, places or None)  # without places a whole number, and no 1.0
+        # With None it becomes an int: 1, not 1.0.
+        return round(value, places or None)
     return value

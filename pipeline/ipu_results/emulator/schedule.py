@@ -82,7 +82,7 @@ class Schedule:
 def schedule(program: Program, target: Target) -> Schedule:
     """Cost each operator in turn: the chip does one thing at a time on all tiles.
 
-    Results are spread evenly over the tiles. So no result of a larger network is cheaper.
+    Results are spread evenly over the tiles. A larger result is never cheaper.
     """
     steps = []
     for at, operator in enumerate(program.operators):
@@ -90,7 +90,7 @@ def schedule(program: Program, target: Target) -> Schedule:
         if isinstance(operator, Product) and operator.kind == "convolution":
             # A network's inputs and outputs are in the order of the host.
             edges = 0.0
-            if min(program.sources[at], default=0) < 0:
+            if any(source < 0 for source in program.sources[at]):
                 edges += estimate_copy(operator.shape.in_elements, target)
             if at in program.results:
                 edges += estimate_copy(operator.elements, target)
@@ -109,10 +109,10 @@ def _cost(operator: Operator, target: Target) -> OperatorCost:
         case Recurrence():
             return _cost_recurrence(operator, target)
         case Rearrangement():
-            supersteps = target["rearrange.supersteps"]
+            waits = int(target["rearrange.supersteps"])
             share = elements / target.tiles
             moved = share * target["element.bytes"] / target["exchange.bytes"]
-            return OperatorCost(operator.name, kind, int(supersteps), exchange=moved)
+            return OperatorCost(operator.name, kind, waits, exchange=moved)
         case SlidingWindow():
             cycles = target["pool.tap"] * operator.window
         case Reduction():
@@ -121,8 +121,8 @@ def _cost(operator: Operator, target: Target) -> OperatorCost:
             elements = operator.in_elements
         case _:
             # Norms and softmax are more than a pass, and have constants of their own.
-            cycles = target.get(f"elementwise.{kind}", target["elementwise.other"])
-            cycles = target.get(f"{kind}.cycles", cycles)
+            usual = target.get(f"elementwise.{kind}", target["elementwise.other"])
+            cycles = target.get(f"{kind}.cycles", usual)
             supersteps = target.get(f"{kind}.supersteps", 1)
     compute = estimate_vectors(elements, cycles, target)
     if kind == "softmax":
@@ -204,9 +204,9 @@ JOINS = ("split", "slice")
 class GradientProduct:
     """The gradient of a convolution or matrix product with respect to its data or its weights.
 
-    `shapes` are ways to compute it; the cheapest is taken. `turned` elements are rearranged before:
-    the weights, whose channels are swapped for the data, or the data, which are summed over for the
-    weights.
+    `shapes` are ways to compute it; the cheapest is taken. Before that, `turned` elements are
+    rearranged. For the data these are the weights, whose channels are swapped. For the weights they
+    are the data, which are summed over.
     """
 
     name: str
@@ -235,7 +235,7 @@ def derive_gradients(program: Program) -> Gradients:
     gradients = []
     for at, operator in enumerate(program.operators):
         sources = program.sources[at]
-        needs_data = max(sources, default=-1) >= 0
+        needs_data = any(source >= 0 for source in sources)
         if isinstance(operator, Product):
             steps = _derive_product(operator, needs_data)
         else:
@@ -314,13 +314,16 @@ def _derive_product(operator: Product, needs_data: bool) -> list[GradientStep]:
         turned=shape.weights,
     )
     if not operator.constant:
-        # Both sides of a product of activations are laid out again for each of its gradients, as
-        # forward.
+        # Both sides are activations, so both gradients are of data. What each reads is laid out
+        # again, as forward.
         of_data = replace(of_data, copied=shape.elements + shape.weights)
         of_weights = replace(of_weights, role="data", copied=shape.in_elements + shape.elements)
     steps: list[GradientStep] = [of_weights]
     if needs_data:
-        steps.insert(0 if is_gemm else 1, of_data)
+        steps.append(of_data)
+    if is_gemm:
+        # This changes the last digits of a sum alone.
+        steps.reverse()
     if operator.bias:
         steps.append(Elementwise(operator.name, "bias", operator.elements))
     return steps

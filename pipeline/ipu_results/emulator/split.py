@@ -18,7 +18,8 @@ from ipu_results.emulator.target import Target
 
 DIMENSIONS = ("rows", "columns", "batch", "groups", "ins", "outs", "taps")
 REDUCED = ("ins", "taps")  # their parts are sets of partials
-SHARED = "outs"  # its parts receive the same inputs, faster where the number is even
+# Its parts receive the same inputs. An even number of receivers receives them faster.
+SHARED = "outs"
 FP16_BYTES = 2
 SLIC_WIDTH = 4  # kernel columns that a SLIC window covers
 AMP_HEIGHTS = (1, 2, 4)  # kernel rows that AMP may take as input channels
@@ -59,8 +60,8 @@ class SplitPlan:
 class Vertex:
     """How much of a convolution one call of a vertex takes, and what a tile's share costs.
 
-    `ins` and `outs` are channels of a group, `groups` those of a call, `rows` and `columns` the
-    part of the kernel. A `padded` vertex receives whole blocks of input channels.
+    A call takes `groups` groups of `ins` input and `outs` output channels each, and a part of the
+    kernel with `rows` and `columns`. A `padded` vertex receives whole blocks of input channels.
     """
 
     name: str
@@ -78,8 +79,8 @@ def plan_split(shape: ConvolutionShape, target: Target) -> SplitPlan:
 
     The same shape and constants give the same plan.
 
-    Of the numbers of parts with equal shares, the search tries the smallest. It also tries what can
-    cost less: an even number of users, which receives faster, and more sets of partials, which are
+    Of several numbers of parts that make the same share, the search tries the smallest, and others
+    where they may cost less: an even number of receivers is faster, and more sets of partials are
     reduced in smaller pieces.
     """
     return search_splits(shape, target.searched)
@@ -89,7 +90,7 @@ def plan_split(shape: ConvolutionShape, target: Target) -> SplitPlan:
 def search_splits(shape: ConvolutionShape, target: Target) -> SplitPlan:
     """Search as `plan_split`, by the constants in SEARCHED alone."""
     if not shape.has_window:
-        # The elements of the field are alike.
+        # Without a window, rows, columns and batch are one dimension.
         field = shape.batch * shape.rows * shape.columns
         shape = shape_product(shape.groups, field, shape.ins, shape.outs)
     plans = [_choose(shape, target, vertex) for vertex in _list_vertices(shape, target)]
@@ -100,15 +101,16 @@ def _list_vertices(shape: ConvolutionShape, target: Target) -> list[Vertex]:
     """List the vertex types that can compute the shape."""
     # SLIC has fp16 inputs alone
     has_slic = "slic.start" in target and target["element.bytes"] == FP16_BYTES
+    # Kernel rows are taken as channels where a group has few. The planner of Mk1, which has no
+    # SLIC, overrates the padding of such rows, and takes one.
     if not has_slic or not shape.has_window:
-        # The Mk1 planner overrates the padding of rows taken as channels, and takes one row.
         return [_describe_amp(shape, target, height=1)]
-    # Kernel rows are taken as channels where a group has few.
     vertices = [_describe_amp(shape, target, height) for height in AMP_HEIGHTS]
     if shape.stride <= 2:
+        most = max(shape.ins, shape.outs)
         for channels, groups in SLIC_KINDS:
-            # Fewer channels may be padded, so that more are never cheaper.
-            if max(shape.ins, shape.outs) <= channels or channels == WIDEST_SLIC:
+            # A kind takes groups of fewer channels too, and pads them: so more are never cheaper.
+            if most <= channels or channels == WIDEST_SLIC:
                 vertices.append(_describe_slic(shape, target, channels, groups))
     if shape.ins == shape.outs == 1:
         vertices.append(_describe_vmac(shape, target))
@@ -175,9 +177,10 @@ def list_parts(dimension: str, size: int, limit: int) -> Array:
     shares = ceil_shares(size, counts)
     is_tried = np.diff(shares, prepend=np.inf) < 0  # one part less makes a larger share
     if dimension == SHARED:
-        # The next number is tried too where it is even.
+        # An even number is tried too where the one before it is.
         is_even = counts % 2 == 0
-        is_tried[1:] |= is_tried[:-1] & is_even[1:]
+        is_next = np.append(False, is_tried[:-1])
+        is_tried |= is_next & is_even
     return counts[is_tried]
 
 
@@ -188,11 +191,12 @@ def _combine_parts(sizes: dict[str, int], tiles: int) -> dict[str, Array]:
     for dimension, size in sizes.items():
         added = list_parts(dimension, size, tiles)
         product = used[:, None] * added[None, :]
-        combination, choice = np.nonzero(product <= tiles)
-        used = product[combination, choice]
+        # Each product that is kept is of one combination so far (row) and one number (column).
+        row, column = np.nonzero(product <= tiles)
+        used = product[row, column]
         for name, counts in parts.items():
-            parts[name] = counts[combination]
-        parts[dimension] = added[choice]
+            parts[name] = counts[row]
+        parts[dimension] = added[column]
     return parts
 
 
@@ -213,14 +217,15 @@ def _choose(shape: ConvolutionShape, target: Target, vertex: Vertex) -> SplitPla
     compute = vertex.estimate(Grid(**shares))
     sets = parts["ins"] * parts["taps"]
     reduction = codelets.estimate_reduction(target, sets, tile.partials)
-    later = tile.weights + reduction.received * target["element.bytes"]
-    exchange = tile.inputs / tile.input_speed + later / target["exchange.bytes"]
-    supersteps = 1 + np.where(reduction.stages > 0, reduction.stages + 1, 0)
+    unshared = tile.weights + reduction.received * target["element.bytes"]
+    exchange = tile.inputs / tile.input_speed + unshared / target["exchange.bytes"]
+    supersteps = np.where(reduction.stages > 0, reduction.stages + 2, 1)
     cost = compute + reduction.cycles + exchange + target["superstep.cycles"] * supersteps
     fits = tile.temporary <= target["plan.memory"] * target["sram"]
-    ranks = tile.temporary * TOO_LARGE
     if fits.any():
         ranks = np.where(fits, cost, np.inf)
+    else:
+        ranks = tile.temporary * TOO_LARGE
     best = int(np.argmin(ranks))
     return SplitPlan(
         vertex=vertex.name,
@@ -261,7 +266,7 @@ def _measure_tile(
     inputs = _count_window(shape, vertex, share) * received_ins * groups * element_bytes
     kernel = share.taps * vertex.rows * vertex.columns
     weights = groups * ins * outs * kernel * element_bytes
-    # Tiles with the same weights: one of them holds them already.
+    # The tiles of all parts of the field need the same weights: one of them holds them already.
     weights *= 1 - 1 / parts.field
     is_even = parts.outs % 2 == 0
     return TileLoad(

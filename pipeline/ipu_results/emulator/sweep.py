@@ -94,7 +94,7 @@ def _predict_design(
         predictions = predict(programs.__getitem__, machine, batch_sizes, path)
     except IpuResultsError as error:
         raise InconsistentModelError(str(error), place=name_design(design)) from error
-    # a setting of the same name stays
+    # The settings are first. Where the record has a field of the same name, the setting is kept.
     return [{**design, **prediction.to_record(model), **design} for prediction in predictions]
 
 

@@ -59,14 +59,18 @@ TRAINED_CONSTANTS = {
 class TrainingSetup:
     """How a training step is run.
 
-    `accumulation` micro-batches of each replica make a step. `recompute` computes activations again
-    in the backward pass, from the inputs of each layer or stage, but for the last stage.
-    `proportions` are availableMemoryProportion, one for all chips or one each, none for the
-    machine's default. `offchip` keeps the optimizer's state outside the chip. `items` are in one
-    sample, more than one where sequences are packed. `input_bits` is the size of an input element.
-    `io_tiles` move data while the others compute. A replica is cut into chips by `layers` on each,
-    or after operators, or else evenly into `stages`; see `pipeline`. Batch-norms take statistics
-    over `norm_span` replicas.
+    `accumulation` micro-batches of each replica make a step.
+    `recompute` computes activations again in the backward pass, from the inputs of each layer or
+    stage, but for the last stage.
+    `proportions` are availableMemoryProportion: one for all chips, one each, or none for the
+    machine's default.
+    `offchip` keeps the optimizer's state outside the chip.
+    `items` are in one sample: more than one where sequences are packed.
+    `input_bits` is the size of an input element.
+    `io_tiles` move data while the others compute.
+    `layers` are how many each chip of a replica has. Without them a stage ends after each operator
+    of `cut_after`, or the replica is cut evenly into `stages`: see `pipeline`.
+    `norm_span` replicas share the statistics of a batch-norm.
     """
 
     micro_batch: int = 1
@@ -114,7 +118,7 @@ class ChipLoad:
     """What one chip does with one micro-batch, in seconds, and what it holds, in bytes of its
     fullest tile.
 
-    `parameters` are elements, in `tensors`.
+    `parameters` counts elements, and `tensors` the tensors that they are in.
     """
 
     forward: float
@@ -164,6 +168,7 @@ class TrainingPrediction(EmulatedFigures):
     loads: tuple[ChipLoad, ...]
 
     def get_field(self, name: str) -> Any:
+        """Return a field of the record, where times are in ms: `update_ms` for `update_s`."""
         if name.endswith("_ms"):
             return getattr(self, f"{name.removesuffix('_ms')}_s") * MS
         return getattr(self, name)
@@ -215,14 +220,14 @@ def predict_training(
     reduced = pipeline.estimate_all_reduce(gradients, setup.replicas, chips, machine)
     supersteps = max(load.tensors for load in loads) * machine["update.supersteps"]
     update = _time_parameters(parameters, machine["update.cycles"], supersteps, machine)
-    moved = 0.0
+    offload = 0.0
     if setup.offchip:
         # Each replica keeps its share of the optimiser's state, which is read and written once.
-        moved = 2 * parameters * MOMENT_BYTES / setup.replicas / machine["host.prefetch"]
-    fed_round = step.feed_seconds
-    fed = setup.accumulation * fed_round
+        offload = 2 * parameters * MOMENT_BYTES / setup.replicas / machine["host.prefetch"]
+    feed = step.feed_seconds
+    all_feeds = setup.accumulation * feed
     computed = rounds * slowest
-    seconds = max(computed, fed) + reduced + update + moved
+    seconds = max(computed, all_feeds) + reduced + update + offload
     batch = setup.micro_batch * setup.replicas * setup.accumulation
     low, high = load_band("training")
     memory = _judge_memory(loads, machine["sram"])
@@ -238,13 +243,13 @@ def predict_training(
         step_s=seconds,
         step_ms_low=seconds * low * MS,
         step_ms_high=seconds * high * MS,
-        round_s=max(slowest, fed_round),
+        round_s=max(slowest, feed),
         rounds=rounds,
         bubble_share=1 - setup.accumulation / rounds,
         all_reduce_s=reduced,
         update_s=update,
-        offload_s=moved,
-        host_bound=fed > computed,
+        offload_s=offload,
+        host_bound=all_feeds > computed,
         **memory._asdict(),
         memory_share=memory.memory_needed_bytes / machine["sram"],
         calibration_id=load_calibration().id,
@@ -317,8 +322,8 @@ class _Step:
     @property
     def feed_seconds(self) -> float:
         """Return the time in which a host process can send a micro-batch to each of its chips."""
-        fed = count_fed_chips(self.setup.replicas, self.setup.instances, self.target)
-        return fed * self.input_bytes / self.target["host.process"]
+        chips = count_fed_chips(self.setup.replicas, self.setup.instances, self.target)
+        return chips * self.input_bytes / self.target["host.process"]
 
     def load_chip(self, chip: int) -> ChipLoad:
         """Sum what the stages of one chip do."""
@@ -326,7 +331,9 @@ class _Step:
         target = self._adapt_target(chip)
         costs = schedule(self.program, target).steps
         mine = [stage for stage in self.stages if stage.chip == chip]
-        forward = again = backward = 0.0
+        forward = 0.0
+        again = 0.0
+        backward = 0.0
         crossing = 0
         norms = 0
         steps: list[OperatorCost] = []
@@ -343,7 +350,7 @@ class _Step:
             backward += self._sum_seconds(back)
             steps += costs[part]
             steps += back
-            tensors += filter(None, self.parameters[part])
+            tensors += [count for count in self.parameters[part] if count]
             crossing += _count_crossing(self.program, stage, self.stages)
             norms += sum(each.kind == "batchnorm" for each in stage.select(self.program))
         if setup.norm_span > 1:
@@ -355,9 +362,10 @@ class _Step:
             cycles = target["accumulate.cycles"]
             adding = _time_parameters(parameters, cycles, len(tensors), target)
         received = 0.0
-        is_fed = bool(mine) and mine[0].start == 0
-        if is_fed and not setup.io_tiles:
+        has_first = any(stage.start == 0 for stage in mine)
+        if has_first and not setup.io_tiles:
             received = self.input_bytes
+        # Results cross forward, and their gradients back.
         links = 2 * crossing * target["element.bytes"] / target["link.chip"]
         low, high = self._estimate_memory(mine, parameters, steps, target)
         return ChipLoad(
@@ -408,28 +416,29 @@ class _Step:
         if not setup.offchip:
             held += parameters * MOMENT_BYTES / setup.replicas
         activations = pipeline.count_activations(self.program, mine, self.stages, setup.recompute)
-        even = (held + activations * target["element.bytes"]) / target.tiles
+        spread = (held + activations * target["element.bytes"]) / target.tiles
         code = target["memory.superstep"] * sum(step.supersteps for step in steps)
         temporary = max((step.temporary for step in steps), default=0.0)
         # where products are computed in parts
         in_parts = min(temporary, SERIAL_PROPORTION * target["sram"])
-        low = even + in_parts + code * (1 - CODE_BAND)
-        high = even + temporary + code * (1 + CODE_BAND)
+        low = spread + in_parts + code * (1 - CODE_BAND)
+        high = spread + temporary + code * (1 + CODE_BAND)
         return low, high
 
 
 def count_operator_parameters(program: Program) -> list[int]:
-    """Count the trained elements of each operator; tables that are gathered from are with the first
-    gather.
+    """Count the trained elements of each operator. Those of no product are tables: the first
+    rearrangement, which gathers from one, has them all.
     """
     counts = []
-    moves = []
+    rearranged = []
     for at, operator in enumerate(program.operators):
         counts.append(operator.parameters if isinstance(operator, Product) else 0)
         if isinstance(operator, Rearrangement):
-            moves.append(at)
-    first = moves[0] if moves else 0
-    counts[first] += max(0, program.parameters - sum(counts))
+            rearranged.append(at)
+    first = rearranged[0] if rearranged else 0
+    tables = program.parameters - sum(counts)
+    counts[first] += max(0, tables)
     return counts
 
 
@@ -440,11 +449,11 @@ def _count_crossing(program: Program, stage: Stage, stages: Sequence[Stage]) -> 
     ContiguateIpuCopies does.
     """
     near = [other for other in stages if other.chip == stage.chip]
-    if stage.start and near[0] is stage:
-        later = Stage(stage.start, len(program.operators), stage.chip)
-        received = pipeline.list_inputs(program, later)
+    if stage is near[0]:
+        onward = Stage(stage.start, len(program.operators), stage.chip)
+        received = pipeline.list_inputs(program, onward)
     else:
-        # the head on the first chip: what that chip has not is sent to it
+        # A further stage of a chip, as the head on the first, receives what the chip lacks.
         received = pipeline.list_inputs(program, stage)
         for other in near:
             received.difference_update(range(other.start, other.stop))
@@ -469,8 +478,8 @@ KEYS: Mapping[str, Key] = {
 }
 
 
-# Fields of TrainingSetup that have another name.
-FIELDS = {"available_memory": "proportions", "layers_per_ipu": "layers"}
+# Keys whose field of TrainingSetup has another name.
+RENAMED = {"available_memory": "proportions", "layers_per_ipu": "layers"}
 
 
 def build_setup(values: Mapping[str, Any], machine: Target, path: Protocol) -> TrainingSetup:
@@ -479,7 +488,11 @@ def build_setup(values: Mapping[str, Any], machine: Target, path: Protocol) -> T
     `path` says what an input element is and which tiles move data. Replicas are as many as the
     machine has room for, unless they are given.
     """
-    given = {FIELDS.get(key, key): value for key, value in values.items() if key != "sequence"}
+    given = dict(values)
+    given.pop("sequence", None)  # that of the network
+    for key, name in RENAMED.items():
+        if key in given:
+            given[name] = given.pop(key)
     setup = TrainingSetup(
         **given,
         input_bits=path.input_bits,

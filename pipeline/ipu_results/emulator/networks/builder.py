@@ -129,9 +129,12 @@ class GraphBuilder:
         ins, outs = channels
         fan_in = ins // groups * kernel * kernel
         weights = self._draw((outs, ins // groups, kernel, kernel), math.sqrt(gain / fan_in))
+        pad = 0
+        if padded:
+            pad = kernel // 2
         window: dict[str, Any] = {
             "kernel_shape": [kernel] * 2,
-            "pads": [kernel // 2 * padded] * 4,
+            "pads": [pad] * 4,
             "strides": [stride] * 2,
             "group": groups,
             "dilations": [1, 1],
@@ -214,7 +217,7 @@ class GraphBuilder:
         raw = self._draws.random_raw(draws).astype("<u8", copy=False)
         integers = raw.view("<i2")[:count]
         values = integers.reshape(shape).astype(np.float32)
-        values += np.float32(0.5)
+        values += np.float32(0.5)  # from -32768 to 32767 the mean is -0.5
         values *= np.float32(sigma / SIGMA)
         return values
 

@@ -171,10 +171,9 @@ def _add_attention(flow: Flow, mask: str | None, *, separate: bool) -> None:
         turned = graph.add_node("Transpose", f"{part}.transposed", head, perm=[0, 2, 1, 3])
         heads.append(turned)
     query, key, value = heads
-    flow.x = key
-    turned = flow.add("Transpose", "key.turned", perm=[0, 1, 3, 2]).x
+    columns = graph.add_node("Transpose", f"{flow.prefix}key.turned", key, perm=[0, 1, 3, 2])
     flow.x = query
-    flow.add("MatMul", "scores", turned)
+    flow.add("MatMul", "scores", columns)
     flow.add("Mul", "scaled", "attention.scale")
     if mask is not None:
         flow.add("Add", "masked", mask)
@@ -194,8 +193,8 @@ def _add_feed(flow: Flow) -> None:
 
 def _add_words(flow: Flow, name: str, table: str) -> None:
     """Add the probabilities of all words, by the table that embeds them."""
-    table = flow.graph.add_node("Transpose", "head.table", table, perm=[1, 0])
-    flow.add("MatMul", name, table)
+    weights = flow.graph.add_node("Transpose", "head.table", table, perm=[1, 0])
+    flow.add("MatMul", name, weights)
     flow.add("Softmax", "head.softmax", axis=-1)
 
 

@@ -84,7 +84,7 @@ def _add_classes(flow: Flow, name: str) -> onnx.ModelProto:
 STEM = 32
 SQUEEZE = 4  # input channels of a block to a channel of its gate
 DIVISOR = 8  # of every number of channels
-GATED = 4 * SWISH  # a squeeze-excite gate of random weights passes about half
+GATED = 4 * SWISH  # a gate of random weights passes about half: a quarter of the variance
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,7 +122,10 @@ class EfficientNet:
         for number, stage in enumerate(STAGES, start=1):
             for layer in range(math.ceil(stage.layers * self.depth)):
                 start = replace(flow, prefix=f"stage{number}.{layer}.")
-                flow = self._add_block(start, stage, stage.stride if layer == 0 else 1)
+                stride = 1
+                if layer == 0:
+                    stride = stage.stride
+                flow = self._add_block(start, stage, stride)
         flow.prefix = ""
         flow.convolve("head", 4 * flow.channels, gain=LINEAR, norm=norm)
         return _add_classes(flow.swish("head.swish"), name)
@@ -145,7 +148,9 @@ class EfficientNet:
         if residual:
             norm = replace(norm, scale=RESIDUAL)
         flow.convolve("project", outside, gain=GATED, norm=norm)
-        return flow.add("Add", "add", start.x) if residual else flow
+        if residual:
+            flow.add("Add", "add", start.x)
+        return flow
 
     def _scale_channels(self, base: int) -> int:
         """Scale channels to the nearest multiple of 8 that loses no more than a tenth."""
@@ -225,7 +230,7 @@ class UNet:
             flow.add("MaxPool", "pool", kernel_shape=[2, 2], strides=[2, 2])
         flow.prefix = "encoder4."
         _add_pair(flow, FILTERS[-1])
-        for level, filters in enumerate(FILTERS[-2::-1]):
+        for level, filters in enumerate(reversed(FILTERS[:-1])):
             flow.prefix = f"decoder{level}."
             # A transposed convolution of 2 × 2 with stride 2 is a 1 × 1 one to four times the
             # channels, spread out.
