@@ -30,10 +30,10 @@ from ipu_results.emulator.operators import (
 from ipu_results.emulator.target import read_toml
 
 KINDS = read_toml("operators.toml")  # what each kind of node becomes
-VIEWS = KINDS["views"].split()
-GLOBAL_WINDOWS = KINDS["global_windows"].split()
+VIEWS = KINDS["views"]
+GLOBAL_WINDOWS = KINDS["global_windows"]
 ELEMENTWISE: dict[str, str] = dict(KINDS["elementwise"]["renamed"])
-for _name in KINDS["elementwise"]["own_name"].split():
+for _name in KINDS["elementwise"]["own_name"]:
     ELEMENTWISE[_name] = _name.lower()
 
 
@@ -318,7 +318,7 @@ def _lower_recurrence(typed: TypedNode) -> list[Operator]:
         raise typed.node.inconsistent(f"weights of {width} rows are not {gates} gates of {state}")
     name = typed.name
     passes = []
-    for kind, states in zip(cell["kinds"].split(), cell["states"], strict=True):
+    for kind, states in zip(cell["kinds"], cell["states"], strict=True):
         elements = states * directions * batch * state
         passes.append(Elementwise(f"{name}/{kind}", kind, elements))
     inputs = make_gemm(
@@ -374,7 +374,7 @@ def _lower_elementwise(typed: TypedNode) -> list[Operator]:
         if has_statistics or typed.attributes.get("training_mode"):
             raise typed.node.unsupported("a batch-norm in training mode")
     count = 1
-    if kind in KINDS["variadic"].split():
+    if kind in KINDS["variadic"]:
         # Operators of two inputs combine all of them.
         count = len(typed.inputs) - 1
     names = [f"{typed.name}/{number}" for number in range(1, count)]
@@ -435,7 +435,7 @@ def _lower_interpolation(typed: TypedNode, mode: str, move: str, axes: int) -> l
 
 def _lower_reduction(typed: TypedNode) -> list[Operator]:
     source = typed.inputs[0]
-    if not _read_axes(typed):
+    if not _reduces_any_axis(typed):
         return []
     return [Reduction(typed.name, "reduction", source.elements, typed.elements)]
 
@@ -456,17 +456,17 @@ def _lower_search(typed: TypedNode) -> list[Operator]:
     return [Reduction(typed.name, "reduction", passes * source.elements, elements)]
 
 
-def _read_axes(typed: TypedNode) -> Sequence[int]:
-    """Return the reduced axes: an attribute until opset 13 or 18, then an input."""
-    axes: Sequence[int] = typed.attributes.get("axes", ())
+def _reduces_any_axis(typed: TypedNode) -> bool:
+    """Check the reduced axes: an attribute until opset 13 or 18, then an input; all without one."""
+    count = len(typed.attributes.get("axes", ()))
     if len(typed.inputs) > 1:
         array = typed.inputs[1].array
         if array is None:
             raise typed.node.unsupported("a reduction whose axes are computed")
-        axes = array.flatten().tolist()
-    if not axes and not typed.attributes.get("noop_with_empty_axes"):
-        return range(len(typed.inputs[0].shape))
-    return axes
+        count = array.size
+    if count == 0 and not typed.attributes.get("noop_with_empty_axes"):
+        count = len(typed.inputs[0].shape)
+    return count > 0
 
 
 def _lower_rearrangement(typed: TypedNode) -> list[Operator]:
@@ -500,12 +500,12 @@ LOWERINGS: Mapping[str, Callable[[TypedNode], list[Operator]]] = {
     **dict.fromkeys(ELEMENTWISE, _lower_elementwise),
     **dict.fromkeys(KINDS["windows"], _lower_pool),
     **dict.fromkeys(GLOBAL_WINDOWS, _lower_pool),
-    **dict.fromkeys(KINDS["reductions"].split(), _lower_reduction),
-    **dict.fromkeys(KINDS["searches"].split(), _lower_search),
+    **dict.fromkeys(KINDS["reductions"], _lower_reduction),
+    **dict.fromkeys(KINDS["searches"], _lower_search),
     **dict.fromkeys(KINDS["rearrangements"], _lower_rearrangement),
 }
 SUPPORTED = frozenset(LOWERINGS).union(VIEWS)
-SEVERAL_OUTPUTS = KINDS["several_outputs"].split()  # each output may be read
+SEVERAL_OUTPUTS = KINDS["several_outputs"]  # each output may be read
 
 
 MAX_PARTS = 9  # nodes of an activation: the longest, the GELU by tanh, has 8

@@ -108,7 +108,7 @@ def read_fields(kind: str) -> tuple[Sequence[str], Mapping[str, int]]:
     decimals.
     """
     entry = read_toml("records.toml")[kind]
-    return tuple(entry["fields"].split()), entry["digits"]
+    return entry["fields"], entry["digits"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -234,6 +234,13 @@ def select_micro_batch(batch: int, target: Target, protocol: Protocol) -> int:
     return batch // chips
 
 
+def check_computes(program: Program) -> None:
+    """Raise InconsistentModelError for a network without operators."""
+    if not program.operators:
+        message = "has nothing to compute: each output is an input, as it is"
+        raise InconsistentModelError(message, document=program.name)
+
+
 def select_computing(target: Target, protocol: Protocol) -> Target:
     """Return the machine without its I/O tiles, which move data and compute nothing."""
     if not protocol.overlapped:
@@ -250,9 +257,7 @@ def _predict(
 ) -> Prediction:
     micro = select_micro_batch(batch, target, protocol)
     program = programs(micro)
-    if not program.operators:
-        message = "has nothing to compute: each output is an input, as it is"
-        raise InconsistentModelError(message, document=program.name)
+    check_computes(program)
     machine = select_computing(target, protocol)
     plan = schedule(program, machine)
     # in cycles

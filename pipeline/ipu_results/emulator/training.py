@@ -20,6 +20,7 @@ from ipu_results.emulator.prediction import (
     EmulatedFigures,
     MemoryNeed,
     Verdict,
+    check_computes,
     read_fields,
 )
 from ipu_results.emulator.schedule import (
@@ -203,9 +204,7 @@ def predict_training(
     """Predict a step. Raises InconsistentModelError for a setup that does not fit the network."""
     machine = extend_target(target)
     program = programs(setup.micro_batch)
-    if not program.operators:
-        message = "has nothing to compute: each output is an input, as it is"
-        raise InconsistentModelError(message, document=program.name)
+    check_computes(program)
     stages = setup.cut(program)
     chips = pipeline.count_chips(stages)
     if len(setup.proportions) not in (0, 1, chips):
