@@ -208,12 +208,12 @@ def estimate_reduction(target: Target, depth: Array, partials: Array) -> Reducti
     stages = np.where(depth > 1, needed, 0)
     for count in (1, 2, 3):
         chosen = stages == count
-        # Each stage adds up as many sets.
+        # Every stage adds up the same number of sets.
         sets = np.ceil(depth[chosen] ** (1 / count))
         vector_cycles = target["reduce.depth"] * sets + target["reduce.rest"]
         left = partials[chosen]
         for _ in range(count):
-            # The tiles that hold the sets share the sums.
+            # The tiles that hold the sets share what they make.
             left = np.ceil(left / sets)
             vectors = ceil_shares(left, target["reduce.vector"])
             worker = ceil_shares(vectors, target["workers"]) * vector_cycles

@@ -271,7 +271,7 @@ def _read_initializer(tensor: TensorProto) -> TensorInfo:
         except (ValueError, TypeError) as error:
             raise InconsistentModelError(message) from error
         return TensorInfo(shape, element_type, constant=True, data=tensor)
-    # Large data are not copied. They are wrong where no type is so small.
+    # Large data are not copied: whether they can be enough is seen by their size.
     bits = 8 * tensor.ByteSize()
     if tensor.HasField("raw_data") and bits < elements * FEWEST_BITS:
         raise InconsistentModelError(message)

@@ -230,18 +230,15 @@ def _lower_matmul(typed: TypedNode) -> list[Operator]:
     """
     left, right = typed.inputs
     # A vector on the left is a row, one on the right a column.
-    left_shape = left.shape
-    if len(left_shape) == 1:
-        left_shape = (1, *left_shape)
-    right_shape = right.shape
-    if len(right_shape) == 1:
-        right_shape = (*right_shape, 1)
     if left.constant and not right.constant:
-        n, k = left_shape[-2:]
-        groups = prod(left_shape[:-2])
+        n, k = to_pair(left.shape)
+        groups = prod(left.shape[:-2])
     else:
-        k, n = right_shape[-2:]
-        groups = prod(right_shape[:-2])
+        columns = right.shape
+        if len(columns) == 1:
+            columns = (*columns, 1)
+        k, n = to_pair(columns)
+        groups = prod(columns[:-2])
     product = make_gemm(
         typed.name,
         groups=groups,
@@ -318,7 +315,7 @@ def _lower_recurrence(typed: TypedNode) -> list[Operator]:
         raise typed.node.inconsistent(f"weights of {width} rows are not {gates} gates of {state}")
     name = typed.name
     passes = []
-    for kind, states in zip(cell["kinds"], cell["states"], strict=True):
+    for kind, states in cell["passes"]:
         elements = states * directions * batch * state
         passes.append(Elementwise(f"{name}/{kind}", kind, elements))
     inputs = make_gemm(

@@ -295,17 +295,18 @@ def _derive_product(operator: Product, needs_data: bool) -> list[GradientStep]:
         shapes=_multiply(shape.groups, shape.ins * taps, summed, shape.outs),
         turned=shape.in_elements,
     )
-    swapped = replace(
-        shape,
-        ins=shape.outs,
-        outs=shape.ins,
-        stride=1,
-        in_rows=shape.rows,
-        in_columns=shape.columns,
-    )
-    shapes: tuple[ConvolutionShape, ...] = (swapped,)
     if is_gemm:
         shapes = _multiply(shape.groups, shape.rows, shape.outs, shape.ins)
+    else:
+        swapped = replace(
+            shape,
+            ins=shape.outs,
+            outs=shape.ins,
+            stride=1,
+            in_rows=shape.rows,
+            in_columns=shape.columns,
+        )
+        shapes = (swapped,)
     of_data = GradientProduct(
         operator.name,
         role="data",

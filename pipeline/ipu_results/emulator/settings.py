@@ -115,9 +115,9 @@ def count_replicas(protocol: Protocol, target: Target) -> int:
             f"{protocol.instances} instances cannot share {replicas} replicas evenly"
         )
     if protocol.io_tiles >= target.tiles:
-        tiles = f"the {target.tiles} tiles of {target.name}"
         raise InconsistentModelError(
-            f"{protocol.io_tiles} I/O tiles leave none of {tiles} to compute"
+            f"{protocol.io_tiles} I/O tiles leave none of the {target.tiles} tiles of {target.name}"
+            " to compute"
         )
     return replicas
 
@@ -380,8 +380,8 @@ def _override_constants(base: Target, new: Any, path: Path) -> Mapping[str, Cons
     return constants
 
 
-def refuse(key: str, message: str, document: str | Path | None = None) -> UnrecognisedModelError:
+def refuse(key: str, message: str, document: str | None = None) -> UnrecognisedModelError:
     """Return the error of a key of the command line, or of a file."""
     if document is None:
         return UnrecognisedModelError(message, document=key)
-    return UnrecognisedModelError(f"{key} {message}", document=str(document))
+    return UnrecognisedModelError(f"{key} {message}", document=document)

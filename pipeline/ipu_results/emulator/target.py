@@ -80,8 +80,8 @@ def load_band(kind: str) -> tuple[float, float]:
     """Load the band of a kind of work: what a measured time may be, as multiples of the predicted
     one.
 
-    It holds 80 % of its rows. `bands.toml` says how many they are. `covered` there is
-    the share of a document's rows that a band without this document held.
+    It holds 80 % of its rows, which `bands.toml` counts. `covered` there is the share of a
+    document's rows that a band without this document held.
     """
     entry = read_toml("bands.toml")[kind]
     return entry["low"], entry["high"]

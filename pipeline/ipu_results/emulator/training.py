@@ -30,7 +30,7 @@ from ipu_results.emulator.schedule import (
     derive_gradients,
     schedule,
 )
-from ipu_results.emulator.settings import SWITCHES, Key, Protocol, count_fed_chips
+from ipu_results.emulator.settings import BYTE_BITS, SWITCHES, Key, Protocol, count_fed_chips
 from ipu_results.emulator.target import (
     Constant,
     Target,
@@ -42,7 +42,6 @@ from ipu_results.errors import InconsistentModelError, UnrecognisedModelError
 
 TRAINING_FILE = "training.toml"
 TRAINED = ("m2000", "bow-2000")  # machines with links to others and a memory of their own
-BYTE_BITS = 8
 TOKEN_BITS = 64  # ONNX has token numbers as int64, which are sent as they are
 # A process of CARAML spends 0.66 s on the host in each step, and other programs up to that.
 SHORT_STEP_S = 1.0
