@@ -88,6 +88,7 @@ def fix_shapes(inputs: Sequence[ValueInfoProto], shapes: Mapping[str, Shape]) ->
             known = f"the inputs {', '.join(values)} and the free dimensions {free}"
             raise UnknownShapeError(f"{name} is not an input: the model has {known}")
         for symbol, stated in named:
+            # `symbol` is empty for a batch without a name.
             before = sizes.setdefault(symbol, stated)
             if before != stated:
                 message = f"dimension {symbol} cannot be {before} and {stated}"
@@ -105,7 +106,9 @@ def fix_shapes(inputs: Sequence[ValueInfoProto], shapes: Mapping[str, Shape]) ->
 def _size_axes(
     value: ValueInfoProto, shape: Shape, batch_symbols: set[str]
 ) -> list[tuple[str, int]]:
-    """Return the sizes of an input's named dimensions and of its batch; set the others."""
+    """Return the sizes of an input's named dimensions and of its batch, which may have the name "".
+    Set the others.
+    """
     axes = _get_dims(value)
     if len(axes) != len(shape):
         raise InconsistentModelError(
@@ -307,7 +310,7 @@ class _Assembly:
         distinct = tuple(dict.fromkeys(read))
         first = len(self.operators)
         last = first + len(operators) - 1
-        others = tuple(range(first, last))
+        others = tuple(range(first, last))  # all but the last
         self.operators.extend(operators)
         self.sources.extend(distinct for _ in others)
         self.sources.append(others or distinct)

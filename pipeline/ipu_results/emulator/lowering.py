@@ -184,15 +184,16 @@ def _lower_transposed_convolution(typed: TypedNode) -> list[Operator]:
 
 
 def _count_places(kernel: int, stride: int) -> dict[int, int]:
-    """Count, along one axis, the places of an input element by the taps of the kernel that they
-    see. Places that see none are left out.
+    """Count the places along one axis by how many taps they see. Those that see none are left
+    out.
     """
-    taps, further = divmod(kernel, stride)
+    taps, left = divmod(kernel, stride)
     places = {}
-    if further:
-        places[taps + 1] = further
+    # The taps that are left go to one place each.
+    if left:
+        places[taps + 1] = left
     if taps:
-        places[taps] = stride - further
+        places[taps] = stride - left
     return places
 
 
@@ -304,9 +305,10 @@ def _lower_recurrence(typed: TypedNode) -> list[Operator]:
     source, weights, recurrent = typed.inputs[:3]
     if not (weights.constant and recurrent.constant):
         raise typed.node.unsupported(f"{typed.kind} whose weights are computed")
-    steps, batch = source.shape[:2]
-    if typed.attributes.get("layout", 0):  # the batch is first
+    if typed.attributes.get("layout"):
         batch, steps = source.shape[:2]
+    else:
+        steps, batch = source.shape[:2]
     directions, width, size = weights.shape
     cell = KINDS["cells"][typed.kind]
     state = recurrent.shape[2]

@@ -99,6 +99,7 @@ def count_activations(
         starts = [stage.start]
         if recompute == "layer":
             starts = list_layer_starts(program, stage)
+        # The chips of these do not matter.
         for part in _list_stages(starts, stage.stop):
             kept += under_way * _count_inputs(program, part)
             most_again = max(most_again, _count_results(program, part))
@@ -170,16 +171,15 @@ def cut_at_layers(program: Program, layers: Sequence[int], head: Head) -> list[S
 
 def list_layer_starts(program: Program, stage: Stage) -> list[int]:
     """List where a layer or block begins within a stage, and the stage's own start first."""
-    starts = [stage.start]
+    starts = {stage.start}
     before = ""
     for at, operator in enumerate(stage.select(program), stage.start):
         match = PART.match(operator.name)
         name = match[0] if match else ""
-        is_new = name not in ("", before)
-        if is_new and at > stage.start:
-            starts.append(at)
+        if name not in ("", before):
+            starts.add(at)
         before = name
-    return starts
+    return sorted(starts)
 
 
 def list_inputs(program: Program, stage: Stage) -> set[int]:
@@ -193,7 +193,7 @@ def cut_at_operators(
 ) -> list[Stage]:
     """Begin a stage after each named operator, on the next chip.
 
-    With `one_chip` all are on the same, and matter to recomputation alone.
+    With `one_chip` all are on one, and recomputation alone tells them apart.
 
     Raises InconsistentModelError for an unknown name.
     """
@@ -221,7 +221,7 @@ def cut_evenly(program: Program, chips: int) -> list[Stage]:
     done = 0
     for at, count in enumerate(macs):
         done += count
-        # A cut is before the operator that passes a chip's share.
+        # With this operator the chips so far would have their shares: the next chip begins here.
         while len(starts) < chips and done >= total * len(starts) / chips:
             starts.append(max(starts[-1] + 1, at))
     return _list_stages(starts, len(macs))

@@ -191,12 +191,12 @@ def _combine_parts(sizes: dict[str, int], tiles: int) -> dict[str, Array]:
     for dimension, size in sizes.items():
         added = list_parts(dimension, size, tiles)
         product = used[:, None] * added[None, :]
-        # Each product that is kept is of one combination so far (row) and one number (column).
-        row, column = np.nonzero(product <= tiles)
-        used = product[row, column]
+        # Each combination that is kept is one of those so far, with one of the numbers.
+        so_far, number = np.nonzero(product <= tiles)
+        used = product[so_far, number]
         for name, counts in parts.items():
-            parts[name] = counts[row]
-        parts[dimension] = added[column]
+            parts[name] = counts[so_far]
+        parts[dimension] = added[number]
     return parts
 
 

@@ -425,8 +425,9 @@ class _Step:
 
 
 def count_operator_parameters(program: Program) -> list[int]:
-    """Count the trained elements of each operator. Those of no product are tables: the first
-    rearrangement, which gathers from one, has them all.
+    """Count the trained elements of each operator.
+
+    Those that no product has are tables: they are counted for the first rearrangement, a gather.
     """
     counts = []
     rearranged = []
