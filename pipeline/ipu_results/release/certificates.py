@@ -75,36 +75,38 @@ def _list_minutes(connection: duckdb.DuckDBPyConnection) -> Iterator[Line]:
     """Yield a line for each score of MLPerf, by round and path."""
     rules = load_rules()
     for line in _select_lines(connection, "release/minutes.sql"):
+        benchmark = line.pop("benchmark")
         # the rule of MLPerf, which the statement cannot read
-        line["drop"] = rules.benchmark(line.pop("benchmark")).drop
+        line["drop"] = rules.benchmark(benchmark).drop
         yield line
 
 
 def _list_recomputed(connection: duckdb.DuckDBPyConnection, folder: Path) -> Iterator[Line]:
     """Yield a line for each recomputed figure, with the digests of the rows that it read."""
-    known: dict[str, Digests] = {}
+    digests_by_file: dict[str, Digests] = {}
     for line in _select_lines(connection, "release/recomputed.sql"):
         # a figure here may be a number or a text, which the statement gives as JSON
         line["figure"] = json.loads(line["figure"])
-        digests = defaultdict(set)
+        rows_read = defaultdict(set)
         for row in line["rows"]:
             relation = table(row["name"])
-            name = get_csv_name(relation.sql_name)
-            if name not in known:
-                # read when it is needed: only some tables are read by a recomputation
-                known[name] = _digest_rows(folder / name, relation.key)
-            if row["key"] not in known[name]:
+            file = get_csv_name(relation.sql_name)
+            # only some tables are read by a recomputation
+            if file not in digests_by_file:
+                digests_by_file[file] = _digest_rows(folder / file, relation.key)
+            digest = digests_by_file[file].get(row["key"])
+            if digest is None:
                 message = f"a recomputation read the row {row['key']}, which is not there"
-                raise ReleaseError(message, place=name)
-            digests[name].add(known[name][row["key"]])
-        line["rows"] = {name: sorted(digests[name]) for name in sorted(digests)}
+                raise ReleaseError(message, place=file)
+            rows_read[file].add(digest)
+        line["rows"] = {file: sorted(rows_read[file]) for file in sorted(rows_read)}
         yield line
 
 
 def _select_lines(connection: duckdb.DuckDBPyConnection, statement: str) -> Iterator[Line]:
     """Yield what a statement gives, whose columns are the fields of a certificate."""
     for line in run_statement(connection, statement).to_pylist():
-        # its columns depend on the table, so the statement gives it as JSON
+        # each table has other key columns, so the statement gives a key as JSON
         if line["key"] is not None:
             line["key"] = json.loads(line["key"])
         yield line
@@ -122,7 +124,7 @@ def _list_findings(connection: duckdb.DuckDBPyConnection, digests: Digests) -> I
             "id": finding.name,
             "sentence": f"{filled.statement}: {filled.figure}",
             "statement": finding.sql,
-            "files": _digest_read(finding.sql.values(), digests),
+            "files": _find_digests(finding.sql.values(), digests),
         }
 
 
@@ -136,11 +138,11 @@ def _list_relations(digests: Digests) -> Iterator[Line]:
             "kind": "relation",
             "id": get_csv_name(name),
             "statement": statement,
-            "files": _digest_read([statement], digests),
+            "files": _find_digests([statement], digests),
         }
 
 
-def _digest_read(statements: Iterable[str], digests: Digests) -> Digests:
+def _find_digests(statements: Iterable[str], digests: Digests) -> Digests:
     """Return the digest of each file that statements read, by its name.
 
     A view without a file is replaced by the files that its own statement reads.
@@ -153,21 +155,25 @@ def _digest_read(statements: Iterable[str], digests: Digests) -> Digests:
             if file in digests:
                 files[file] = digests[file]
             elif name in views:
-                files |= _digest_read([views[name].sql], digests)
+                files |= _find_digests([views[name].sql], digests)
     return dict(sorted(files.items()))
 
 
 def _digest_rows(path: Path, key: Iterable[str]) -> Digests:
     """Return the digest of each row of a CSV file by the values of its key, joined by `/`."""
     records = split_records(path.read_bytes())
-    [header] = csv.reader([next(records).decode()])
+    header = _split_cells(next(records))
     digests = {}
     for record in records:
-        [cells] = csv.reader([record.decode()])
-        row = dict(zip(header, cells, strict=True))
+        row = dict(zip(header, _split_cells(record), strict=True))
         name = "/".join(row[column] for column in key)
         digests[name] = hashlib.sha256(record).hexdigest()
     return digests
+
+
+def _split_cells(record: bytes) -> list[str]:
+    [cells] = csv.reader([record.decode()])
+    return cells
 
 
 def split_records(data: bytes) -> Iterator[bytes]:

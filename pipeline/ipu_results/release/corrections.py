@@ -26,25 +26,25 @@ DERIVED_TABLES = (BUILD_TABLE, *DICTIONARY_TABLES)
 
 
 class Correction(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """Removed rows of a table that have these values in key columns; without a key, the whole
-    table.
-
-    `expect` asserts that no such row is in the new dataset, `rows` how many were removed.
+    """Why rows of a table are gone: those with these values in key columns, or, without a key, the
+    whole table.
     """
 
     table: str
     reason: Annotated[str, msgspec.Meta(pattern=r"\S")]
     key: dict[str, Any] = {}
     expect: Literal["gone"] | None = None
+    """States that no such row is in the new dataset."""
     rows: int | None = None
+    """States how many such rows were removed."""
 
     def covers(self, removed: RemovedRows) -> bool:
         """Return whether it names these rows."""
         if self.table != removed.table:
             return False
-        # without a key it names a removed table, and never single rows
+        is_whole_table = not removed.key
         if not self.key:
-            return not removed.key
+            return is_whole_table
         return self.key.items() <= removed.key.items()
 
     def to_record(self, rows: int) -> dict[str, Any]:
@@ -79,12 +79,12 @@ def load_corrections(path: Path) -> list[Correction]:
     """
     try:
         content = tomllib.loads(path.read_text(encoding="utf-8"))
-        # the entries are converted below, each with its number
+        # of an entry only that it is one: below, each is read by itself
         parts = msgspec.convert(content, dict[Literal["correction"], list[Any]])
     except (OSError, ValueError, msgspec.ValidationError) as error:
         raise CorrectionsError(f"cannot be read: {error}", place=str(path)) from error
     corrections = []
-    # each by itself, so that an error names the entry
+    # so that an error names the entry
     for number, entry in enumerate(parts.get("correction", []), 1):
         place = f"{path}, correction {number}"
         try:
@@ -115,18 +115,13 @@ def apply_corrections(path: Path | None, diff: ReleaseDiff) -> MatchedCorrection
     where `expect` or `rows` do not hold.
     """
     corrections = load_corrections(path) if path else []
-    counts = [0] * len(corrections)
-    for removed in _list_removed(diff):
-        has_reason = False
-        for at, correction in enumerate(corrections):
-            if correction.covers(removed):
-                counts[at] += removed.rows
-                has_reason = True
-        if not has_reason:
+    all_removed = list(_list_removed(diff))
+    for removed in all_removed:
+        if not any(correction.covers(removed) for correction in corrections):
             raise ReleaseError(_explain_missing(diff, removed))
     matched = MatchedCorrections([], [])
     for number, correction in enumerate(corrections, 1):
-        count = counts[number - 1]
+        count = sum(removed.rows for removed in all_removed if correction.covers(removed))
         message = _check_guards(correction, count, diff)
         if message:
             raise CorrectionsError(message, place=f"{path}, correction {number}")
@@ -148,25 +143,31 @@ def _list_removed(diff: ReleaseDiff) -> Iterator[RemovedRows]:
 
 
 def _explain_missing(diff: ReleaseDiff, removed: RemovedRows) -> str:
-    what = f"table {removed.table} vanished"
-    if removed.key:
-        [count] = [table.rows.removed for table in diff.tables if table.name == removed.table]
-        example = ", ".join(f"{name} = {value}" for name, value in removed.key.items())
-        what = f"{removed.table}: {count:,} rows vanished, such as {example},"
-    return f"{what} without a correction that names the reason (--corrections FILE)"
+    missing = "without a correction that names the reason (--corrections FILE)"
+    if not removed.key:
+        return f"table {removed.table} vanished {missing}"
+    [table] = [table for table in diff.tables if table.name == removed.table]
+    example = ", ".join(f"{name} = {value}" for name, value in removed.key.items())
+    return f"{table.name}: {table.rows.removed:,} rows vanished, such as {example}, {missing}"
 
 
 def _check_guards(correction: Correction, count: int, diff: ReleaseDiff) -> str | None:
     """Return what is wrong if `rows` or `expect` do not hold."""
+    if correction.rows is not None and correction.rows != count:
+        return f"{count} rows of {correction.table} vanished, not {correction.rows}"
+    if correction.expect == "gone":
+        return _check_gone(correction, diff)
+    return None
+
+
+def _check_gone(correction: Correction, diff: ReleaseDiff) -> str | None:
+    """Return what is wrong if the new dataset has rows that the correction names."""
     table = correction.table
-    if correction.rows not in (None, count):
-        return f"{count} rows of {table} vanished, not {correction.rows}"
-    if correction.expect is None:
-        return None
+    if table not in diff.new.tables and table not in diff.old.tables:
+        return f"table {table} is in neither release"
     if table not in diff.new.tables:
-        if table not in diff.old.tables:
-            return f"table {table} is in neither release"
         return None
+    # without a key, every row
     conditions = ["true"]
     values = list(correction.key.values())
     for name in correction.key:

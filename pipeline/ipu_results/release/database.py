@@ -10,24 +10,38 @@ import duckdb
 
 from ipu_results.errors import UnreadableReleaseError
 from ipu_results.kit.sql import ENGINE, LOCKDOWN, get_first_line
+from ipu_results.schema import qualify
 
-# A relation of another schema than main has its schema in front of its name.
-SQL_NAME = "if(schema_name = 'main', {0}, schema_name || '.' || {0})"
-DEFINITIONS = f"""
-    SELECT name, string_agg(definition, chr(10) ORDER BY definition)
-    FROM (
-        SELECT {SQL_NAME.format("view_name")} AS name, sql AS definition FROM duckdb_views()
+# Of views and macros, each named as a statement names it. A macro may have several definitions, one
+# for each list of parameters.
+DEFINITIONS = """
+    WITH defined AS (
+        SELECT schema_name, view_name AS name, sql AS definition
+        FROM duckdb_views()
         WHERE NOT internal
         UNION ALL
-        SELECT {SQL_NAME.format("function_name")},
+        SELECT
+            schema_name, function_name,
             concat_ws(' ', array_to_string(list_sort(parameters), ', '), macro_definition)
-        FROM duckdb_functions() WHERE NOT internal
+        FROM duckdb_functions()
+        WHERE NOT internal
     )
-    GROUP BY ALL ORDER BY ALL
+    SELECT
+        if(schema_name = 'main', name, schema_name || '.' || name) AS sql_name,
+        string_agg(definition, chr(10) ORDER BY definition)
+    FROM defined
+    GROUP BY ALL
+    ORDER BY ALL
 """
-MACROS = f"SELECT {SQL_NAME.format('function_name')} FROM duckdb_functions() WHERE NOT internal"
-# A plain name in quotes, any other text in quotes, or blanks.
-QUOTED_OR_BLANK = re.compile(r""""([a-z_]+)"|('(?:[^']|'')*'|"(?:[^"]|"")*")|\s+""")
+MACROS = "SELECT schema_name, function_name FROM duckdb_functions() WHERE NOT internal"
+QUOTED_OR_BLANK = re.compile(
+    r"""
+    "(?P<name>[a-z_]+)"                             # a plain name in quotes
+    | (?P<text>'(?:[^']|'')*' | "(?:[^"]|"")*")     # any other text in quotes
+    | \s+
+    """,
+    re.VERBOSE,
+)
 
 
 def open_database(path: Path) -> duckdb.DuckDBPyConnection:
@@ -61,7 +75,7 @@ def hash_definitions(connection: duckdb.DuckDBPyConnection) -> dict[str, str]:
 
 def list_macros(connection: duckdb.DuckDBPyConnection) -> set[str]:
     """Return the names of the macros, as a statement writes them."""
-    return {name for (name,) in connection.execute(MACROS).fetchall()}
+    return {qualify(schema, name) for schema, name in connection.execute(MACROS).fetchall()}
 
 
 def quote_identifier(name: str) -> str:
@@ -75,9 +89,9 @@ def quote_sql_name(name: str) -> str:
 
 
 def hash_sql(sql: str) -> str:
-    """Return the sha256 of SQL without blanks outside of quotes and quotes of plain names.
+    """Return the sha256 of SQL, for which blanks and the quotes around plain names do not count.
 
     Versions of DuckDB print other blanks, and each quotes its own keywords, such as "source".
     """
-    bare = QUOTED_OR_BLANK.sub(lambda match: match[1] or match[2] or "", sql)
+    bare = QUOTED_OR_BLANK.sub(lambda match: match["name"] or match["text"] or "", sql)
     return hashlib.sha256(bare.encode()).hexdigest()

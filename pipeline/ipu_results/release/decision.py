@@ -29,22 +29,21 @@ MAX_LISTED = 3  # changes in the message that refuses a version
 
 @dataclass(frozen=True, slots=True)
 class ReleaseRequest:
-    """What to publish, and where to.
-
-    Without a `version` it is `default_version`, and without both the lowest that the change allows.
-    Without `previous` the release in `out` is the previous one. `corrections` is a TOML file;
-    `wait_s` is how long to wait for another process that publishes there. `record` is a folder for
-    `<version>.json`, which says what changed; none is written if the tables did not change.
-    """
+    """What to publish, and where to."""
 
     warehouse: Path
     out: Path
     published_on: date
     version: str | None = None
+    """By default `default_version`, and without that the lowest one that the changes allow."""
     previous: Path | None = None
+    """The release to compare with, by default the one in `out`."""
     corrections: Path | None = None
+    """A TOML file with the reasons for rows that are gone."""
     wait_s: float = 60.0
+    """How long to wait for another process that publishes to `out`."""
     record: Path | None = None
+    """A folder for `<version>.json`, which says what changed. No file if no table changed."""
     default_version: str | None = None
 
 
@@ -62,9 +61,11 @@ def get_stated_version(request: ReleaseRequest) -> Version | None:
 
 def get_old_release(request: ReleaseRequest) -> Path | None:
     """Return the release that the new one is compared with."""
-    if request.previous is None and (request.out / RELEASE).exists():
+    if request.previous is not None:
+        return request.previous
+    if (request.out / RELEASE).exists():
         return request.out
-    return request.previous
+    return None
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,10 +93,10 @@ def decide_release(new: Path, request: ReleaseRequest) -> ReleaseDecision:
     stated = get_stated_version(request)
     previous = get_old_release(request)
     if previous is None:
-        # nobody reads a release yet, so that every version is high enough
         if request.corrections:
             message = "there is no previous release to correct; name one with --previous"
             raise CorrectionsError(message, place=str(request.corrections))
+        # nobody reads a release yet, so that every version is high enough
         return ReleaseDecision(stated or FIRST)
     if previous.is_dir() and not (previous / RELEASE).exists():
         raise ReleaseError(f"is not a release: it has no {RELEASE}", place=str(previous))
@@ -107,8 +108,10 @@ def decide_release(new: Path, request: ReleaseRequest) -> ReleaseDecision:
     before = parse_version(str(record.get("version")), str(previous / RELEASE))
     _assert_not_earlier(request.published_on, record, previous)
     matched = apply_corrections(request.corrections, diff)
-    # the same tables in their own place: published again, not a new version
-    if request.previous is None and diff.is_empty and stated in (None, before):
+    is_in_place = request.previous is None
+    keeps_version = stated is None or stated == before
+    if is_in_place and keeps_version and diff.is_empty:
+        # the same tables are published again, which needs no new version
         return _repeat_decision(previous, record, before, matched.unused)
     changes = list_changes(diff)
     lowest = get_lowest_version(before, changes)
@@ -118,12 +121,18 @@ def decide_release(new: Path, request: ReleaseRequest) -> ReleaseDecision:
             f"version {version} is too low after {before}, it must be at least {lowest}:"
             f" {_join_reasons(changes)}"
         )
-        if request.version is None:
-            message = f"{message}. Raise it there and run: make docs"
-            raise ReleaseError(message, place=REPOSITORY_VERSION)
-        raise ReleaseError(message)
-    origin = {"version": str(before), "build_id": record.get("build_id")}
-    return ReleaseDecision(version, str(lowest), origin, changes, matched.records, matched.unused)
+        if request.version is not None:
+            raise ReleaseError(message)
+        advice = "Raise it there and run: make docs"
+        raise ReleaseError(f"{message}. {advice}", place=REPOSITORY_VERSION)
+    return ReleaseDecision(
+        version,
+        lowest=str(lowest),
+        previous={"version": str(before), "build_id": record.get("build_id")},
+        changes=changes,
+        corrections=matched.records,
+        unused=matched.unused,
+    )
 
 
 def _assert_not_earlier(published_on: date, record: ReleaseRecord, previous: Path) -> None:
@@ -150,11 +159,11 @@ def _repeat_decision(
     try:
         return ReleaseDecision(
             version,
-            record["least_version"],
-            record["previous"],
-            [VersionChange(**change) for change in record["changes"]],
-            list(record["corrections"]),
-            unused,
+            lowest=record["least_version"],
+            previous=record["previous"],
+            changes=[VersionChange(**change) for change in record["changes"]],
+            corrections=list(record["corrections"]),
+            unused=unused,
         )
     except (LookupError, TypeError) as error:
         raise ReleaseError("is not as publish writes it", place=str(previous / RELEASE)) from error

@@ -32,21 +32,29 @@ KEYWORDS = ["Graphcore", "IPU", "benchmark", "MLPerf"]
 PROFILE = "https://datapackage.org/profiles/2.0/{}.json"
 # as the specification prints it
 CONTEXT = Path(__file__).with_name("templates") / "croissant_context.json"
-TYPES = {  # of a column, in a Data Package and in Croissant
-    "text": ("string", "sc:Text"),
-    "integer": ("integer", "cr:Int64"),
-    "double": ("number", "cr:Float64"),
-    "date": ("date", "sc:Date"),
-    "timestamp": ("datetime", "sc:DateTime"),
-    "boolean": ("boolean", "sc:Boolean"),
+PACKAGE_TYPES = {
+    "text": "string",
+    "integer": "integer",
+    "double": "number",
+    "date": "date",
+    "timestamp": "datetime",
+    "boolean": "boolean",
 }
-TIMESTAMP = "%Y-%m-%d %H:%M:%S.%f"
-# mlcroissant reads Parquet under its older media type alone.
+CROISSANT_TYPES = {
+    "text": "sc:Text",
+    "integer": "cr:Int64",
+    "double": "cr:Float64",
+    "date": "sc:Date",
+    "timestamp": "sc:DateTime",
+    "boolean": "sc:Boolean",
+}
+TIMESTAMP = "%Y-%m-%d %H:%M:%S.%f"  # as CSV files print it
 PACKAGE_MEDIA = {
     "csv": "text/csv",
     "parquet": "application/vnd.apache.parquet",
     "duckdb": "application/vnd.duckdb",
 }
+# mlcroissant reads Parquet under its older media type alone
 CROISSANT_MEDIA = {"parquet": "application/x-parquet", "csv": "text/csv"}
 PACKAGE_HEAD: Record = {
     "$schema": PROFILE.format("datapackage"),
@@ -67,7 +75,7 @@ CROISSANT_HEAD: Record = {
     "keywords": KEYWORDS,
 }
 DATABASE_TEXT = "The same tables, and the views and macros. Its sha256 is in SHA256SUMS."
-FILE_TABLES = [*TABLES, *(view.file_table for view in FILE_VIEWS)]
+FILE_TABLES = list(TABLES) + [view.file_table for view in FILE_VIEWS]
 
 
 def format_package(release: ReleaseRecord, sources: Iterable[tuple[str, str]], folder: Path) -> str:
@@ -77,44 +85,48 @@ def format_package(release: ReleaseRecord, sources: Iterable[tuple[str, str]], f
     The DuckDB file is without size and hash: its bytes differ in each build, and SHA256SUMS has
     them.
     """
-    rows = []
+    resources = [_describe_csv(table, folder) for table in FILE_TABLES]
     for table in FILE_TABLES:
-        file = get_csv_name(table.sql_name)
-        rows.append(_describe_resource(file, table.description, folder, table))
-    for table in FILE_TABLES:
+        file = get_parquet_name(table.sql_name)
         about = f"The rows of {get_csv_name(table.sql_name)}."
-        rows.append(_describe_resource(get_parquet_name(table.sql_name), about, folder))
+        resources.append(_describe_file(file, about) | _measure_file(folder / file))
+    resources.append(_describe_file(DATABASE, DATABASE_TEXT))
     package = {
         **PACKAGE_HEAD,
         "version": release["version"],
         "created": f"{release['published_on']}T00:00:00Z",
         "sources": [{"title": title, "path": url} for title, url in sources],
-        "resources": [*rows, _describe_resource(DATABASE, DATABASE_TEXT)],
+        "resources": resources,
     }
     return format_json(package) + "\n"
 
 
-def _describe_resource(
-    file: str, about: str, folder: Path | None = None, table: Table | None = None
-) -> Record:
-    """Describe a file: with size and hash if its folder is given, with a schema if it is a table."""
+def _describe_csv(table: Table, folder: Path) -> Record:
+    file = get_csv_name(table.sql_name)
+    resource = _describe_file(file, table.description)
+    resource["name"] = table.sql_name
+    resource["type"] = "table"
+    resource |= _measure_file(folder / file)
+    resource["encoding"] = "utf-8"
+    resource["schema"] = _describe_schema(table)
+    return resource
+
+
+def _describe_file(file: str, about: str) -> Record:
     suffix = file.rpartition(".")[2]
-    resource: Record = {
+    return {
         "$schema": PROFILE.format("dataresource"),
-        "name": table.sql_name if table else file.replace("/", "."),
-        "type": "table" if table else "file",
+        "name": file.replace("/", "."),
+        "type": "file",
         "path": file,
         "description": about,
         "format": suffix,
         "mediatype": PACKAGE_MEDIA[suffix],
     }
-    if folder:
-        resource["bytes"] = (folder / file).stat().st_size
-        resource["hash"] = f"sha256:{hash_file(folder / file)}"
-    if table:
-        resource["encoding"] = "utf-8"
-        resource["schema"] = _describe_schema(table)
-    return resource
+
+
+def _measure_file(path: Path) -> Record:
+    return {"bytes": path.stat().st_size, "hash": f"sha256:{hash_file(path)}"}
 
 
 def _describe_schema(table: Table) -> Record:
@@ -136,15 +148,19 @@ def _describe_schema(table: Table) -> Record:
 
 
 def _describe_column(column: Column) -> Record:
-    kind, _ = TYPES[column.kind]
-    field: Record = {"name": column.name, "type": kind, "description": column.description}
-    # as CSV files print it
+    field: Record = {
+        "name": column.name,
+        "type": PACKAGE_TYPES[column.kind],
+        "description": column.description,
+    }
     if column.kind == "timestamp":
         field["format"] = TIMESTAMP
     if column.kind == "text" and column.required:
-        field["missingValues"] = []  # an empty text is a value there
+        # in such a column an empty text is a value, and not a missing one
+        field["missingValues"] = []
     if column.unit:
         field["unit"] = column.unit
+    # None where a column demands nothing
     constraints = {
         "required": column.required or None,
         "minimum": column.low,
@@ -166,6 +182,7 @@ def format_croissant(release: ReleaseRecord, folder: Path) -> str:
     files = []
     for name in names:
         path = folder / name
+        suffix = name.rpartition(".")[2]
         files.append(
             {
                 "@type": "cr:FileObject",
@@ -173,7 +190,7 @@ def format_croissant(release: ReleaseRecord, folder: Path) -> str:
                 "name": name.replace("/", "."),
                 "contentUrl": name,
                 "contentSize": f"{path.stat().st_size} B",
-                "encodingFormat": CROISSANT_MEDIA[name.rpartition(".")[2]],
+                "encodingFormat": CROISSANT_MEDIA[suffix],
                 "sha256": hash_file(path),
             }
         )
@@ -191,16 +208,16 @@ def format_croissant(release: ReleaseRecord, folder: Path) -> str:
 
 
 def _describe_records(table: Table) -> Record:
-    head: Record = {
+    records: Record = {
         "@type": "cr:RecordSet",
         "@id": table.sql_name,
         "name": table.sql_name,
         "description": table.description,
     }
     if table.key:
-        head["key"] = [{"@id": f"{table.sql_name}/{column}"} for column in table.key]
-    head["field"] = [_describe_field(table.sql_name, column) for column in table.columns]
-    return head
+        records["key"] = [{"@id": f"{table.sql_name}/{column}"} for column in table.key]
+    records["field"] = [_describe_field(table.sql_name, column) for column in table.columns]
+    return records
 
 
 def _describe_field(table: str, column: Column) -> Record:
@@ -214,7 +231,7 @@ def _describe_field(table: str, column: Column) -> Record:
         "@id": f"{table}/{column.name}",
         "name": column.name,
         "description": describe_column(column),
-        "dataType": TYPES[column.kind][1],
+        "dataType": CROISSANT_TYPES[column.kind],
         "source": {
             "fileObject": {"@id": get_parquet_name(table)},
             "extract": {"column": column.name},

@@ -10,7 +10,6 @@ from __future__ import annotations
 import filecmp
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from operator import add
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -24,7 +23,9 @@ from ipu_results.release.replacing import finish_interrupted_publish
 from ipu_results.release.snapshot import Snapshot, SnapshotTable, read_snapshot
 
 LIMIT = 100
-PRESENT = "_row_is_present"  # marks the sides of a row of the join; no column is called so
+# A column that the join has twice: null on a side that has no such row. No table has a column of
+# this name.
+PRESENT = "_row_is_present"
 
 Row = dict[str, Any]
 
@@ -60,8 +61,10 @@ class CellChange(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class TableDiff:
-    """What differs in a table; `cells` counts, by column, cells of common rows: filled, emptied and
-    changed.
+    """What differs in a table of both sides.
+
+    `rows` counts rows that are new, gone, and changed in a cell. `cells` has, by column, how many
+    cells of common rows were filled, emptied and changed.
     """
 
     old: SnapshotTable
@@ -81,8 +84,9 @@ class TableDiff:
 
     @property
     def is_empty(self) -> bool:
-        columns = self.columns_added or self.columns_removed or self.columns_changed
-        return not (columns or any(self.rows))
+        has_other_columns = self.columns_added or self.columns_removed or self.columns_changed
+        # a cell that differs makes its row a changed one
+        return not has_other_columns and self.rows == NO_CHANGES
 
     @property
     def all_cells(self) -> ChangeCounts:
@@ -90,7 +94,7 @@ class TableDiff:
 
     @property
     def figures(self) -> ChangeCounts:
-        """The cells that hold numbers."""
+        """The cells that hold numbers, those of metadata and derived counts too."""
         numbers = []
         for name, counts in self.cells.items():
             if self.new.columns[name].is_number:
@@ -99,7 +103,7 @@ class TableDiff:
 
     @property
     def figure_count(self) -> int:
-        """How many figures of the data differ in rows of both sides."""
+        """How many figures of the data differ in rows of both sides: not all numbers are."""
         total = 0
         for name, counts in self.cells.items():
             if self.new.columns[name].is_figure:
@@ -174,8 +178,8 @@ def diff_releases(
             else:
                 different.append(changed)
     views = []
-    for name, digest in before.views.items():
-        if after.views.get(name, digest) != digest:
+    for name in before.views.keys() & after.views.keys():
+        if before.views[name] != after.views[name]:
             views.append(name)
     return ReleaseDiff(
         before,
@@ -213,7 +217,7 @@ def _diff_table(
             columns_removed=tuple(name for name in old.columns if name not in new.columns),
             columns_changed=tuple(query.compare_columns()),
             cells=cells,
-            # of nothing, nothing is listed
+            # a limit of 0 where there is none: DuckDB then reads no file
             added_rows=query.list_rows("new", new.columns, min(limit, rows.added)),
             removed_rows=query.list_rows("old", old.columns, min(limit, rows.removed)),
             changed_cells=query.list_changed_cells(list(cells), limit),
@@ -251,49 +255,51 @@ class TableDiffQuery:
         Raises UnreadableReleaseError if two rows share a key.
         """
         compared = [name for name in self._common if name not in self.key]
-        in_both = f"old.{PRESENT} AND new.{PRESENT}"
-        conditions = [f"old.{PRESENT} IS NULL", f"new.{PRESENT} IS NULL", in_both]
+        is_added = f"old.{PRESENT} IS NULL"
+        is_removed = f"new.{PRESENT} IS NULL"
+        is_in_both = f"old.{PRESENT} AND new.{PRESENT}"
+        conditions = [is_added, is_removed, is_in_both]
         for name in compared:
-            conditions.append(f"{in_both} AND {self._differs(name)}")
-        left = f"(SELECT *, true AS {PRESENT} FROM {self.old.sql}) old"
-        right = f"(SELECT *, true AS {PRESENT} FROM {self.new.sql}) new"
-        [row] = self._fetch(
-            f"SELECT {_count_each(conditions)} FROM {left} FULL OUTER JOIN {right} ON {self._on}"
-        )
+            conditions.append(f"{is_in_both} AND {self._differs(name)}")
+        counts = _count_each(conditions)
+        old = f"(SELECT *, true AS {PRESENT} FROM {self.old.sql}) old"
+        new = f"(SELECT *, true AS {PRESENT} FROM {self.new.sql}) new"
+        [row] = self._fetch(f"SELECT {counts} FROM {old} FULL OUTER JOIN {new} ON {self._on}")
         added, removed, matched, *differing = row
-        # A key that two rows share matches more often than there are rows.
-        if matched + removed != self.old.rows or matched + added != self.new.rows:
+        # a key that two rows share matches more often than there are rows
+        is_unique = matched + removed == self.old.rows and matched + added == self.new.rows
+        if not is_unique:
             message = f"two rows have the same key ({', '.join(self.key)})"
             raise UnreadableReleaseError(message, place=str(self.new.path))
-        counts = dict(zip(compared, differing, strict=True))
-        names = [name for name in compared if counts[name]]
+        names = [name for name, count in zip(compared, differing, strict=True) if count]
         changed, cells = self._count_cells(names)
         return ChangeCounts(added, removed, changed), cells
 
     def _count_cells(self, names: Sequence[str]) -> tuple[int, dict[str, ChangeCounts]]:
         """Count the common rows that differ in these columns, and their cells by column.
 
-        Apart from the rows: for all columns of the record at once it takes twice as long.
+        In one statement with `count`, for all columns, it would take twice as long on the record.
         """
-        counted = ["count(*)"]
+        columns = ["count(*)"]
         for name in names:
-            old = f"{_name('old', name)} IS NULL"
-            new = f"{_name('new', name)} IS NULL"
-            filled = f"{old} AND NOT {new}"
-            emptied = f"{new} AND NOT {old}"
-            changed = f"NOT ({old} OR {new}) AND {self._differs(name)}"
-            counted.append(f"[{_count_each([filled, emptied, changed])}]")
-        [[rows, *cells]] = self._fetch(
-            f"SELECT {', '.join(counted)} FROM {self._select_changed(names)}"
-        )
-        by_column = {}
-        for name, counts in zip(names, cells, strict=True):
-            by_column[name] = ChangeCounts(*counts)
-        return rows, by_column
+            was_empty = f"{_name('old', name)} IS NULL"
+            is_empty = f"{_name('new', name)} IS NULL"
+            filled = f"{was_empty} AND NOT {is_empty}"
+            emptied = f"{is_empty} AND NOT {was_empty}"
+            changed = f"NOT {was_empty} AND NOT {is_empty} AND {self._differs(name)}"
+            # a list of three counts
+            columns.append(f"[{_count_each([filled, emptied, changed])}]")
+        [row] = self._fetch(f"SELECT {', '.join(columns)} FROM {self._join_changed(names)}")
+        row_count, *counts_by_column = row
+        cells = {}
+        for name, counts in zip(names, counts_by_column, strict=True):
+            cells[name] = ChangeCounts(*counts)
+        return row_count, cells
 
-    def _select_changed(self, names: Iterable[str]) -> str:
-        """Return the FROM clause of the common rows in which one of these columns differs."""
-        condition = " OR ".join(map(self._differs, names)) or "false"
+    def _join_changed(self, names: Iterable[str]) -> str:
+        """Return what follows FROM for the common rows in which one of these columns differs."""
+        # without columns no row differs
+        condition = " OR ".join(["false", *map(self._differs, names)])
         return f"{self.old.sql} old JOIN {self.new.sql} new ON {self._on} WHERE {condition}"
 
     def list_changed_cells(self, names: Sequence[str], limit: int) -> list[CellChange]:
@@ -313,30 +319,31 @@ class TableDiffQuery:
     def _list_cells(self, names: Sequence[str], limit: int) -> list[CellChange]:
         columns = [_name("new", name) for name in self.key]
         for name in names:
-            pair = f"{{'old': {_name('old', name)}, 'new': {_name('new', name)}}}"
+            pair = f"struct_pack(old := {_name('old', name)}, new := {_name('new', name)})"
             columns.append(f"CASE WHEN {self._differs(name)} THEN {pair} END")
         rows = self._fetch(
-            f"SELECT {', '.join(columns)} FROM {self._select_changed(names)}"
+            f"SELECT {', '.join(columns)} FROM {self._join_changed(names)}"
             f" ORDER BY {_name_all('new', self.key)} LIMIT {limit}"
         )
+        width = len(self.key)
         cells = []
         for row in rows:
-            key = dict(zip(self.key, row, strict=False))
-            # a key may name a column twice
-            for name, pair in zip(names, row[len(self.key) :], strict=True):
-                # a row is listed for the other columns, too, in which nothing differs
+            key = dict(zip(self.key, row[:width], strict=True))
+            for name, pair in zip(names, row[width:], strict=True):
+                # null where it is another column of the row that differs
                 if pair:
                     cells.append(CellChange(key, name, pair["old"], pair["new"]))
         return cells[:limit]
 
     def list_rows(self, side: str, names: Iterable[str], limit: int) -> list[Row]:
         """Return the first rows that only one side, `old` or `new`, has, in the order of the keys."""
-        left = f"{self.old.sql} old"
-        right = f"{self.new.sql} new"
+        old = f"{self.old.sql} old"
+        new = f"{self.new.sql} new"
+        source = f"{old} ANTI JOIN {new}"
         if side == "new":
-            left, right = right, left
+            source = f"{new} ANTI JOIN {old}"
         rows = self._fetch(
-            f"SELECT {_name_all(side, names)} FROM {left} ANTI JOIN {right} ON {self._on}"
+            f"SELECT {_name_all(side, names)} FROM {source} ON {self._on}"
             f" ORDER BY {_name_all(side, self.key)} LIMIT {limit}"
         )
         return [dict(zip(names, row, strict=True)) for row in rows]
@@ -363,12 +370,13 @@ class TableDiffQuery:
         return self._compare(name, "IS DISTINCT FROM")
 
     def _compare(self, name: str, operator: str) -> str:
-        """Compare numbers as numbers, and values of other types that differ as text."""
+        """Compare a column of both sides; where its types differ and one is no number, as text."""
         old = self.old.columns[name]
         new = self.new.columns[name]
         left = _name("old", name)
         right = _name("new", name)
-        if old.type != new.type and not (old.is_number and new.is_number):
+        are_numbers = old.is_number and new.is_number
+        if old.type != new.type and not are_numbers:
             left = f"CAST({left} AS VARCHAR)"
             right = f"CAST({right} AS VARCHAR)"
         return f"({left} {operator} {right})"
@@ -392,7 +400,11 @@ def _name_all(side: str, columns: Iterable[str]) -> str:
 
 def _add_up(counts: Iterable[ChangeCounts]) -> ChangeCounts:
     """Return the sums of added, removed and changed."""
-    total = NO_CHANGES
+    added = 0
+    removed = 0
+    changed = 0
     for count in counts:
-        total = ChangeCounts(*map(add, total, count))
-    return total
+        added += count.added
+        removed += count.removed
+        changed += count.changed
+    return ChangeCounts(added, removed, changed)

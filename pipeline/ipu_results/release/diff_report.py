@@ -25,7 +25,7 @@ from ipu_results.release.version import get_level, list_changes
 
 RESULTS = "results"
 RESULT_ID = "result_id"
-POSITION = "_position"  # of a key among those whose label is asked for
+POSITION = "_position"  # of a row in the list of rows that get a name
 MAX_WIDTH = 100  # of a value, in characters
 TEMPLATE = Path(__file__).with_name("templates") / "diff.html"
 
@@ -47,8 +47,10 @@ def list_reported_tables(diff: ReleaseDiff) -> list[TableDiff]:
     never.
     """
     tables = [table for table in diff.tables if table.name != BUILD_TABLE]
-    # false is sorted before true
-    return sorted(tables, key=lambda table: (table.name != RESULTS, not table.figure_count))
+    # false is sorted before true, and what is equal keeps its order
+    tables.sort(key=lambda table: table.figure_count == 0)
+    tables.sort(key=lambda table: table.name != RESULTS)
+    return tables
 
 
 def count_all_figures(diff: ReleaseDiff) -> int:
@@ -62,9 +64,10 @@ def list_figure_changes(diff: ReleaseDiff) -> list[FigureChange]:
     for table in list_reported_tables(diff):
         cells = table.list_changed(are_figures=True)
         names = name_rows(diff, table.new, [cell.key for cell in cells])
-        for name, (key, column, old, new) in zip(names, cells, strict=True):
-            unit = table.new.columns[column].unit
-            changes.append(FigureChange(name, table.name, key, column, unit, old, new))
+        for name, cell in zip(names, cells, strict=True):
+            unit = table.new.columns[cell.column].unit
+            change = FigureChange(name, table.name, cell.key, cell.column, unit, cell.old, cell.new)
+            changes.append(change)
     return changes
 
 
@@ -76,36 +79,45 @@ def name_rows(diff: ReleaseDiff, table: SnapshotTable, keys: Sequence[Row]) -> l
         return []
     if table.label:
         return _read_labels(table, keys)
+    names = []
     results = diff.new.tables.get(RESULTS)
-    # a row of another table may belong to a result, whose label then names it
-    if results is None or RESULT_ID not in keys[0] or table.name == RESULTS:
-        return [_join(f"{name} {value}" for name, value in key.items()) for key in keys]
+    belong_to_results = RESULT_ID in keys[0] and table.name != RESULTS
+    if results is None or not belong_to_results:
+        for key in keys:
+            names.append(_join(f"{name} {value}" for name, value in key.items()))
+        return names
     result_keys = [{RESULT_ID: key[RESULT_ID]} for key in keys]
-    names = name_rows(diff, results, result_keys)
-    for at, key in enumerate(keys):
+    result_names = name_rows(diff, results, result_keys)
+    for result_name, key in zip(result_names, keys, strict=True):
         # the rest of the key tells rows of one result apart
-        others = [value for name, value in key.items() if name != RESULT_ID]
-        names[at] = _join([names[at], *others])
+        rest = [value for name, value in key.items() if name != RESULT_ID]
+        names.append(_join([result_name, *rest]))
     return names
 
 
 def _read_labels(table: SnapshotTable, keys: Sequence[Row]) -> list[str]:
     """Return the label of each row by its key, else the key."""
-    listed = pa.Table.from_pylist(keys)
-    listed = listed.append_column(POSITION, pa.array(range(len(keys))))
+    positions = pa.array(range(len(keys)))
+    listed = pa.Table.from_pylist(keys).append_column(POSITION, positions)
     columns = ", ".join(f"named.{quote_identifier(name)}" for name in table.label)
-    same = []
-    for name in map(quote_identifier, keys[0]):
-        same.append(f"named.{name} IS NOT DISTINCT FROM listed.{name}")
-    query = f"SELECT {POSITION}, {columns} FROM listed JOIN {table.sql} named"
-    labels = [_join(key.values()) for key in keys]
+    conditions = []
+    for name in keys[0]:
+        column = quote_identifier(name)
+        conditions.append(f"named.{column} IS NOT DISTINCT FROM listed.{column}")
+    query = (
+        f"SELECT {POSITION}, {columns} FROM listed JOIN {table.sql} named"
+        f" ON {' AND '.join(conditions)}"
+    )
     with duckdb.connect() as connection:
         connection.register("listed", listed)
-        rows = connection.execute(f"{query} ON {' AND '.join(same)}").fetchall()
+        rows = connection.execute(query).fetchall()
     # a row that is gone, or whose label is empty, keeps its key as a name
-    for at, *values in rows:
-        labels[at] = _join(values) or labels[at]
-    return labels
+    names = [_join(key.values()) for key in keys]
+    for position, *values in rows:
+        label = _join(values)
+        if label:
+            names[position] = label
+    return names
 
 
 def _join(values: Iterable[Any]) -> str:
@@ -125,11 +137,12 @@ def _list_lines(diff: ReleaseDiff) -> Iterator[str]:
         return
     changes = list_figure_changes(diff)
     count = count_all_figures(diff)
-    yield f"{format_count(count, 'figure')} changed{':' if changes else ''}"
+    end = ":" if changes else ""
+    yield f"{format_count(count, 'figure')} changed{end}"
     for change in changes:
         yield f"  {_format_name(change)}: {_format_figure(change)}"
-    # nothing is listed with a limit of 0
-    if count > len(changes) > 0:
+    # with a limit of 0 no figure is listed, and no line says how many are not
+    if changes and count > len(changes):
         yield f"  and {count - len(changes):,} more"
     for table in diff.removed:
         yield f"- table {table.name}, {table.rows:,} rows"
@@ -228,7 +241,7 @@ def format_diff_json(diff: ReleaseDiff) -> str:
         "tables_added": list(map(_describe_whole_table, diff.added)),
         "tables_removed": list(map(_describe_whole_table, diff.removed)),
         "tables_same": diff.same_tables,
-        "figures_changed": [change._asdict() for change in list_figure_changes(diff)],
+        "figures_changed": list_figure_changes(diff),
         "definitions_changed": diff.views,
         "tables_changed": [_describe_table(table) for table in list_reported_tables(diff)],
     }
@@ -251,26 +264,30 @@ def _describe_whole_table(table: SnapshotTable) -> Row:
 def _describe_table(table: TableDiff) -> Row:
     return {
         "table": table.name,
-        "rows": {**table.rows._asdict(), "old": table.old.rows, "new": table.new.rows},
+        "rows": table.rows._asdict() | {"old": table.old.rows, "new": table.new.rows},
         "columns_added": table.columns_added,
         "columns_removed": table.columns_removed,
-        "columns_changed": [change._asdict() for change in table.columns_changed],
-        "cells": table.all_cells._asdict(),
-        "figures": table.figures._asdict(),
-        "cells_by_column": {name: counts._asdict() for name, counts in table.cells.items()},
+        "columns_changed": table.columns_changed,
+        "cells": table.all_cells,
+        "figures": table.figures,
+        "cells_by_column": table.cells,
         "added_rows": table.added_rows,
         "removed_rows": table.removed_rows,
-        "changed_cells": [cell._asdict() for cell in table.changed_cells],
+        "changed_cells": table.changed_cells,
     }
 
 
 def _to_json(value: Any) -> Any:
-    """Return what JSON can hold; NaN and infinities as text, so that they are not taken for nulls."""
+    """Return what JSON can hold: of a NamedTuple an object, of NaN and infinities a text, so that
+    they are not taken for nulls.
+    """
+    if hasattr(value, "_asdict"):
+        return _to_json(value._asdict())
     if isinstance(value, dict):
         return {name: _to_json(item) for name, item in value.items()}
     if isinstance(value, (list, tuple)):
         return list(map(_to_json, value))
-    # `to_json_value` makes a null of it
+    # of which `to_json_value` makes a null
     if isinstance(value, float) and not isfinite(value):
         return json.dumps(value)
     return to_json_value(value)
@@ -280,8 +297,9 @@ def format_diff_html(diff: ReleaseDiff) -> str:
     """Return an HTML page; every text that comes from data is escaped."""
     title = escape(f"{diff.old.name} → {diff.new.name}")
     template = Template(TEMPLATE.read_text(encoding="utf-8"))
-    body = "\n".join(filter(None, _list_html_parts(diff, title)))
-    return template.substitute(title=title, body=body).rstrip("\n")
+    # a table without rows is an empty part
+    parts = [part for part in _list_html_parts(diff, title) if part]
+    return template.substitute(title=title, body="\n".join(parts)).rstrip("\n")
 
 
 def _list_html_parts(diff: ReleaseDiff, title: str) -> Iterator[str]:
@@ -290,11 +308,10 @@ def _list_html_parts(diff: ReleaseDiff, title: str) -> Iterator[str]:
         yield f"<p>No difference in {diff.same_tables} tables.</p>"
     changes = list_figure_changes(diff)
     count = count_all_figures(diff)
-    rest = count - len(changes)
     yield f"<p>{format_count(count, 'figure')} changed.</p>"
     figures = [(_format_name(change), _format_figure(change)) for change in changes]
     yield _format_html_table(("row", "figure"), figures)
-    yield _format_remainder(rest, "figures")
+    yield _format_remainder(count - len(changes), "figures")
     tables = []
     for table in diff.removed:
         tables.append((table.name, "removed", f"{table.rows:,}"))
@@ -306,7 +323,7 @@ def _list_html_parts(diff: ReleaseDiff, title: str) -> Iterator[str]:
     counts = [(changed.name, *_format_table_counts(changed)) for changed in reported]
     yield _format_html_table(("table", "rows", "cells", "figures"), counts)
     for changed in reported:
-        # what is empty leaves an empty line here, and none above
+        # as one part, in which an empty one of its own leaves an empty line
         yield "\n".join(_list_html_parts_of(changed))
 
 

@@ -43,6 +43,7 @@ REQUIRED = {
 SUFFIXES = (".parquet", ".csv")
 BUILD_TABLE = "build"  # derived from the other tables
 DICTIONARY_TABLES = ("relations", "columns")  # they follow from the schema
+# A sha256, two blanks, and a name, before which there may be one folder.
 CHECKSUM_LINE = re.compile(r"(?m)^([0-9a-f]{64})  ((?:[a-z]+/)?[A-Za-z0-9_][A-Za-z0-9_.-]*)$")
 
 
@@ -82,9 +83,9 @@ def list_table_files(tables: Iterable[str]) -> set[str]:
     return files
 
 
-def read_sql_name(file: str) -> str:
-    """Return the table or view, as a statement names it, that a file such as `detail/facts.csv`
-    holds.
+def get_sql_name(file: str) -> str:
+    """Return how a statement names the table or view of a file: `detail/facts.csv` is that of
+    `detail.facts`.
     """
     return file.rpartition(".")[0].replace("/", ".")
 
@@ -144,8 +145,9 @@ def read_checksums(path: Path) -> tuple[dict[str, str], bool]:
     # anyone may have changed the file
     for digest, name in CHECKSUM_LINE.findall(data.decode("utf-8", errors="replace")):
         digests[name] = digest
-    # a line that is there twice or unread makes a difference here
-    return digests, data == _format_checksums(digests)
+    # not the same bytes if a line was not read, is there twice or in another place
+    is_canonical = data == _format_checksums(digests)
+    return digests, is_canonical
 
 
 def _format_checksums(digests: Mapping[str, str]) -> bytes:

@@ -46,12 +46,11 @@ def collect(path: str, problems: Iterator[Problem]) -> list[Problem]:
     """Run checks; what cannot even be read is one more problem and ends them."""
     collected: list[Problem] = []
     try:
-        # keeps what was found before an error
+        # what they yield before an error is kept
         collected.extend(problems)
     except IpuResultsError as error:
-        if error.place:
-            path = Path(error.place).name
-        collected.append(Problem(path, error.message))
+        place = Path(error.place).name if error.place else path
+        collected.append(Problem(place, error.message))
     except UNREADABLE as error:
         message = f"cannot be checked: {type(error).__name__}: {get_first_line(error)}"
         collected.append(Problem(path, message))
@@ -59,7 +58,10 @@ def collect(path: str, problems: Iterator[Problem]) -> list[Problem]:
 
 
 def check_files(folder: Path, root: str | None = None) -> list[Problem]:
-    """List missing, extra and changed files, by SHA256SUMS, which has the sha256 `root`."""
+    """List files that are missing, extra or changed according to SHA256SUMS.
+
+    `root` is the sha256 that SHA256SUMS itself must have, None if it is not known.
+    """
     finish_interrupted_publish(folder)
     if not folder.is_dir():
         raise UnreadableReleaseError("no such folder", place=str(folder))
@@ -74,15 +76,15 @@ def _compare_checksums(folder: Path, root: str | None) -> Iterator[Problem]:
     if not _is_plain_file(path):
         yield Problem(CHECKSUMS, "is not a plain file")
         return
-    found = hash_file(path)
-    if root is not None and found != root:
-        yield Problem(CHECKSUMS, f"has the sha256 {found}, {root} was announced")
+    found_root = hash_file(path)
+    if root is not None and found_root != root:
+        yield Problem(CHECKSUMS, f"has the sha256 {found_root}, {root} was announced")
     digests, is_canonical = read_checksums(path)
     if not is_canonical:
         expected = "one line a file, sorted, two blanks after the sha256"
         yield Problem(CHECKSUMS, f"is not as publish writes it: {expected}")
     paths = list_files(folder)
-    del paths[CHECKSUMS]
+    del paths[CHECKSUMS]  # it does not list itself
     for name in sorted(REQUIRED - digests.keys()):
         yield Problem(name, f"is not listed in {CHECKSUMS}")
     for name, digest in digests.items():
@@ -94,7 +96,8 @@ def _compare_checksums(folder: Path, root: str | None) -> Iterator[Problem]:
             yield Problem(name, f"sha256 differs from {CHECKSUMS}")
     for name in sorted(paths.keys() - digests.keys()):
         # the signature is made of the checksums, after them
-        if name != SIGNATURE or not _is_plain_file(paths[name]):
+        is_signature = name == SIGNATURE and _is_plain_file(paths[name])
+        if not is_signature:
             yield Problem(escape_unprintable(name), "does not belong to the release")
 
 

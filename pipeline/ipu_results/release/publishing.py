@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any, TypedDict
 
@@ -54,7 +55,7 @@ from ipu_results.schema import FILE_VIEWS, TABLES
 from ipu_results.schema.frames import encode_texts
 
 MAX_NAMES = 8  # in a sentence
-COUNTED = ("results", "documents", "claims", "quarantine")  # of a first release
+COUNTED = ("results", "documents", "claims", "quarantine")  # in the summary of a first release
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,10 +98,9 @@ def publish(
     get_stated_version(request)
     with replace_release(request.out, request.wait_s) as new:
         progress("copy", "tables")
-        # another `ingest` may replace the warehouse meanwhile
-        tables, build_id = read_one_build(
-            request.warehouse, lambda warehouse: _copy_tables(warehouse, new)
-        )
+        # copied again if another `ingest` replaces the warehouse meanwhile
+        copy_tables = partial(_copy_tables, new=new)
+        tables, build_id = read_one_build(request.warehouse, copy_tables)
         write_duckdb(new / DATABASE, tables)
         progress("evaluate", "views")
         # from the file that is published, so that it gives the same rows to its readers
@@ -138,16 +138,24 @@ def publish(
             changes = _describe_changes(request, new, release)
         sizes = [path.stat().st_size for path in files.list_files(new).values()]
         checksum = hash_file(new / files.CHECKSUMS)
+    # there are none to write if the previous release was published again
     if request.record and changes:
         _write_changes(request.record, changes)
-    row_count = sum(count["rows"] for count in table_counts.values())
-    return PublishedRelease(decision, build_id, row_count, len(sizes), sum(sizes), checksum)
+    return PublishedRelease(
+        decision,
+        build_id,
+        rows=sum(count["rows"] for count in table_counts.values()),
+        files=len(sizes),
+        size_bytes=sum(sizes),
+        checksum=checksum,
+    )
 
 
 def _copy_tables(warehouse: Path, new: Path) -> tuple[dict[str, pa.Table], str]:
     """Return the tables and their build id, and write the bytes that were read, so that no other
     build mixes in.
     """
+    # raises WarehouseError if a file is missing or of another build
     read_build_id(warehouse)
     tables = {}
     for table in TABLES:
@@ -163,9 +171,11 @@ def _copy_tables(warehouse: Path, new: Path) -> tuple[dict[str, pa.Table], str]:
         (new / name).write_bytes(data)
         tables[table.sql_name] = read_parquet(path, data=data)
     try:
-        return tables, read_build_id(new)
+        build_id = read_build_id(new)
     except MixedBuildsError as error:
+        # the copy is mixed since the warehouse is, which the user knows
         raise MixedBuildsError(error.message, place=str(warehouse)) from error
+    return tables, build_id
 
 
 def _evaluate_views(database: Path) -> dict[str, pa.Table]:

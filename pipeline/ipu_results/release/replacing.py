@@ -38,19 +38,21 @@ def replace_release(out: Path, wait_s: float) -> Iterator[Path]:
     Raises ReleaseError if `out` holds anything but a release, or another process publishes there
     longer than `wait_s`.
     """
-    # behind a link, so that the link stays and both renames are in one folder
+    # of a link, the folder that it leads to: the link stays
     out = Path(os.path.realpath(out))
     work = get_work_folder(out)
     new = work / "new"
-    # before the lock too, so that nothing is made beside a folder that is no release
+    # the lock makes the work folder, which no folder but a release gets beside it
     _assert_release(out)
     with _lock(out, wait_s):
         _recover(out)
+        # another process may have changed it before the lock
         names = _assert_release(out)
         if names:
-            # what someone else put there would be lost
             digests, _ = read_checksums(out / CHECKSUMS)
-            for name in sorted(names - digests.keys() - {CHECKSUMS, SIGNATURE}):
+            belonging = {CHECKSUMS, SIGNATURE, *digests}
+            # what someone else put there would be lost
+            for name in sorted(names - belonging):
                 message = f"holds {name}, which does not belong to the release there"
                 raise ReleaseError(message, place=str(out))
         try:
@@ -68,6 +70,7 @@ def replace_release(out: Path, wait_s: float) -> Iterator[Path]:
             message = f"could not be written, the old content stays: {error}"
             raise ReleaseError(message, place=str(out)) from error
         finally:
+            # removes the old release, or puts it back if the new one is not in its place
             _recover(out)
         sync_to_disk(out.parent)
 
@@ -104,7 +107,7 @@ def _assert_release(out: Path) -> set[str]:
 
 @contextmanager
 def _lock(out: Path, wait_s: float) -> Iterator[None]:
-    # The stack tells an error of the lock from one of the block, which may be a WarehouseError too.
+    # The stack keeps the block out of the `try`: an error of the block may be a WarehouseError too.
     with ExitStack() as stack:
         try:
             stack.enter_context(lock_folder(get_work_folder(out), wait_s))
@@ -115,6 +118,7 @@ def _lock(out: Path, wait_s: float) -> Iterator[None]:
 
 def _is_interrupted(out: Path) -> bool:
     """Return whether the old release is in the work folder and nothing is in its place."""
+    # an empty folder is no release
     is_in_place = out.exists() and any(out.iterdir())
     return (get_work_folder(out) / "old").exists() and not is_in_place
 

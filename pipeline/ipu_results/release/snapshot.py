@@ -15,13 +15,12 @@ from ipu_results.kit.text import escape_unprintable
 from ipu_results.record.store.files import DATABASE
 from ipu_results.record.store.query import open_parquet
 from ipu_results.release.database import read_definitions
-from ipu_results.release.files import PACKAGE, RELEASE, list_files, read_json, read_sql_name
+from ipu_results.release.files import PACKAGE, RELEASE, get_sql_name, list_files, read_json
 from ipu_results.schema import SQL, TABLES, VIEWS, quote
 from ipu_results.schema.frames import ARROW
 
 GLOB = re.compile(r"[*?\[]")  # what DuckDB takes for a pattern in a path
 SQL_TYPES = {ARROW[kind]: SQL[kind] for kind in ARROW}
-NUMBERS = (pa.types.is_integer, pa.types.is_floating, pa.types.is_decimal)
 KNOWN_TABLES = {table.sql_name: table for table in TABLES}
 
 LEVEL_OF_UNKNOWN = "major"  # of a column that the schema does not have
@@ -30,8 +29,10 @@ Keys = Mapping[str, tuple[str, ...]]  # the columns of the primary key, by table
 
 @dataclass(frozen=True, slots=True)
 class SnapshotColumn:
-    """A column of a Parquet file; `type` as SQL names it, and the `level` of the version that
-    another value in it raises.
+    """A column of a Parquet file.
+
+    `type` is named as in SQL. `level` is the part of the version that a release must raise if a
+    value in the column changed.
     """
 
     type: str
@@ -64,7 +65,8 @@ class SnapshotTable:
     @property
     def sql(self) -> str:
         """The table as a FROM clause of DuckDB names it, whatever characters the path has."""
-        path = GLOB.sub(r"[\g<0>]", str(self.path))
+        # in brackets a sign stands for itself
+        path = GLOB.sub(lambda sign: f"[{sign[0]}]", str(self.path))
         return f"read_parquet({quote(path)}, hive_partitioning = false)"
 
 
@@ -102,12 +104,12 @@ def read_snapshot(folder: Path) -> Snapshot:
     if not folder.is_dir():
         raise UnreadableReleaseError("no such folder", place=str(folder))
     metadata = read_json(folder / RELEASE)
-    # those of this code, and those of the code that wrote the folder
+    # a folder of another version may have views that this one does not know
     views = {view.sql_name for view in VIEWS}
     views.update(metadata.get("view_files") or ())
     paths = {}
     for file, path in sorted(list_files(folder).items()):
-        name = read_sql_name(file)
+        name = get_sql_name(file)
         if file.endswith(".parquet") and name not in views:
             paths[name] = path
     if not paths:
@@ -121,14 +123,9 @@ def read_snapshot(folder: Path) -> Snapshot:
 
 
 def _read_table(name: str, path: Path, keys: Keys) -> SnapshotTable:
-    levels: dict[str, str] = {}
-    key = keys.get(name, ())
-    label: tuple[str, ...] = ()
-    if name in KNOWN_TABLES:
-        known = KNOWN_TABLES[name]
-        levels = {column.name: column.change_level for column in known.columns}
-        key = known.key
-        label = tuple(known.label)
+    known = KNOWN_TABLES.get(name)
+    known_columns = known.columns if known else ()
+    levels = {column.name: column.change_level for column in known_columns}
     columns = {}
     try:
         with open_parquet(path) as file:
@@ -138,9 +135,11 @@ def _read_table(name: str, path: Path, keys: Keys) -> SnapshotTable:
             rows = file.metadata.num_rows
     except WarehouseError as error:
         raise UnreadableReleaseError(error.message, place=str(path)) from error
+    if known is None:
+        return SnapshotTable(name, path, rows, columns, keys.get(name, ()), label=())
     # the schema may name a column that an older release does not have
-    label = tuple(column for column in label if column in columns)
-    return SnapshotTable(name, path, rows, columns, key, label)
+    label = tuple(column for column in known.label if column in columns)
+    return SnapshotTable(name, path, rows, columns, known.key, label)
 
 
 def _read_column(field: pa.Field, level: str) -> SnapshotColumn:
@@ -153,9 +152,14 @@ def _read_column(field: pa.Field, level: str) -> SnapshotColumn:
         SQL_TYPES.get(field.type, str(field.type)),
         texts.get("unit"),
         texts.get("description"),
-        is_number=any(is_kind(field.type) for is_kind in NUMBERS),
+        is_number=_is_number(field.type),
         level=level,
     )
+
+
+def _is_number(kind: pa.DataType) -> bool:
+    types = pa.types
+    return bool(types.is_integer(kind) or types.is_floating(kind) or types.is_decimal(kind))
 
 
 def _read_package_keys(folder: Path) -> Keys:
@@ -165,8 +169,9 @@ def _read_package_keys(folder: Path) -> Keys:
         for resource in read_json(folder / PACKAGE)["resources"]:
             schema = resource.get("schema", {})
             if "primaryKey" in schema:
-                keys[read_sql_name(resource["path"])] = tuple(map(str, schema["primaryKey"]))
+                name = get_sql_name(resource["path"])
+                keys[name] = tuple(map(str, schema["primaryKey"]))
     except (LookupError, TypeError, AttributeError):
-        # without a key the comparison of such a table says so
+        # `diff_releases` refuses a table without a key, and says so
         return {}
     return keys

@@ -10,7 +10,6 @@ import platform
 import re
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
-from contextlib import suppress
 from importlib.metadata import PackageNotFoundError, requires, version
 from pathlib import Path
 
@@ -51,9 +50,12 @@ FLAGS = """
     GROUP BY ALL ORDER BY ALL
 """
 LICENCES = """
-    SELECT licence,
-        string_agg(document_id || ' (' || publisher || ')', '; ' ORDER BY document_id)
-    FROM documents GROUP BY licence ORDER BY min(document_id)
+    SELECT licence, string_agg(document, '; ' ORDER BY document_id)
+    FROM (
+        SELECT licence, document_id, document_id || ' (' || publisher || ')' AS document
+        FROM documents
+    )
+    GROUP BY licence ORDER BY min(document_id)
 """
 
 
@@ -93,10 +95,11 @@ def _read_repository_texts(release: ReleaseRecord) -> dict[str, str]:
     except OSError as error:
         message = f"cannot be read, publish from a clone: {error.strerror}"
         raise ReleaseError(message, place=Path(error.filename).name) from error
-    # the repository has version and date of the release before
-    citation = re.sub(r"(?m)^date-released:.*\n", "", texts[CITATION])
-    stated = f"version: {release['version']}\ndate-released: {release['published_on']}"
-    texts[CITATION] = re.sub(r"(?m)^version:.*$", stated, citation)
+    # the repository has version and date of the release before: the date goes, and both stand where
+    # the version stood
+    without_date = re.sub(r"(?m)^date-released:.*\n", "", texts[CITATION])
+    lines = f"version: {release['version']}\ndate-released: {release['published_on']}"
+    texts[CITATION] = re.sub(r"(?m)^version:.*$", lines, without_date)
     return texts
 
 
@@ -112,14 +115,16 @@ def _format_environment() -> str:
     names = []
     for requirement in requirements:
         # what only an extra needs has no part in a release
+        is_of_extra = "extra ==" in requirement
         match = REQUIREMENT_NAME.match(requirement)
-        if match and "extra ==" not in requirement:
+        if match and not is_of_extra:
             names.append(match[0])
     packages: dict[str, str | None] = {}
     for name in [DISTRIBUTION, *sorted(names)]:
-        packages[name] = None
-        with suppress(PackageNotFoundError):
+        try:
             packages[name] = version(name)
+        except PackageNotFoundError:
+            packages[name] = None
     environment = {
         "python": platform.python_version(),
         "implementation": platform.python_implementation(),
@@ -138,32 +143,33 @@ def _format_card(
     for schema, name, _, description in connection.execute(RELATIONS).fetchall():
         descriptions[qualify(schema, name)] = description
 
-    def list_relations(kind: str, about: str, counts: Counts) -> str:
+    def format_relations(kind: str, about: str, counts: Counts) -> str:
         rows = []
         for name, count in counts.items():
             rows.append((format_code(name), count["rows"], descriptions.get(name, "")))
         return format_markdown_table((kind, "rows", about), rows)
 
-    def count(head: Sequence[str], sql: str) -> str:
-        return format_markdown_table(head, connection.execute(sql).fetchall())
+    def format_query(header: Sequence[str], sql: str) -> str:
+        return format_markdown_table(header, connection.execute(sql).fetchall())
 
     tables = release["tables"]
     [[unusable]] = connection.execute("SELECT count(*) FROM results WHERE NOT usable").fetchall()
     return _read_template("card.md").format(
-        **_format_configurations(release),
+        configurations=_format_configurations(release),
+        empty=_format_empty(release),
         version=release["version"],
         published_on=release["published_on"],
         build_id=release["build_id"][:12],
         results=tables["results"]["rows"],
         unusable=unusable,
         documents=tables["documents"]["rows"],
-        tables=list_relations("table", "one row is", tables),
-        views=list_relations("view", "what it shows", release["view_files"]),
-        origins=count(("origin", "task", "results"), ORIGINS),
-        source_rows=count(("source rows", "count"), SOURCE_ROWS),
+        tables=format_relations("table", "one row is", tables),
+        views=format_relations("view", "what it shows", release["view_files"]),
+        origins=format_query(("origin", "task", "results"), ORIGINS),
+        source_rows=format_query(("source rows", "count"), SOURCE_ROWS),
         flags=_format_flags(connection),
         quarantine=_format_quarantine(connection, tables["quarantine"]["rows"]),
-        verdicts=count(("verdict", "claims"), VERDICTS),
+        verdicts=format_query(("verdict", "claims"), VERDICTS),
         formulas=_format_formulas(formulas),
         corrections=_format_corrections(release),
         licences=_format_licences(connection),
@@ -174,27 +180,27 @@ def _read_template(name: str) -> str:
     return (TEMPLATES / name).read_text(encoding="utf-8")
 
 
-def _format_configurations(release: ReleaseRecord) -> dict[str, str]:
-    """Return the configurations of `datasets.load_dataset`, which needs rows, and a sentence on the
-    tables without.
-    """
-    configurations = []
-    empty = []
+def _format_configurations(release: ReleaseRecord) -> str:
+    """Return the configurations of `datasets.load_dataset`, in YAML: a table that has rows each."""
+    lines = []
+    for name, count in get_counts(release).items():
+        if count["rows"]:
+            lines.append(f"- config_name: {name}\n")
+            if name == DEFAULT_TABLE:
+                lines.append("  default: true\n")
+            lines.append(f"  data_files: {get_parquet_name(name)}\n")
+    return "".join(lines)
+
+
+def _format_empty(release: ReleaseRecord) -> str:
+    names = []
     for name, count in get_counts(release).items():
         if not count["rows"]:
-            empty.append(format_code(name))
-            continue
-        configurations.append(f"- config_name: {name}\n")
-        if name == DEFAULT_TABLE:
-            configurations.append("  default: true\n")
-        configurations.append(f"  data_files: {get_parquet_name(name)}\n")
-    sentence = ""
-    if empty:
-        names = ", ".join(empty)
-        sentence = (
-            f"`datasets` loads no table without rows, so it has no configuration of {names}.\n"
-        )
-    return {"configurations": "".join(configurations), "empty": sentence}
+            names.append(format_code(name))
+    if not names:
+        return ""
+    listed = ", ".join(names)
+    return f"`datasets` loads no table without rows, so it has no configuration of {listed}.\n"
 
 
 def _format_flags(connection: duckdb.DuckDBPyConnection) -> str:
@@ -261,6 +267,7 @@ def _format_dictionary(release: ReleaseRecord, connection: duckdb.DuckDBPyConnec
         parts.append(f"{escape_markdown(description)}\n")
         parts += _format_links(sql_name)
         header = ("column", "type", "unit", "what it holds")
+        # the table `columns` names a relation without its schema
         parts.append(format_markdown_table(header, columns[name]))
     return "\n".join(parts)
 

@@ -17,7 +17,6 @@ import pyarrow as pa
 
 from ipu_results.errors import UnreadableReleaseError
 from ipu_results.kit.files import hash_file
-from ipu_results.kit.text import escape_unprintable
 from ipu_results.record.store.files import (
     BUILD_ID,
     DATABASE,
@@ -72,8 +71,9 @@ class ReleaseContents:
 def verify_release(
     folder: Path, progress: files.Progress = lambda *_: None, root: str | None = None
 ) -> list[Problem]:
-    """List everything that is wrong with a release, nothing if it is sound; contents only if all
-    bytes are right.
+    """List everything that is wrong with a release, nothing if it is sound.
+
+    If bytes are wrong, the contents are not looked at.
 
     `root` is the sha256 of SHA256SUMS that was announced with the release: with it, no byte can
     have changed since. `progress` is called with a step and the file or table that it checks.
@@ -122,8 +122,8 @@ def list_build_differences(
     for name, count in counts.items():
         # the table cannot count itself
         if name != BUILD_TABLE:
-            # it names a table without its schema
-            expected[name.rpartition(".")[2]] = (count["rows"], build_id)
+            name_without_schema = name.rpartition(".")[2]
+            expected[name_without_schema] = (count["rows"], build_id)
     return _list_differences(stated, expected)
 
 
@@ -146,13 +146,15 @@ def _check_contents(folder: Path, progress: files.Progress) -> Iterator[Problem]
     present = files.list_files(folder)
     tables = {}
     for name in names:
-        # a name such as `../x` is no name of a file that is there
-        if files.list_table_files([name]) <= present.keys():
+        # release.json may name any path, so only files that the folder lists are opened
+        is_present = files.list_table_files([name]) <= present.keys()
+        if is_present:
             tables[name] = read_parquet(folder / get_parquet_name(name))
     with open_database(folder / DATABASE) as connection:
         contents = ReleaseContents(folder, release, tables, connection)
         progress("verify", RELEASE)
-        yield from collect(RELEASE, _check_record(contents))
+        wrong = (Problem(RELEASE, message) for message in check_record(release))
+        yield from collect(RELEASE, wrong)
         for name in tables:
             progress("verify", name)
             yield from collect(name, _check_rows(contents, name))
@@ -162,11 +164,6 @@ def _check_contents(folder: Path, progress: files.Progress) -> Iterator[Problem]
         yield from collect(BUILD_TABLE, _check_build(contents))
         progress("verify", DATABASE)
         yield from collect(DATABASE, _check_definitions(contents))
-
-
-def _check_record(contents: ReleaseContents) -> Iterator[Problem]:
-    for message in check_record(contents.release):
-        yield Problem(RELEASE, message)
 
 
 def _check_definitions(contents: ReleaseContents) -> Iterator[Problem]:
@@ -201,16 +198,17 @@ def _compare_version(
 
 
 def _check_names(folder: Path, tables: Iterable[str]) -> Iterator[Problem]:
-    """Yield missing files of tables, and files that are neither those of a table nor known texts."""
+    """Yield the files that are missing for these tables, and those that no release has."""
     expected = files.list_table_files(tables)
-    names = set(files.list_files(folder))
-    for name in sorted(expected - names):
+    present = set(files.list_files(folder))
+    for name in sorted(expected - present):
         yield Problem(name, "is missing")
-    for name in sorted(names - expected - files.REQUIRED - {CHECKSUMS, SIGNATURE}):
+    belonging = expected | files.REQUIRED | {CHECKSUMS, SIGNATURE}
+    for name in sorted(present - belonging):
         if name.endswith(files.SUFFIXES):
             yield Problem(name, f"belongs to a table that {RELEASE} does not list")
         else:
-            yield Problem(escape_unprintable(name), "does not belong to a release")
+            yield Problem(name, "does not belong to a release")
 
 
 def _check_rows(contents: ReleaseContents, name: str) -> Iterator[Problem]:
@@ -221,7 +219,8 @@ def _check_rows(contents: ReleaseContents, name: str) -> Iterator[Problem]:
     parquet = get_parquet_name(name)
     csv = get_csv_name(name)
     metadata = rows.schema.metadata or {}
-    if metadata.get(BUILD_ID.encode()) != release["build_id"].encode():
+    build_id = metadata.get(BUILD_ID.encode())
+    if build_id != release["build_id"].encode():
         yield Problem(parquet, f"build id differs from {RELEASE}")
     if stated != {"rows": rows.num_rows, "rows_sha256": digest_rows(rows)}:
         yield Problem(parquet, f"rows differ from {RELEASE}")
@@ -231,14 +230,18 @@ def _check_rows(contents: ReleaseContents, name: str) -> Iterator[Problem]:
         yield Problem(csv, f"rows differ from {parquet}")
     # the DuckDB file stores tables; the rows of a view are compared in `_check_view_files`
     if name in release["tables"]:
-        stored = _select(contents, name, quote_sql_name(name))
+        stored = _select_rows(contents, name)
         if not _have_same_rows(rows, stored):
             yield Problem(DATABASE, f"rows of {name} differ from {parquet}")
 
 
-def _select(contents: ReleaseContents, name: str, source: str) -> pa.Table:
-    """Return the rows of a relation of the DuckDB file, with the columns of its Parquet file."""
+def _select_rows(contents: ReleaseContents, name: str, arguments: str = "") -> pa.Table:
+    """Return the rows of a relation of the DuckDB file, with the columns of its Parquet file.
+
+    A macro needs `arguments`: `()`.
+    """
     columns = ", ".join(map(quote_identifier, contents.tables[name].column_names))
+    source = quote_sql_name(name) + arguments
     return contents.connection.sql(f"SELECT {columns} FROM {source}").to_arrow_table()
 
 
@@ -251,10 +254,8 @@ def _check_view_files(contents: ReleaseContents) -> Iterator[Problem]:
     for name, rows in contents.tables.items():
         if name not in contents.release["view_files"]:
             continue
-        source = quote_sql_name(name)
-        if name in macros:
-            source += "()"
-        evaluated = _select(contents, name, source)
+        arguments = "()" if name in macros else ""
+        evaluated = _select_rows(contents, name, arguments)
         if digest_rows(rows) != digest_rows(evaluated.cast(rows.schema)):
             message = f"rows differ from those of the view in {DATABASE}"
             yield Problem(get_parquet_name(name), message)

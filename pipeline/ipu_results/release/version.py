@@ -103,13 +103,17 @@ def get_lowest_version(previous: Version, changes: Iterable[VersionChange]) -> V
 
 
 def check_record(release: ReleaseRecord) -> Iterator[str]:
-    """Yield what release.json states of itself that `publish` would not: keys, date, version and
-    its lowest one.
+    """Yield what is wrong with keys, build id, changes and version of release.json.
+
+    Raises ReleaseError or ValueError, which `verify_release` reports, for a version or date that is
+    none.
     """
-    unknown = sorted(release.keys() ^ ReleaseRecord.__annotations__.keys())
-    if unknown:
-        yield f"has other keys than publish writes: {', '.join(unknown)}"
-    # raises ValueError, which `verify_release` reports
+    expected = ReleaseRecord.__annotations__.keys()
+    # missing ones and additional ones
+    wrong = sorted(release.keys() ^ expected)
+    if wrong:
+        yield f"has other keys than publish writes: {', '.join(wrong)}"
+    # for its error alone
     date.fromisoformat(release["published_on"])
     version = parse_version(release["version"])
     previous = release["previous"]
@@ -149,18 +153,19 @@ def _list_changes_of(table: TableDiff) -> Iterator[VersionChange]:
     for column in table.columns_added:
         yield ChangeKind.COLUMN_ADDED.describe(name, column=column)
     for column, what, old, new in table.columns_changed:
-        kind = ChangeKind.COLUMN_REDEFINED
         if what == "description":
-            kind = ChangeKind.COLUMN_REWORDED
-        values = {"old": old or "none", "new": new or "none"}
-        yield kind.describe(name, column=column, what=what, **values)
+            yield ChangeKind.COLUMN_REWORDED.describe(name, column=column)
+        else:
+            yield ChangeKind.COLUMN_REDEFINED.describe(
+                name, column=column, what=what, old=old or "none", new=new or "none"
+            )
     if table.rows.removed:
         count = format_count(table.rows.removed, "row")
         yield ChangeKind.ROWS_REMOVED.describe(name, count=count)
     if table.rows.added:
         count = format_count(table.rows.added, "row")
         yield ChangeKind.ROWS_ADDED.describe(name, count=count)
-    for column, cells in table.cells.items():
+    for column, counts in table.cells.items():
         kind = CELL_KINDS[table.new.columns[column].level]
-        count = format_count(sum(cells), "cell")
+        count = format_count(sum(counts), "cell")
         yield kind.describe(name, column=column, count=count)
