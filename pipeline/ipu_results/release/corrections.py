@@ -42,9 +42,9 @@ class Correction(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         """Return whether it names these rows."""
         if self.table != removed.table:
             return False
-        is_whole_table = not removed.key
         if not self.key:
-            return is_whole_table
+            # it names a removed table, and never single rows
+            return not removed.key
         return self.key.items() <= removed.key.items()
 
     def to_record(self, rows: int) -> dict[str, Any]:
@@ -79,12 +79,11 @@ def load_corrections(path: Path) -> list[Correction]:
     """
     try:
         content = tomllib.loads(path.read_text(encoding="utf-8"))
-        # of an entry only that it is one: below, each is read by itself
+        # each entry is read below, by itself, so that an error names it
         parts = msgspec.convert(content, dict[Literal["correction"], list[Any]])
     except (OSError, ValueError, msgspec.ValidationError) as error:
         raise CorrectionsError(f"cannot be read: {error}", place=str(path)) from error
     corrections = []
-    # so that an error names the entry
     for number, entry in enumerate(parts.get("correction", []), 1):
         place = f"{path}, correction {number}"
         try:
@@ -166,6 +165,7 @@ def _check_gone(correction: Correction, diff: ReleaseDiff) -> str | None:
     if table not in diff.new.tables and table not in diff.old.tables:
         return f"table {table} is in neither release"
     if table not in diff.new.tables:
+        # the table is gone, and its rows with it
         return None
     # without a key, every row
     conditions = ["true"]

@@ -94,7 +94,7 @@ class TableDiff:
 
     @property
     def figures(self) -> ChangeCounts:
-        """The cells that hold numbers, those of metadata and derived counts too."""
+        """The cells that hold numbers of any kind, so more than `figure_count` counts."""
         numbers = []
         for name, counts in self.cells.items():
             if self.new.columns[name].is_number:
@@ -103,7 +103,9 @@ class TableDiff:
 
     @property
     def figure_count(self) -> int:
-        """How many figures of the data differ in rows of both sides: not all numbers are."""
+        """How many figures of the data differ in rows of both sides: no metadata and no derived
+        counts.
+        """
         total = 0
         for name, counts in self.cells.items():
             if self.new.columns[name].is_figure:
@@ -217,7 +219,7 @@ def _diff_table(
             columns_removed=tuple(name for name in old.columns if name not in new.columns),
             columns_changed=tuple(query.compare_columns()),
             cells=cells,
-            # a limit of 0 where there is none: DuckDB then reads no file
+            # with a limit of 0 DuckDB reads no file
             added_rows=query.list_rows("new", new.columns, min(limit, rows.added)),
             removed_rows=query.list_rows("old", old.columns, min(limit, rows.removed)),
             changed_cells=query.list_changed_cells(list(cells), limit),

@@ -138,7 +138,7 @@ def publish(
             changes = _describe_changes(request, new, release)
         sizes = [path.stat().st_size for path in files.list_files(new).values()]
         checksum = hash_file(new / files.CHECKSUMS)
-    # there are none to write if the previous release was published again
+    # None if the previous release was published again
     if request.record and changes:
         _write_changes(request.record, changes)
     return PublishedRelease(
@@ -173,7 +173,7 @@ def _copy_tables(warehouse: Path, new: Path) -> tuple[dict[str, pa.Table], str]:
     try:
         build_id = read_build_id(new)
     except MixedBuildsError as error:
-        # the copy is mixed since the warehouse is, which the user knows
+        # the user knows the warehouse, and not the work folder with the copy
         raise MixedBuildsError(error.message, place=str(warehouse)) from error
     return tables, build_id
 

@@ -38,11 +38,11 @@ def replace_release(out: Path, wait_s: float) -> Iterator[Path]:
     Raises ReleaseError if `out` holds anything but a release, or another process publishes there
     longer than `wait_s`.
     """
-    # of a link, the folder that it leads to: the link stays
+    # a link stays, and the folder that it leads to is replaced
     out = Path(os.path.realpath(out))
     work = get_work_folder(out)
     new = work / "new"
-    # the lock makes the work folder, which no folder but a release gets beside it
+    # before the lock, which makes a folder beside `out`: what is no release gets none
     _assert_release(out)
     with _lock(out, wait_s):
         _recover(out)

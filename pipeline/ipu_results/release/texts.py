@@ -95,8 +95,7 @@ def _read_repository_texts(release: ReleaseRecord) -> dict[str, str]:
     except OSError as error:
         message = f"cannot be read, publish from a clone: {error.strerror}"
         raise ReleaseError(message, place=Path(error.filename).name) from error
-    # the repository has version and date of the release before: the date goes, and both stand where
-    # the version stood
+    # the repository has version and date of the release before; the new ones replace both
     without_date = re.sub(r"(?m)^date-released:.*\n", "", texts[CITATION])
     lines = f"version: {release['version']}\ndate-released: {release['published_on']}"
     texts[CITATION] = re.sub(r"(?m)^version:.*$", lines, without_date)

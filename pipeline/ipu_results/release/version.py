@@ -105,8 +105,8 @@ def get_lowest_version(previous: Version, changes: Iterable[VersionChange]) -> V
 def check_record(release: ReleaseRecord) -> Iterator[str]:
     """Yield what is wrong with keys, build id, changes and version of release.json.
 
-    Raises ReleaseError or ValueError, which `verify_release` reports, for a version or date that is
-    none.
+    Raises ReleaseError for a malformed version and ValueError for a malformed date;
+    `verify_release` reports both.
     """
     expected = ReleaseRecord.__annotations__.keys()
     # missing ones and additional ones
