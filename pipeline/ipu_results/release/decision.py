@@ -29,21 +29,22 @@ MAX_LISTED = 3  # changes in the message that refuses a version
 
 @dataclass(frozen=True, slots=True)
 class ReleaseRequest:
-    """What to publish, and where to."""
+    """What to publish, and where to.
+
+    Without a `version` it is `default_version`, and without both the lowest that the change allows.
+    Without `previous` the release in `out` is the previous one. `corrections` is a TOML file;
+    `wait_s` is how long to wait for another process that publishes there. `record` is a folder for
+    `<version>.json`, which says what changed; none is written if the tables did not change.
+    """
 
     warehouse: Path
     out: Path
     published_on: date
     version: str | None = None
-    """By default `default_version`, and without that the lowest one that the changes allow."""
     previous: Path | None = None
-    """The release to compare with, by default the one in `out`."""
     corrections: Path | None = None
-    """A TOML file with the reasons for rows that are gone."""
     wait_s: float = 60.0
-    """How long to wait for another process that publishes to `out`."""
     record: Path | None = None
-    """A folder for `<version>.json`, which says what changed. No file if no table changed."""
     default_version: str | None = None
 
 

@@ -71,9 +71,8 @@ class ReleaseContents:
 def verify_release(
     folder: Path, progress: files.Progress = lambda *_: None, root: str | None = None
 ) -> list[Problem]:
-    """List everything that is wrong with a release, nothing if it is sound.
-
-    If bytes are wrong, the contents are not looked at.
+    """List everything that is wrong with a release, nothing if it is sound; contents only if all
+    bytes are right.
 
     `root` is the sha256 of SHA256SUMS that was announced with the release: with it, no byte can
     have changed since. `progress` is called with a step and the file or table that it checks.
