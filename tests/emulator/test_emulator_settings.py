@@ -114,6 +114,7 @@ def test_machine_of_a_file_extends_a_known_one(tmp_path: Path) -> None:
         ('extends = "tpu"', "`extends` must be one of c2, m2000, bow-2000"),
         ("", "`extends` must be one of"),
         ('extends = "c2"\nchips = 0', "`chips` must be a whole number from 1 to 1024, not 0"),
+        ('extends = "c2"\nchips = "4"', "`chips` must be a whole number from 1 to 1024, not '4'"),
         ('extends = "c2"\nname = 3', "`name` and `chip` must be text"),
         ('extends = "c2"\nclock = 1', "clock is not a key of a machine"),
         ('extends = "c2"\nconstants = 1', "`constants` must be a table"),

@@ -11,6 +11,7 @@ import numpy as np
 import onnx
 import pytest
 from ipu_results.emulator.frontend import read_program
+from ipu_results.emulator.graph import get_element_bits
 from ipu_results.emulator.lowering import SUPPORTED
 from ipu_results.emulator.operators import (
     Product,
@@ -282,3 +283,4 @@ def test_input_type_sets_its_bits() -> None:
     source = model("(float16[N,3] x) => (float16[] y)", "y = Relu(x)")
     program = read_program(source, 2)
     assert program.inputs[0].bits == 16
+    assert get_element_bits(TensorProto.INT4) == 4

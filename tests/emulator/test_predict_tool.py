@@ -109,6 +109,12 @@ def test_failed_sweep_names_the_design_and_leaves_no_file(
     assert not list(tmp_path.iterdir())
 
 
+def test_sweep_is_written_to_no_file_of_another_format(tmp_path: Path) -> None:
+    with pytest.raises(InconsistentModelError, match=r"is not a \.csv file"):
+        run_sweep(make_sweep("clock=1e9"), tmp_path / "designs.parquet")
+    assert not list(tmp_path.iterdir())
+
+
 def test_designs_that_differ_in_the_clock_share_their_plans() -> None:
     split.search_splits.cache_clear()
     sweep = make_sweep("clock=1e9,2e9", "tiles=100,1472")

@@ -34,8 +34,8 @@ from ipu_results.errors import (
 )
 
 # A size, or a mark that leaves it free; the batch is set by the batch size.
-SIZE = r"\s*(?:[1-9][0-9]*|N|-1|\?|\*)\s*"
-SHAPE = re.compile(rf"\s*(.*\S)\s*=({SIZE}(?:,{SIZE})*)")
+SIZE = r"\s*(?:0*[1-9][0-9]*|N|-1|\?|\*)\s*"
+SIZES = re.compile(rf"{SIZE}(?:,{SIZE})*")
 Shape = tuple[int | None, ...]
 Axis = onnx.TensorShapeProto.Dimension
 
@@ -44,12 +44,11 @@ def parse_shapes(pairs: Iterable[str]) -> dict[str, Shape]:
     """Read NAME=SIZE,… texts. Raises UnknownShapeError for a text of another form."""
     shapes: dict[str, Shape] = {}
     for pair in pairs:
-        match = SHAPE.fullmatch(pair)
-        if match is None:
+        name, _, sizes = pair.rpartition("=")
+        if not name.strip() or not SIZES.fullmatch(sizes):
             message = "is not NAME=SIZES, for example input=1,3,224,224"
             raise UnknownShapeError(message, document=pair)
-        name, sizes = match.groups()
-        shapes[name] = tuple(map(_read_size, sizes.split(",")))
+        shapes[name.strip()] = tuple(map(_read_size, sizes.split(",")))
     return shapes
 
 
@@ -88,18 +87,17 @@ def fix_shapes(inputs: Sequence[ValueInfoProto], shapes: Mapping[str, Shape]) ->
             known = f"the inputs {', '.join(values)} and the free dimensions {free}"
             raise UnknownShapeError(f"{name} is not an input: the model has {known}")
         for symbol, stated in named:
-            # `symbol` is empty for a batch without a name.
+            if symbol in batch_symbols and stated != 1:
+                message = f"the batch is that of the batch sizes: write N for it, not {stated}"
+                raise InconsistentModelError(message)
             before = sizes.setdefault(symbol, stated)
             if before != stated:
                 message = f"dimension {symbol} cannot be {before} and {stated}"
                 raise InconsistentModelError(message)
-    for symbol in batch_symbols:
-        batch = sizes.pop(symbol, 1)
-        if batch != 1:
-            message = f"the batch is that of the batch sizes: write N for it, not {batch}"
-            raise InconsistentModelError(message)
+    # the batch stays free
+    fixed = sizes.keys() - batch_symbols
     for axis in axes:
-        if axis.dim_param in sizes:
+        if axis.dim_param in fixed:
             axis.dim_value = sizes[axis.dim_param]
 
 

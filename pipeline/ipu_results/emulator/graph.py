@@ -198,7 +198,14 @@ RANDOM = (
 )
 # Operators whose result depends on the data of this many inputs. The others give a shape or a type.
 DECISIVE_INPUTS = {"Shape": 0, "Size": 0, "CastLike": 1}
-FEWEST_BITS = 2  # of an element of any type
+# numpy holds these in a whole byte
+PACKED_BITS: dict[int, int] = {
+    TensorProto.INT4: 4,
+    TensorProto.UINT4: 4,
+    TensorProto.FLOAT4E2M1: 4,
+    TensorProto.INT2: 2,
+    TensorProto.UINT2: 2,
+}
 PREFIX = re.compile(r"^\[\w+\]\s*")
 
 
@@ -271,9 +278,9 @@ def _read_initializer(tensor: TensorProto) -> TensorInfo:
         except (ValueError, TypeError) as error:
             raise InconsistentModelError(message) from error
         return TensorInfo(shape, element_type, constant=True, data=tensor)
-    # Large data are not copied: whether they can be enough is seen by their size.
-    bits = 8 * tensor.ByteSize()
-    if tensor.HasField("raw_data") and bits < elements * FEWEST_BITS:
+    # Large data are not copied: their size alone is checked.
+    bits = elements * get_element_bits(element_type)
+    if tensor.HasField("raw_data") and 8 * tensor.ByteSize() < bits:
         raise InconsistentModelError(message)
     return TensorInfo(shape, element_type, constant=True)
 
@@ -290,6 +297,8 @@ def list_element_types() -> frozenset[int]:
 
 
 def get_element_bits(element_type: int) -> int:
+    if element_type in PACKED_BITS:
+        return PACKED_BITS[element_type]
     return 8 * int(helper.tensor_dtype_to_np_dtype(element_type).itemsize)
 
 

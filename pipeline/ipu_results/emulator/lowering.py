@@ -251,7 +251,7 @@ def _lower_matmul(typed: TypedNode) -> list[Operator]:
     return [product]
 
 
-EQUATION = re.compile(r"([A-Za-z]+),([A-Za-z]+)->([A-Za-z]*)")
+EQUATION = re.compile(r"([A-Za-z]*),([A-Za-z]*)->([A-Za-z]*)")
 
 
 def _lower_einsum(typed: TypedNode) -> list[Operator]:

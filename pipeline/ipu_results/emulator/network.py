@@ -7,6 +7,7 @@ every weight and result is rounded. Time is from the model of the machine.
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from functools import cache, lru_cache
@@ -36,16 +37,17 @@ from ipu_results.errors import InconsistentModelError, UnrecognisedModelError
 MAX_PROGRAMS = 128  # kept in memory, about 100 kB each
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True)
 class Network:
     """A network that programs are read from: `network(micro_batch)` is its Program.
 
     `name` is that of records and messages. `built_in` networks are without weights. `folder` holds
-    the external data of a file.
+    the external data of a file. Networks of one `digest` share programs and sessions.
     """
 
     name: str
-    model: onnx.ModelProto = field(repr=False)
+    model: onnx.ModelProto = field(compare=False, repr=False)
+    digest: str
     built_in: bool = False
     folder: Path | None = None
 
@@ -71,7 +73,7 @@ def load_network(source: Source) -> Network:
     if isinstance(source, Network):
         return source
     if isinstance(source, onnx.ModelProto):
-        return Network(source.graph.name or "model", source)
+        return Network(source.graph.name or "model", source, _hash(source))
     if isinstance(source, str) and source in ALL_NAMES:
         return _load_built_in(source)
     return _load_file(Path(source))
@@ -80,7 +82,12 @@ def load_network(source: Source) -> Network:
 @cache
 def _load_built_in(name: str) -> Network:
     """Build the graph by shapes alone: kilobytes."""
-    return Network(name, build(name), built_in=True)
+    model = build(name)
+    return Network(name, model, _hash(model), built_in=True)
+
+
+def _hash(model: onnx.ModelProto) -> str:
+    return hashlib.sha256(model.SerializeToString(deterministic=True)).hexdigest()
 
 
 @cache
@@ -103,7 +110,10 @@ def load_shaped_network(source: Source, shapes: Mapping[str, Shape]) -> Network:
     model.CopyFrom(network.model)
     with name_document(network.name):
         fix_shapes(select_data_inputs(model), shapes)
-    return replace(network, model=model, built_in=False)
+    # the sizes tell it from the network that it was, without a second pass over the weights
+    sizes = repr(sorted(shapes.items())).encode()
+    digest = hashlib.sha256(network.digest.encode() + sizes).hexdigest()
+    return replace(network, model=model, digest=digest, built_in=False)
 
 
 def _load_file(path: Path) -> Network:
@@ -120,7 +130,8 @@ def _load_file(path: Path) -> Network:
         model = onnx.load_model_from_string(data)
     except DecodeError as error:
         raise UnrecognisedModelError("is not an ONNX model", document=str(path)) from error
-    return Network(str(path), model, folder=path.parent)
+    digest = hashlib.sha256(data).hexdigest()
+    return Network(str(path), model, digest, folder=path.parent)
 
 
 FloatArray = npt.NDArray[Any]

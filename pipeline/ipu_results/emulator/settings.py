@@ -352,6 +352,10 @@ def load_target_file(path: Path) -> Target:
         if not isinstance(text, str) or not text.isprintable() or not text:
             raise UnrecognisedModelError("`name` and `chip` must be text", document=document)
     chips = data.get("chips", base.chips)
+    # a text would be read as one of the command line
+    if not isinstance(chips, int):
+        message = f"must be a whole number from 1 to {MAX_CHIPS}, not {chips!r}"
+        raise refuse("`chips`", message, document)
     return Target(
         name,
         chip,

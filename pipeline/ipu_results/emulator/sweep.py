@@ -114,8 +114,10 @@ def run_sweep(
 
     Designs are predicted by `executor`, or in this process where there is none. `progress` gets the
     number of designs that are done, and of all. Nothing is written before the last is done. Raises
-    IpuResultsError where a file cannot be written.
+    IpuResultsError where a file cannot be written, or has the suffix of another format.
     """
+    if out.suffix.lower() != ".csv":
+        raise InconsistentModelError("is not a .csv file", document=str(out))
     rows: list[Record] = []
     results = run_in_order(sweep.predict_design, sweep.designs, executor, name_design)
     for done, records in enumerate(results, start=1):

@@ -184,7 +184,9 @@ class VisionTransformer:
     def build(self, graph: GraphBuilder, name: str) -> onnx.ModelProto:
         hidden = self.hidden
         flow = _start(graph, 3, VIT_RESOLUTION)
-        flow.convolve("patches", hidden, PATCH, stride=PATCH, padded=False)
+        # weights as small as those of the text networks
+        gain = text.SIGMA**2 * flow.channels * PATCH**2
+        flow.convolve("patches", hidden, PATCH, stride=PATCH, gain=gain, padded=False)
         shape = graph.add_integers("patches.shape", 0, hidden, PATCHES)
         flow.add("Reshape", "patches.flat", shape)
         flow.add("Transpose", "patches.turned", perm=[0, 2, 1])
