@@ -9,7 +9,8 @@ split AS (
     SELECT
         claim_id,
         regexp_extract_all(
-            regexp_replace(lower(text), '\s*(%|per\s?cent\b)', '%', 'g'),
+            -- blanks of Unicode, too: \s has those of ASCII alone
+            regexp_replace(lower(text), '[\s\pZ]*(%|per[\s\pZ]?cent\b)', '%', 'g'),
             -- a percentage is a word: 40% is neither 40 nor 40x
             '[0-9]+(?:[.][0-9]+)?%|[\pL\pN]+(?:[.][0-9]+[a-z]*)?'
         ) AS words

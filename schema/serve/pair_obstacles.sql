@@ -1,6 +1,7 @@
 -- Why `$figure` of two rows may not be compared on the basis `$basis`: the rows are the runs 1 and 2,
--- each of which is held against both. One reason a column: first that of a direction, a flag before
--- others, and the chips last.
+-- each of which is held against both. One reason a column, and one of the figure: first that of a
+-- direction, a flag before others, and the chips last. `$can_divide` says whether the figure can be
+-- divided by chips.
 WITH pair AS (
     SELECT
         a.batch_size AS batch, b.batch_size AS other_batch,
@@ -16,10 +17,12 @@ broken AS (  -- each direction looks at the flags of one row only
     WHERE o.result_id <> m.result_id
 ),
 found AS (
-    SELECT obstacle, (place > 1, obstacle.code <> 'flagged', run, place) AS position
+    SELECT
+        obstacle, obstacle.column_name AS what,
+        (place > 1, obstacle.code <> 'flagged', run, place) AS position
     FROM broken
     UNION ALL
-    SELECT obstacle, (TRUE, TRUE, 3, 0)
+    SELECT obstacle, $figure, (TRUE, TRUE, 3, 0)
     FROM shared_figures s
     JOIN mine m ON m.run = 2 AND m.result_id = s.result_id
     WHERE s.run = 1 AND s.figure = $figure
@@ -33,13 +36,13 @@ found AS (
             WHEN $basis = 'same' THEN
                 refuse('chip_count', 'different-chip-counts',
                     differ('chip_count', chips, other_chips))
-            WHEN $figure <> 'throughput' THEN
+            WHEN NOT $can_divide THEN
                 refuse('chip_count', 'different-chip-counts', format(
                     '{}, and {} cannot be divided by chips',
                     differ('chip_count', chips, other_chips), $figure
                 ))
         END,
-        (TRUE, TRUE, 4, 0)
+        'chip_count', (TRUE, TRUE, 4, 0)
     FROM pair
 )
 SELECT
@@ -52,5 +55,5 @@ SELECT
     END AS reason
 FROM found, pair
 WHERE obstacle IS NOT NULL
-QUALIFY row_number() OVER (PARTITION BY obstacle.column_name ORDER BY position) = 1
+QUALIFY row_number() OVER (PARTITION BY what ORDER BY position) = 1
 ORDER BY position

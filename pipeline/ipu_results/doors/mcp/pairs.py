@@ -163,7 +163,8 @@ def _choose_figure(first: Row, second: Row, figure: str | None) -> str:
 
 def find_pair_obstacles(session: Connection, figure: str, basis: str) -> list[Obstacle]:
     """Return why a figure of the two rows of `open_pair` may not be compared; none where it may."""
-    values = {"figure": figure, "basis": basis}
+    can_divide = is_divided(figure, PER_CHIP)
+    values = {"figure": figure, "basis": basis, "can_divide": can_divide}
     found = run_statement(session, "serve/pair_obstacles.sql", values)
     return [Obstacle(**row) for row in found.to_pylist()]
 
@@ -192,7 +193,10 @@ def compare_run(record: Record, **figures: str | float | bool) -> Answer:
         [comparison] = judge(session, [stated])
         if not comparison.matches and comparison.status == "no-comparable-row":
             raise _build_refusal(session, comparison)
-        unusable = session.sql(UNUSABLE).to_arrow_table()["unusable"].to_pylist()
+        left_out = comparison.unusable
+        if record.is_brief:
+            unusable = session.sql(UNUSABLE).to_arrow_table()["unusable"].to_pylist()
+            left_out = describe_doubtful(unusable)
     # predictions last
     nearest = sorted(
         comparison.matches, key=lambda match: (match.group == EMULATED, match.distance)
@@ -209,7 +213,7 @@ def compare_run(record: Record, **figures: str | float | bool) -> Answer:
         "nearest": list(map(describe_match, answer["matches"])),
         "plausibility": answer["checks"],
         "not_compared": answer["refusals"],
-        "left_out": describe_doubtful(unusable) if record.is_brief else comparison.unusable,
+        "left_out": left_out,
         "results": results,
         "citation": citation,
     }

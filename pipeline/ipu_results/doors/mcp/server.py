@@ -94,7 +94,7 @@ def overview(record: Record, part: str = "summary") -> Answer:
     if part in ("summary", "all"):
         counts = record.query("serve/counts.sql")
         answer["results"] = {
-            "columns": list(counts[0]),
+            "columns": list(counts[0]) if counts else [],
             "rows": [list(row.values()) for row in counts],
         }
         answer["origins"] = ORIGINS
@@ -144,7 +144,7 @@ def find(
         if not record.is_brief:
             counts["rows_without_this_figure"] = len(selection.rows) - len(rows)
     if order is None:
-        ranking = Ranking(sorted(rows, key=_get_age, reverse=True))
+        ranking = Ranking(sorted(rows, key=_get_day_and_id, reverse=True))
         counts["measured_by"] = _count_parties(ranking.rows)
     elif figure is None:
         step = f"state figure to rank by: {list_printed(rows)}"
@@ -205,7 +205,7 @@ def _count_shown(record: Record, found: int, *, is_ranked: bool) -> int:
     return MAX_BRIEF
 
 
-def _get_age(row: Row) -> tuple[str, str]:
+def _get_day_and_id(row: Row) -> tuple[str, str]:
     return (str(row["published_on"] or ""), row["result_id"])
 
 

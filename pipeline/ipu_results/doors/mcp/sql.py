@@ -53,9 +53,9 @@ COLUMNS_OF = """
         GROUP BY table_name
     )
 """
-TEXT = re.compile(r'"(\w+)"')  # a text that may be an id, in quotes as JSON has it
+TEXT = re.compile(r'(?<!\\)"(\w+)"')  # a text that may be an id, in quotes as JSON has it
 # columns: of an answer with more, those that are the same in all rows stand apart
-MAX_TABLE = 8
+MAX_COLUMNS = 8
 # columns whose name says their unit
 UNIT_IN_NAME = re.compile(
     r"(_(ms|s|w|j|usd|ghz|tflops|tops|mib|percent|count|node)|minutes|minutes_(low|high))$"
@@ -213,7 +213,7 @@ def _shorten_table(columns: Sequence[str], rows: Sequence[Sequence[object]]) -> 
     """Cut long texts. Of a wide answer, write the columns that have one value in all rows once, and
     name those that are null in all.
     """
-    is_wide = len(columns) > MAX_TABLE
+    is_wide = len(columns) > MAX_COLUMNS
     length = MAX_WIDE_TEXT if is_wide else MAX_TEXT
     cut = [[_cut_text(cell, length) for cell in row] for row in rows]
     if not is_wide or len(rows) < 2:
