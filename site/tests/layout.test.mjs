@@ -52,3 +52,13 @@ for (const path of [...Object.keys(VIEWS), ...PAGES])
         for (const colorScheme of ["light", "dark"]) assert.deepEqual(await findViolations(page, colorScheme), [], colorScheme);
       }
     }));
+
+// A phone lays a page out by itself, and sizes it by what it holds.
+const PHONE = { viewport: { width: 360, height: 800 }, isMobile: true, hasTouch: true };
+
+for (const [path, content] of Object.entries(VIEWS))
+  test(`${path} fits a phone`, () =>
+    onPage(path, async (page) => {
+      await page.locator(content).first().waitFor();
+      assert.ok((await page.evaluate(() => document.documentElement.scrollWidth)) <= PHONE.viewport.width);
+    }, PHONE));

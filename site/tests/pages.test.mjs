@@ -5,7 +5,7 @@ import { join, normalize } from "node:path";
 import { test } from "node:test";
 import { pathToFileURL } from "node:url";
 import { DIST } from "./server.mjs";
-import { onPage, openPage } from "./session.mjs";
+import { onPage } from "./session.mjs";
 
 const NARROW = { viewport: { width: 362, height: 800 } };
 const FIGURES = ["replications", "energy", "peak", "microbenchmarks", "peak/gc200", "microbenchmark/convolution"]; // pages of figures
