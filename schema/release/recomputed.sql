@@ -19,4 +19,4 @@ FROM contradictions c
 JOIN read i USING (contradiction_id)
 WHERE c.recomputed IS NOT NULL
 GROUP BY ALL
-ORDER BY stated, key::VARCHAR
+ORDER BY stated, key->>'claim_id', (key->>'position')::INTEGER, key->>'contradiction_id'

@@ -384,17 +384,32 @@ def edit_read_file(folder: Path) -> None:
     write_sums(folder)
 
 
-def add_kind(kind: str) -> Callable[[Path], None]:
-    """Return a change that adds a line of a kind that the format does not have, but for which a
-    checker has a function.
-    """
+def add_copy(source: str, **changed: Any) -> Callable[[Path], None]:
+    """Return a change that adds a copy of a line of a kind, with other fields."""
 
     def change(folder: Path) -> None:
         lines = read_lines(folder)
-        stating = next(line for line in lines if "stated" in line)
-        write_lines(folder, [*lines, {**stating, "kind": kind}])
+        line = next(line for line in lines if line["kind"] == source and "stated" in line)
+        write_lines(folder, [*lines, {**line, **changed}])
 
     return change
+
+
+def state_no_figure(lines: dict[str, list[Line]]) -> None:
+    """Name a column that is not there, and no figure."""
+    line = lines["recomputed"][0]
+    del line["figure"]
+    line["in"] = "nothing"
+
+
+def state_null(folder: Path) -> None:
+    """Name an empty cell, and null as its figure."""
+    lines = read_lines(folder)
+    line = next(line for line in lines if line["kind"] == "recomputed")
+    key = {name: str(value) for name, value in line["key"].items()}
+    rewrite_cell(folder / line["stated"], key, line["in"], "")
+    line["figure"] = None
+    write_lines(folder, lines)
 
 
 BROKEN: dict[str, Callable[[Path], None]] = {
@@ -430,8 +445,16 @@ BROKEN: dict[str, Callable[[Path], None]] = {
     "two certificates of one cell": edit_lines(spell_id_otherwise),
     "no certificate": edit_lines(lambda lines: lines["html"][0].clear()),
     "no minutes": edit_lines(lambda lines: lines["minutes"][0].clear()),
-    "other kind": add_kind("stated"),
-    "other kind for the script": add_kind("checkStated"),
+    "a certificate is there twice": add_copy("printed"),
+    "a score is there twice": add_copy("minutes"),
+    "an id of three words": edit_lines(
+        lambda lines: lines["html"][0].update(id=f"{lines['html'][0]['id']} 0")
+    ),
+    "no figure of a recomputation": edit_lines(state_no_figure),
+    "an empty figure": state_null,
+    # kinds that the format does not have, but for which a checker has a function
+    "other kind": add_copy("printed", kind="stated"),
+    "other kind for the script": add_copy("printed", kind="checkStated"),
     "other log": edit_lines(lambda lines: lines["minutes"][0]["logs"][0].update(sha256="x")),
     "other run": edit_lines(lambda lines: lines["minutes"][0]["logs"][0].update(minutes=1.0)),
     "other count of runs": edit_lines(leave_out_slowest),
@@ -634,6 +657,8 @@ def test_whole_release_is_followed_by_both(release: Path) -> None:
 
 PAGES = (b'<table><tr><th>a<tr><td rowspan="2">1</td></table>', b"<!-- <table> -->")
 RAGGED = b"a,b\n1\n"
+BLANK = b"a,b\n\n1,2\n"
+QUOTED = b'a,b\n1,2"\n'
 SHOWN = b"/F2 10 Tf 12 TL ET\nBT 1 0 0 1 58.5 700 Tm (2) Tj\n"
 PACKED = base64.a85encode(zlib.compress(SHOWN))
 PDF = (
@@ -677,7 +702,7 @@ def list_script_mutants() -> dict[str, str]:
     """Return the script without each of its checks, and with each of the mutations."""
     source = SCRIPT.read_text(encoding="utf-8")
     mutants = {}
-    for number, match in enumerate(re.finditer(r"(?<!function )require(Equal)?\(", source)):
+    for number, match in enumerate(re.finditer(r"(?<!function )require\(", source)):
         call = source[match.start() :].split("\n")[0]
         text = f"{source[: match.start()]}(() => {{}})({source[match.end() :]}"
         mutants[f"{number} without {call}"] = text
@@ -699,7 +724,7 @@ def test_mutants_of_the_script_are_caught(
         {**broken[0], "log": {**said, "sha256": "0" * 64}, "folder": str(log.parent)},
     ]
     sources = {"a.html": PAGES[0], "b.html": PAGES[1], "c.pdf": PDF, "d.csv": RAGGED}
-    sources["e.pdf"] = TWO_PAGES
+    sources |= {"e.pdf": TWO_PAGES, "f.csv": BLANK, "g.csv": QUOTED}
     for name, content in sources.items():
         file = tmp_path / name
         file.write_bytes(content)

@@ -213,9 +213,12 @@ class Checker:
         for run, log in zip(runs, line["logs"], strict=True):
             of_log = log["file"], log["sha256"] or "", str(log["counted"])
             need((run["file"], run["sha256"], run["counted"]) == of_log, f"log {of_log}")
+            if log["minutes"] is None:
+                need(run["minutes"] == "", f"minutes of {of_log}")
+            else:
+                need(near(float(run["minutes"]), log["minutes"], 5e-12), f"minutes of {of_log}")
             if log["counted"]:
                 counted.append(float(run["minutes"]))
-                need(near(counted[-1], log["minutes"], 5e-12), f"minutes of {of_log}")
                 self.log(self.logs / f"v{key[0]}" / key[1] / run["file"], run)
         last = line["drop"] - (len(runs) - len(counted))
         rest = sorted(counted)[line["drop"] : len(counted) - last]

@@ -59,7 +59,7 @@ def list_cells(place, header, row):
 
 def read_csv(data):
     cells = {}
-    reader = csv.reader(io.StringIO(data.decode(), newline=""))
+    reader = csv.reader(io.StringIO(data.decode("utf-8-sig"), newline=""))
     header = next(reader)
     for row in reader:
         cells |= list_cells(f"line {reader.line_num}", header, row)
@@ -125,7 +125,7 @@ def digest_rows(path):
 def compare(line, columns, row, tolerance=0):
     for field, column in columns.items():
         said = line[field]
-        if isinstance(said, float):
+        if isinstance(said, (int, float)) and not isinstance(said, bool):
             is_same = isclose(float(row[column]), said, rel_tol=tolerance)
         else:
             is_same = row[column] == str("" if said is None else said)
@@ -163,6 +163,8 @@ class Checker:
     def check_all_seen(self, kind, file, names, needed):
         rows = read_rows(self.release / file, names)
         expected = {key for key in rows if rows[key][0][needed]}
+        is_once = len(self.seen[kind]) == self.counts[kind]
+        require(is_once, f"a row of {file} has two certificates")
         require(self.seen[kind] == expected, f"{file} has other rows than the {kind} certificates")
 
     def check_row(self, line, columns, file, key):
@@ -171,6 +173,7 @@ class Checker:
         return row
 
     def check_stated(self, line):
+        require(line["figure"] is not None, f"{line['in']} has no figure")
         return self.check_row(line, {"figure": line["in"]}, line["stated"], line["key"])
 
     def check_printed(self, line):

@@ -219,7 +219,7 @@ def _diff_table(
             columns_removed=tuple(name for name in old.columns if name not in new.columns),
             columns_changed=tuple(query.compare_columns()),
             cells=cells,
-            # with a limit of 0 DuckDB reads no file
+            # with a limit of 0 DuckDB reads no rows
             added_rows=query.list_rows("new", new.columns, min(limit, rows.added)),
             removed_rows=query.list_rows("old", old.columns, min(limit, rows.removed)),
             changed_cells=query.list_changed_cells(list(cells), limit),
