@@ -40,10 +40,8 @@ BENCHMARKS = {
     "honest": "honest",
     "planted_errors": "planted_errors",
     "emulator": "emulator",
-    "emulator_networks": "emulator.networks",
     "repeatability": "runner.repeatability",
     "runner": "runner.overhead",
-    "runner_real": "runner.real_sweeps",
     "release": "release",
     "documents": "documents.comparison",
 }
@@ -69,11 +67,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
         parser.error(f"{unknown[0]!r} is not a benchmark; choose from: {', '.join(BENCHMARKS)}")
     if args.rows is not None and args.rows < MIN_ROWS:
         parser.error(f"--rows must be at least {MIN_ROWS:,}")
-    for path in (args.mlperf, args.official, args.torch):
+    for path in (args.mlperf, args.official):
         if path is not None and not path.exists():
             parser.error(f"{path} does not exist")
     rows = args.rows or (QUICK_ROWS if args.quick else ROWS)
-    options = Options(args.quick, rows, args.mlperf, args.official, args.torch)
+    options = Options(args.quick, rows, args.mlperf, args.official)
     environment = _describe_machine()
     print(", ".join(f"{name} {value}" for name, value in environment.items()), flush=True)
     reports = []
@@ -110,9 +108,6 @@ def _build_parser() -> argparse.ArgumentParser:
     )
     parser.add_argument(
         "--official", type=Path, metavar="PYTHON", help="an interpreter with mlperf-logging"
-    )
-    parser.add_argument(
-        "--torch", type=Path, metavar="PYTHON", help="an interpreter with torch, numpy and pillow"
     )
     parser.add_argument("--out", type=Path, metavar="FILE", help="also write the figures as JSON")
     return parser

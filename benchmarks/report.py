@@ -22,15 +22,13 @@ class Options:
     """Options of all benchmarks. `quick` selects small sizes, whose figures mean nothing.
 
     `rows` is the size of the released table and `mlperf` a round of MLPerf Training, as archive or
-    checkout. The others are Python interpreters: `official` has mlperf-logging, `torch` has
-    torch, numpy and pillow.
+    checkout. `official` is a Python interpreter that has mlperf-logging.
     """
 
     quick: bool = False
     rows: int = ROWS
     mlperf: Path | None = None
     official: Path | None = None
-    torch: Path | None = None
 
 
 class SkipBenchmarkError(Exception):

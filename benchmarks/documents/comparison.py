@@ -1,15 +1,12 @@
-"""Read thousands of generated documents, and the same ones with other programs, and count what was
-read exactly.
-"""
+"""Read thousands of generated documents, and count what was read exactly."""
 
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from random import Random
 
 from benchmarks.documents.browser import is_installed
-from benchmarks.documents.contenders import CONTENDERS, judge_grids
 from benchmarks.documents.hostile import find_contradicted, run_hostile, run_ordinary
 from benchmarks.documents.hostile_pdf import run_hostile_pdf
 from benchmarks.documents.judge import EXACT, REPORTED, SILENT, Trial, read_and_judge
@@ -22,7 +19,6 @@ HOSTILE_HTML = 2_000
 HOSTILE_PDF = 800
 ORDINARY = 200
 QUICK = 12  # documents of each kind
-CONTENDED = 400  # documents of each format that the other programs read, too
 SEED = 14
 PLAIN_HTML = "html, plain"
 PLAIN_PDF = "pdf, plain"
@@ -31,7 +27,7 @@ ORDINARY_HTML = "html, ordinary"
 # reported where no browser has shown them; of ordinary ones, 65 of 75.
 MIN_EXACT = {PLAIN_HTML: 40.0, PLAIN_PDF: 80.0, ORDINARY_HTML: 87.0}
 OUTCOMES = (EXACT, REPORTED, SILENT)
-COLUMNS = ("documents", *OUTCOMES, "exact %")
+COLUMNS = ("kind", "documents", *OUTCOMES, "exact %")
 
 
 def run_trials(count: int, seed: int = SEED) -> Iterator[Trial]:
@@ -46,10 +42,10 @@ def run_trials(count: int, seed: int = SEED) -> Iterator[Trial]:
 
 
 def run(options: Options) -> Report:
-    """Compare the readers with the known figures and with other programs."""
+    """Compare the readers with the known figures."""
     limit = QUICK if options.quick else DOCUMENTS
-    generated = list(run_trials(limit))
-    trials = generated + list(run_hostile(min(limit, HOSTILE_HTML)))
+    trials = list(run_trials(limit))
+    trials += run_hostile(min(limit, HOSTILE_HTML))
     trials += run_hostile_pdf(min(limit, HOSTILE_PDF))
     if is_installed():
         trials += run_ordinary(min(limit, ORDINARY))
@@ -59,10 +55,7 @@ def run(options: Options) -> Report:
     report = Report(
         "documents",
         f"exact, reported or silently wrong, {len(trials):,} generated documents",
-        [
-            ReportTable("Documents by kind", ("kind", *COLUMNS), _format_rows(counts)),
-            _contend(generated),
-        ],
+        [ReportTable("Documents by kind", COLUMNS, _format_rows(counts))],
     )
     for kind in counts.keys() & MIN_EXACT.keys():
         exact = _measure_share(counts[kind])
@@ -98,17 +91,3 @@ def _format_rows(counts: Mapping[str, Counter[str]]) -> list[list[Value]]:
 def _measure_share(count: Counter[str]) -> float:
     """Return the percentage that is exact."""
     return 100 * count[EXACT] / count.total()
-
-
-def _contend(trials: Sequence[Trial]) -> ReportTable:
-    """Let the other programs read the first documents of each format."""
-    counts: dict[str, Counter[str]] = {}
-    for file_format, contenders in CONTENDERS.items():
-        read = [trial for trial in trials if trial.kind.startswith(file_format)][:CONTENDED]
-        ours = Counter(trial.verdict.outcome for trial in read)
-        counts[f"{file_format}: ipu-results"] = ours
-        for name, reader in contenders.items():
-            verdicts = (judge_grids(reader, trial.data, trial.tables) for trial in read)
-            counts[f"{file_format}: {name}"] = Counter(verdict.outcome for verdict in verdicts)
-    rows = _format_rows(counts)
-    return ReportTable("The same documents, read by other programs", ("program", *COLUMNS), rows)

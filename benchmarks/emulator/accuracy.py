@@ -2,25 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 
 from ipu_results.emulator.prediction import MS
 
-from benchmarks.emulator.rows import SETS
 from benchmarks.emulator.scores import PERCENT
 from benchmarks.emulator.scoring import ScoredRow
-from benchmarks.emulator.sensitivity import ConstantChange
 from benchmarks.emulator.validation import Validation
 from benchmarks.report import ReportTable
 
-VISIBLE = 0.005  # percentage points that round to something
 NAMES: Mapping[str, str] = {
     "calibration": "C2, ResNeXt101 (the fit)",
     "resnext": "IPU-M2000, ResNeXt101",
     "ten": "The ten rows of ResNet-50, EfficientNet-B0 and -B4",
     "honest": "The other 57 inference rows",
 }
-HEADERS = ("C2", "ResNeXt101", "ten", "the 57")  # of SETS in narrow columns
 
 
 def tabulate_doubtful(validation: Validation) -> ReportTable:
@@ -97,30 +93,6 @@ def _format_row(scored: ScoredRow) -> tuple[str, ...]:
     if scored.row.latency is None or scored.latency_error is None:
         return (*row, "", "")
     return (*row, f"{scored.row.latency * MS:.2f}", _format_signed(scored.latency_error))
-
-
-def tabulate_sensitivity(validation: Validation, changes: Sequence[ConstantChange]) -> ReportTable:
-    """Show the change of the mean error per set, in points, at both ends of each assumed constant."""
-    rows = [
-        (
-            *(change.constant, f"{change.usual:g}", f"{change.value:g}", f"{change.superstep:.0f}"),
-            *(f"{PERCENT * point:+.2f}" for point in _compute_points(validation, change)),
-        )
-        for change in changes
-        if is_visible(validation, change)
-    ]
-    return ReportTable(
-        "Change of the mean error, in points", ("constant", "usual", "set to", "κ", *HEADERS), rows
-    )
-
-
-def is_visible(validation: Validation, change: ConstantChange) -> bool:
-    """Check whether the mean error of any set moves by what the table shows."""
-    return any(abs(point) * PERCENT >= VISIBLE for point in _compute_points(validation, change))
-
-
-def _compute_points(validation: Validation, change: ConstantChange) -> list[float]:
-    return [new - validation.score(name).mean for name, new in zip(SETS, change.means, strict=True)]
 
 
 def _format_signed(share: float) -> str:

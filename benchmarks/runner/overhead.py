@@ -13,13 +13,14 @@ from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
+import onnx
+from ipu_results.emulator.networks.builder import GraphBuilder
 from ipu_results.runner.backends import Session, SessionSpec
 from ipu_results.runner.backends import onnxruntime as backend
 from ipu_results.runner.worker import open_feed, read_classes, run_batches
 
 from benchmarks.processes import take_turns
 from benchmarks.report import Options, Report, ReportTable, ReportTarget, Value
-from benchmarks.runner.common import write_tiny_model
 
 ROUNDS = 1000
 QUICK_ROUNDS = 10
@@ -107,6 +108,17 @@ def open_subjects(folder: Path, quick: bool) -> list[LoopSubject]:
         LoopSubject("a trivial session", TrivialSession(), images, 2000 // share, RUN),
         LoopSubject("onnxruntime, a tiny network", backend.open(spec), images, 200 // share, READ),
     ]
+
+
+def write_tiny_model(folder: Path) -> str:
+    """Write one dense layer on images of 8 × 8, which computes next to nothing."""
+    graph = GraphBuilder(0)
+    image = graph.add_input("image", (3, 8, 8))
+    pixels = graph.add_node("Flatten", "flatten", image)
+    classes = graph.add_dense("classes", pixels, (192, 10))
+    path = folder / "tiny.onnx"
+    onnx.save(graph.build_model("tiny", classes, (10,)), path)
+    return str(path)
 
 
 def tabulate_ways(subject: LoopSubject, times: Mapping[str, Sequence[float]]) -> ReportTable:

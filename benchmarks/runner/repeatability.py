@@ -1,6 +1,4 @@
-"""Simulate many sweeps on quiet, noisy and flipping machines, where the true value is known, next
-to a naive loop.
-"""
+"""Simulate many sweeps on quiet, noisy and flipping machines, where the true value is known."""
 
 from __future__ import annotations
 
@@ -9,11 +7,18 @@ from statistics import fmean, median
 from typing import Any
 
 from benchmarks.report import Options, Report, ReportTable, ReportTarget, Value
-from benchmarks.runner.common import OFF
-from benchmarks.runner.simulation import MINUTE_S, ROUNDS, Scenario, SimulatedSweep, simulate_sweeps
+from benchmarks.runner.simulation import (
+    MINUTE_S,
+    OFF,
+    ROUNDS,
+    Scenario,
+    SimulatedSweep,
+    simulate_sweeps,
+)
 
 SWEEPS = 2000
 QUICK_SWEEPS = 5
+Results = Sequence[tuple[Scenario, Sequence[SimulatedSweep]]]
 QUIET: Mapping[str, Any] = {"noise": 0.02, "probe_noise": 0.05}
 
 
@@ -61,8 +66,6 @@ def run(options: Options) -> Report:
             ),
         ],
         [
-            "Naive: the mean over the iterations of one run of the same time, ± 1.96 standard"
-            " errors.",
             f"A row misleads if it is more than {OFF:.0%} off, not suspect, and its interval"
             " excludes the quiet value.",
             "The last machines are often slow for a whole sweep: only a probe's best from"
@@ -73,10 +76,9 @@ def run(options: Options) -> Report:
     )
 
 
-def _tabulate_rows(results: Sequence[tuple[Scenario, Sequence[SimulatedSweep]]]) -> ReportTable:
+def _tabulate_rows(results: Results) -> ReportTable:
     rows: list[tuple[Value, ...]] = []
     for scenario, sweeps in results:
-        loop_widths = [2 * sweep.loop.error_ms / sweep.loop.mean_ms for sweep in sweeps]
         rows.append(
             (
                 scenario.name,
@@ -85,9 +87,6 @@ def _tabulate_rows(results: Sequence[tuple[Scenario, Sequence[SimulatedSweep]]])
                 _percent(sweep.off for sweep in sweeps),
                 _percent(bool(sweep.row.suspect) for sweep in sweeps),
                 _percent(sweep.misleads for sweep in sweeps),
-                _percent(sweep.loop_holds for sweep in sweeps),
-                100 * median(loop_widths),
-                _percent(sweep.loop_off for sweep in sweeps),
             )
         )
     columns = (
@@ -97,16 +96,11 @@ def _tabulate_rows(results: Sequence[tuple[Scenario, Sequence[SimulatedSweep]]])
         f"> {OFF:.0%} off, %",
         "suspect, %",
         "misleads, %",
-        "naive holds, %",
-        "naive width, %",
-        f"naive > {OFF:.0%} off, %",
     )
-    return ReportTable(
-        "The row of a sweep and a naive loop, relative to the quiet machine's value", columns, rows
-    )
+    return ReportTable("The row of a sweep, relative to the quiet machine's value", columns, rows)
 
 
-def _tabulate_blocks(results: Sequence[tuple[Scenario, Sequence[SimulatedSweep]]]) -> ReportTable:
+def _tabulate_blocks(results: Results) -> ReportTable:
     rows: list[tuple[Value, ...]] = []
     for scenario, sweeps in results:
         blocks = sum(sweep.row.blocks for sweep in sweeps)

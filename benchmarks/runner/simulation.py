@@ -1,13 +1,11 @@
-"""Simulate sweeps on the null backend through the runner's own plan, loop and statistics, and a
-naive loop.
-"""
+"""Simulate sweeps on the null backend through the runner's own plan, loop and statistics."""
 
 from __future__ import annotations
 
 import math
-import random
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from statistics import median
 from typing import Any
 
 from ipu_results.runner.backends import Kind, SessionSpec
@@ -17,19 +15,11 @@ from ipu_results.runner.sessions import SessionStamps
 from ipu_results.runner.worker import run_batches
 
 from benchmarks.runner import null_backend
-from benchmarks.runner.common import (
-    OFF,
-    LoopMean,
-    average_loop,
-    contains_value,
-    is_misleading,
-    is_off,
-    measure_pace_ms,
-)
 from benchmarks.runner.null_backend import NullSession
 
 SIZES = (2, 4, 6, 8, 10, 12)
 JUDGED = 8
+OFF = 0.05  # of the quiet machine's value: how far a row may be off without being suspect
 SESSIONS = 2
 ROUNDS = 6
 MINUTE_S = 60.0
@@ -57,9 +47,7 @@ class Scenario:
 
 @dataclass(frozen=True)
 class SimulatedSweep:
-    """The row of one sweep and the mean of one naive loop.
-
-    `quiet_ms` is the true value of the quiet machine.
+    """The row of one sweep, and `quiet_ms`, the true value of the quiet machine.
 
     Of the `truly_disturbed` blocks `caught` are marked as disturbed, and `accused` of the others.
     """
@@ -69,7 +57,6 @@ class SimulatedSweep:
     truly_disturbed: int
     caught: int
     accused: int
-    loop: LoopMean
 
     @property
     def width(self) -> float:
@@ -78,23 +65,19 @@ class SimulatedSweep:
 
     @property
     def holds(self) -> bool:
-        return contains_value(self.row, self.quiet_ms)
+        """Whether the interval of the row contains the quiet machine's value."""
+        low = self.row.latency_ms_low
+        high = self.row.latency_ms_high
+        return low is not None and high is not None and low <= self.quiet_ms <= high
 
     @property
     def off(self) -> bool:
-        return is_off(self.row.latency_ms, self.quiet_ms)
+        return abs(self.row.latency_ms / self.quiet_ms - 1) > OFF
 
     @property
     def misleads(self) -> bool:
-        return is_misleading(self.row, self.quiet_ms)
-
-    @property
-    def loop_holds(self) -> bool:
-        return self.loop.contains(self.quiet_ms)
-
-    @property
-    def loop_off(self) -> bool:
-        return is_off(self.loop.mean_ms, self.quiet_ms)
+        """Whether the row is off, not suspect, and has an interval that lies elsewhere."""
+        return self.off and not self.row.suspect and not self.holds
 
 
 def simulate_sweeps(count: int, scenario: Scenario) -> list[SimulatedSweep]:
@@ -114,17 +97,24 @@ def _simulate_sweep(scenario: Scenario, seed: int) -> SimulatedSweep:
         "amortised": work_ms * math.exp(machine.noise**2 / 2),
         "isolated": work_ms * math.exp(machine.noise * MAX_MEDIAN),
     }
-    disturbed = caught = accused = duration = 0
+    disturbed = 0
+    caught = 0
+    accused = 0
     for block, causes in zip(blocks, find_disturbances(blocks, best), strict=True):
-        duration += block.window.end - block.window.start
         if measure_pace_ms(block) > (1 + OFF) * quiet[block.kind]:
             disturbed += 1
             caught += bool(causes)
         else:
             accused += bool(causes)
-    loop = average_loop(_run_naive_loop(_open_sessions(scenario, seed), plan, duration))
     row = estimate(blocks, best)
-    return SimulatedSweep(row, quiet["amortised"], disturbed, caught, accused, loop)
+    return SimulatedSweep(row, quiet["amortised"], disturbed, caught, accused)
+
+
+def measure_pace_ms(block: Block) -> float:
+    """Return the milliseconds of a batch."""
+    if block.kind == "amortised":
+        return 1e3 * block.batch_size / block.window.throughput
+    return median(block.latencies_ms)
 
 
 def _open_sessions(scenario: Scenario, seed: int) -> list[NullSession]:
@@ -192,14 +182,3 @@ def _run_session(
         return None, session.now, session.now, session.now
 
     return tuple(run_batches(session, feed, until, min_batches))
-
-
-def _run_naive_loop(
-    sessions: Sequence[NullSession], plan: SweepPlan, duration: int
-) -> SessionStamps:
-    """Run once for as long as all blocks together, from a random moment of the time that the sweep
-    needs.
-    """
-    sweep_s = plan.least_rounds * plan.estimate_round_s(dict.fromkeys(SIZES, 0.0))
-    start = int(random.Random(sessions[0].machine.seed).uniform(0, sweep_s) * NS)
-    return tuple(_run_session(session, start, start + duration, 2) for session in sessions)

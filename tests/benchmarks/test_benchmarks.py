@@ -9,11 +9,9 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import onnx
 import pytest
 
 from benchmarks.__main__ import BENCHMARKS, main
-from benchmarks.emulator import networks
 from benchmarks.emulator.speed import DEVELOPMENT, SWEEP
 from benchmarks.mlperf import comparison, independence
 from benchmarks.mlperf.comparison import compare_figures
@@ -22,14 +20,11 @@ from benchmarks.planted_errors import KNOWN, draw_error, list_neighbours
 from benchmarks.planted_unseen import UNSEEN
 from benchmarks.processes import run_steps
 from benchmarks.report import (
-    Options,
     Report,
     ReportTable,
     ReportTarget,
-    SkipBenchmarkError,
     format_report,
 )
-from tests.emulator.model_support import model
 from tests.record.check.rules_support import load_dataset
 
 SUMMARIZER = """#!{python}
@@ -85,7 +80,7 @@ def run_quick(folder: Path, name: str, *options: str) -> dict[str, Any]:
     [
         (["ingset"], "'ingset' is not a benchmark; choose from: ingest, open, large"),
         (["release", "--rows", "10"], "--rows must be at least 10,000"),
-        (["--torch", "/nowhere/python"], "/nowhere/python does not exist"),
+        (["--official", "/nowhere/python"], "/nowhere/python does not exist"),
     ],
 )
 def test_unusable_option_is_refused(
@@ -121,53 +116,6 @@ def test_failure_in_a_child_process_is_reported() -> None:
         run_steps(decode_all_lines, logs="/nowhere", decoder="json")
 
 
-# Exports of networks
-
-
-def test_exports_are_skipped_without_torch(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(networks, "ENVIRONMENT", tmp_path)
-    with pytest.raises(SkipBenchmarkError, match="name an interpreter with torch"):
-        networks.run(Options(quick=True))
-    empty = tmp_path / "python"
-    empty.write_text("#!/bin/sh\nexit 1\n")
-    empty.chmod(0o755)
-    with pytest.raises(SkipBenchmarkError, match="the interpreter lacks torch"):
-        networks.run(Options(torch=empty))
-
-
-def test_exported_graphs_are_counted_and_what_is_not_read_is_named(tmp_path: Path) -> None:
-    bodies = {"a": "y = MatMul(x, w)", "b": "h = Relu(x) y = NonZero(h)"}
-    records: list[dict[str, Any]] = [
-        {
-            "name": name,
-            "exporter": "legacy",
-            "path": f"FOLDER/{name}.onnx",
-            "shapes": [],
-            "macs": 2 * 4,
-            "error": None,
-        }
-        for name in bodies
-    ]
-    records.append({**records[0], "name": "c", "error": "it cannot"})
-    for name, body in bodies.items():
-        onnx.save(
-            model("(float[N,2] x) => (float[] y)", body, {"w": (2, 2)}), tmp_path / f"{name}.onnx"
-        )
-    lines = "".join(f"echo '{json.dumps(record)}' | sed s#FOLDER#$2#\n" for record in records)
-    exporter = tmp_path / "python"
-    exporter.write_text(f"#!/bin/sh\ncp {tmp_path}/*.onnx $2\n{lines}")
-    exporter.chmod(0o755)
-    report = networks.run(Options(torch=exporter))
-    assert [row[2] for row in report.tables[0].rows] == [
-        "read",
-        "NonZero y: NonZero is not supported",
-        "not exported: it cannot",
-    ]
-    assert report.tables[0].rows[0][4:] == [4 / 1e9, "1.00000"]
-    assert [target.value for target in report.targets] == [1, 0.0]
-    assert report.notes == ["1 of 2 exported graphs are read, 1 exports failed"]
-
-
 # Every benchmark, at its smallest size
 
 
@@ -177,7 +125,7 @@ def test_exported_graphs_are_counted_and_what_is_not_read_is_named(tmp_path: Pat
     [
         name
         for name in BENCHMARKS
-        if name not in {"stages", "emulator", "emulator_networks", "mlperf", "mlperf_independence"}
+        if name not in {"stages", "emulator", "mlperf", "mlperf_independence"}
     ],
 )
 def test_benchmark_reports_figures(
