@@ -22,15 +22,13 @@ from ipu_results.mlperf.interval import (
     Integers,
     Numbers,
     Runs,
-    average,
-    compute_two_sided_p,
-    estimate_errors,
     estimate_intervals,
     make_runs,
 )
-from ipu_results.mlperf.separation import compare_pairs, make_values
+from ipu_results.mlperf.separation import compare_pairs
 
 from benchmarks.mlperf import pairs
+from benchmarks.mlperf.pairs import average_kept
 from benchmarks.mlperf.shapes import Shape, load_shapes
 from benchmarks.report import Options, Report, ReportTable, ReportTarget, SkipBenchmarkError, Value
 
@@ -49,12 +47,6 @@ EFFECT = 3.0  # of the pairs that differ, in standard errors of the difference
 MIN_COVERAGE = 0.93
 MAX_COVERAGE = 0.985
 MAX_SIZE = 0.06
-# what a row of the frame is about: the interval, or a test of pairs
-INTERVAL = "interval"
-PERMUTATION = "permutation"
-YUEN = "Yuen"
-WELCH = "Welch"
-TESTS = (PERMUTATION, YUEN, WELCH)
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,10 +67,9 @@ def run(options: Options, warehouse: Path = DATASET) -> Report:
     truth = QUICK_TRUTH if options.quick else TRUTH
     rows: list[dict[str, Value]] = []
     for n, offset, shape in product(RUNS, OFFSETS, shapes):
-        rows += simulate(shape, n, offset, entries, truth)
+        rows.append(simulate(shape, n, offset, entries, truth))
     frame = pd.DataFrame(rows)
-    intervals = frame[frame["method"] == INTERVAL]
-    judged = intervals[intervals["runs"].isin(JUDGED)]
+    judged = frame[frame["runs"].isin(JUDGED)]
     targets = []
     for n, coverage in judged.groupby("runs")["coverage"]:
         lowest = float(coverage.min())
@@ -86,21 +77,20 @@ def run(options: Options, warehouse: Path = DATASET) -> Report:
         name = f"coverage of a shape, {n} runs"
         targets.append(ReportTarget(f"lowest {name}", lowest, MIN_COVERAGE, at_least=True))
         targets.append(ReportTarget(f"highest {name}", highest, MAX_COVERAGE))
-    permuted = frame[frame["method"] == PERMUTATION]
-    sizes = permuted.groupby(["runs", "offset"])["size"].mean()
+    sizes = frame.groupby(["runs", "offset"])["size"].mean()
     targets.append(ReportTarget("highest mean size of the test", float(sizes.max()), MAX_SIZE))
-    pair_tables, pair_targets = pairs.tabulate(quick=options.quick)
+    pair_table, pair_targets = pairs.tabulate(quick=options.quick)
     return Report(
         "mlperf_intervals",
         f"{entries:,} simulated entries of each of {len(shapes)} shapes, nominal coverage"
         f" {COVERAGE:.0%}",
         [
-            _tabulate_coverage(intervals),
+            _tabulate_coverage(frame),
             _tabulate_outside(judged),
             _tabulate_ends(judged),
             _tabulate_tests(frame),
-            *pair_tables,
-            _tabulate_shapes(intervals),
+            pair_table,
+            _tabulate_shapes(frame),
         ],
         targets + pair_targets,
         [
@@ -115,38 +105,33 @@ def run(options: Options, warehouse: Path = DATASET) -> Report:
             f"Each entry is of a session, whose speed has a standard deviation of {SESSION:.1%}.",
             (
                 "Size: pairs of equal systems called different at 5 %. Power: the same of pairs"
-                f" that are {EFFECT:g} standard errors of their difference apart. All test the same"
-                " values of the runs, and only the permutation knows of sessions."
+                f" that are {EFFECT:g} standard errors of their difference apart."
             ),
             "The last table has each shape at the number of runs that its entries have.",
         ],
     )
 
 
-def simulate(
-    shape: Shape, n: int, offset: float, entries: int, truth: int
-) -> Iterable[dict[str, Value]]:
+def simulate(shape: Shape, n: int, offset: float, entries: int, truth: int) -> dict[str, Value]:
     """Simulate comparable entries of `n` runs each from a fixed seed, and pairs of them."""
     rng = np.random.default_rng([SEED, n, round(1000 + 1000 * offset), *shape.name.encode()])
     sample = _draw(shape, n, offset, rng, entries, truth)
     members = RUNS[n][1]
     groups = [[number // members] for number in range(len(sample.scores))]
-    common: dict[str, Value] = {
-        "shape": shape.name,
-        "own_runs": shape.runs,
-        "runs": n,
-        "offset": offset,
-    }
-    yield common | {"method": INTERVAL} | _judge_intervals(sample, groups, members)
     # every other entry is slower
     apart = EFFECT * math.sqrt(2) * float(sample.scores.std()) / sample.truth
     first = np.arange(0, len(sample.scores) - 1, 2)
     minutes = sample.runs.minutes.copy()
     minutes[first + 1] *= 1 + apart
-    sizes = _test(sample.runs, first, groups)
-    powers = _test(replace(sample.runs, minutes=minutes), first, groups)
-    for test in TESTS:
-        yield common | {"method": test, "size": sizes[test], "power": powers[test]}
+    return {
+        "shape": shape.name,
+        "own_runs": shape.runs,
+        "runs": n,
+        "offset": offset,
+        **_judge_intervals(sample, groups, members),
+        "size": _test(sample.runs, first, groups),
+        "power": _test(replace(sample.runs, minutes=minutes), first, groups),
+    }
 
 
 def _judge_intervals(sample: Sample, groups: list[list[int]], members: int) -> dict[str, Value]:
@@ -171,65 +156,24 @@ def _draw(
 ) -> Sample:
     drop, members = RUNS[n]
     counts, minutes = shape.draw(rng, (truth, n))
-    reference = float(_score(counts, drop).mean()) / (1 + offset)
-    true_scores = _score(minutes, drop) * np.maximum(1, reference / _score(counts, drop))
+    reference = float(average_kept(counts, drop).mean()) / (1 + offset)
+    true_scores = average_kept(minutes, drop) * np.maximum(
+        1, reference / average_kept(counts, drop)
+    )
     counts, minutes = shape.draw(rng, (math.ceil(entries / members) * members, n))
     minutes *= 1 + SESSION * rng.standard_normal((len(minutes), 1))
-    ratios = reference / _score(counts, drop)
-    scores = _score(minutes, drop) * np.maximum(1, ratios)
+    ratios = reference / average_kept(counts, drop)
+    scores = average_kept(minutes, drop) * np.maximum(1, ratios)
     dropped = [(drop, drop)] * len(counts)
     runs = make_runs(minutes.tolist(), counts.tolist(), dropped, ratios.tolist())
     return Sample(runs, scores, float(true_scores.mean()))
 
 
-def _score(values: Numbers, drop: int) -> Numbers:
-    """Compute the olympic mean along the last axis."""
-    kept = np.sort(values, axis=-1)[..., drop : values.shape[-1] - drop]
-    means: Numbers = kept.mean(axis=-1)
-    return means
-
-
-def _test(runs: Runs, first: Integers, groups: list[list[int]]) -> dict[str, float]:
-    """Return the share of pairs of neighbouring rows that each test calls different."""
-    second = first + 1
-    n = runs.minutes.shape[1]
-    left, right = make_values(runs, first, second, n, n)
-    faster = _select(runs, first, left)
-    slower = _select(runs, second, right)
-    gaps = np.abs(average(right, slower) - average(left, faster))
-    plain, yuen = estimate_errors(left, faster)
-    other_plain, other_yuen = estimate_errors(right, slower)
-    tested = compare_pairs(runs, first, second, groups, np.ones(len(first), dtype=bool))
-    return {
-        PERMUTATION: float((tested.p < 1 - COVERAGE).mean()),
-        YUEN: _reject(gaps, yuen, other_yuen, n - 2 * int(runs.low[0]) - 1),
-        WELCH: _reject(gaps, plain, other_plain, n - 1),
-    }
-
-
-def _select(runs: Runs, rows: Integers, minutes: Numbers) -> Runs:
-    """Return the runs of some entries, with other minutes."""
-    return Runs(
-        minutes,
-        runs.counts[rows],
-        runs.n[rows],
-        runs.low[rows],
-        runs.high[rows],
-        runs.reference[rows],
-    )
-
-
-def _reject(gaps: Numbers, first: Numbers, second: Numbers, df: int) -> float:
-    """Return the share with p below 5 % by Student's t with the degrees of freedom of Welch and
-    Satterthwaite.
-    """
-    if df < 1:
-        return math.nan
-    error = np.maximum(first**2 + second**2, 1e-300)
-    freedom = np.floor(error**2 / np.maximum((first**4 + second**4) / df, 1e-300)).astype(int)
-    t = gaps / np.sqrt(error)
-    p = [compute_two_sided_p(value, max(each, 1)) for value, each in zip(t, freedom, strict=True)]
-    return float((np.array(p) < 1 - COVERAGE).mean())
+def _test(runs: Runs, first: Integers, groups: list[list[int]]) -> float:
+    """Return the share of pairs of neighbouring rows that the test calls different."""
+    is_alike = np.ones(len(first), dtype=bool)
+    tested = compare_pairs(runs, first, first + 1, groups, is_alike)
+    return float((tested.p < 1 - COVERAGE).mean())
 
 
 def _tabulate_coverage(intervals: pd.DataFrame) -> ReportTable:
@@ -298,16 +242,10 @@ def _tabulate_ends(judged: pd.DataFrame) -> ReportTable:
 
 def _tabulate_tests(frame: pd.DataFrame) -> ReportTable:
     rows: list[list[Value]] = []
-    for (n, offset), cell in frame[frame["method"].isin(TESTS)].groupby(["runs", "offset"]):
-        row: list[Value] = [_name(n, offset)]
-        for test in TESTS:
-            shapes = cell[cell["method"] == test]
-            shares = (shapes["size"].mean(), shapes["size"].max(), shapes["power"].mean())
-            row += _to_percent(shares)
-        rows.append(row)
-    columns = ["pairs"]
-    for test in TESTS:
-        columns += [f"{test}: size %", f"{test}: worst %", f"{test}: power %"]
+    for (n, offset), shapes in frame.groupby(["runs", "offset"]):
+        shares = (shapes["size"].mean(), shapes["size"].max(), shapes["power"].mean())
+        rows.append([_name(n, offset), *_to_percent(shares)])
+    columns = ["pairs", "size %", "worst %", "power %"]
     title = "Tests of pairs: size, that of the worst shape, and power"
     return ReportTable(title, columns, rows)
 

@@ -1,5 +1,4 @@
-"""Simulate pairs of systems that converge differently, and submitters who choose the runs that they
-hand in.
+"""Simulate pairs of systems that converge differently.
 
 Runs are normal: samples to convergence at a distance from the reference and with a spread, and
 speed that differs between runs and between sessions.
@@ -8,7 +7,7 @@ speed that differs between runs and between sessions.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from itertools import product
 
@@ -17,10 +16,8 @@ import pandas as pd
 from ipu_results.mlperf.interval import (
     COVERAGE,
     SESSION,
-    Integers,
     Numbers,
     Runs,
-    estimate_intervals,
     make_runs,
 )
 from ipu_results.mlperf.separation import PERMUTATION, compare_pairs
@@ -40,10 +37,6 @@ QUICK_TRUTH = 4_000
 EFFECT = 3.0  # of the pairs that differ, in standard errors of the difference
 MIN_SIZE = 0.03
 MAX_SIZE = 0.065
-# handed in, of runs that were made
-CHOICES = ((10, 10), (10, 20), (10, 30), (5, 15))
-CHOICE_DISTANCES = (-5, 0, 5)
-CHOICE_SPREAD = 5
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,11 +105,15 @@ def _simulate_pair(n: int, left: System, right: System, pairs: int, truth: int) 
 
 def score(counts: Numbers, minutes: Numbers, drop: int) -> Numbers:
     """Score runs along the last axis by the official rule, with a reference of one."""
-    kept = slice(drop, counts.shape[-1] - drop)
-    needed = np.sort(counts, axis=-1)[..., kept].mean(axis=-1)
-    taken = np.sort(minutes, axis=-1)[..., kept].mean(axis=-1)
-    scores: Numbers = taken * np.maximum(1, 1 / needed)
+    scores: Numbers = average_kept(minutes, drop) * np.maximum(1, 1 / average_kept(counts, drop))
     return scores
+
+
+def average_kept(values: Numbers, drop: int) -> Numbers:
+    """Compute the olympic mean along the last axis, without `drop` values at each end."""
+    kept = np.sort(values, axis=-1)[..., drop : values.shape[-1] - drop]
+    means: Numbers = kept.mean(axis=-1)
+    return means
 
 
 def _make(counts: Numbers, minutes: Numbers, drop: int) -> Runs:
@@ -126,70 +123,16 @@ def _make(counts: Numbers, minutes: Numbers, drop: int) -> Runs:
     return replace(runs, reference=np.ones(len(counts)))
 
 
-def simulate_choices(entries: int, truth: int) -> Iterable[list[Value]]:
-    """Simulate submitters who hand in the window of runs whose score is the median of all
-    windows.
-    """
-    for handed_in, made in CHOICES:
-        drop, members = RUNS[handed_in]
-        row: list[Value] = [f"{handed_in} of {made}"]
-        for distance in CHOICE_DISTANCES:
-            system = System(distance, CHOICE_SPREAD)
-            rng = np.random.default_rng([SEED, handed_in, made, 100 + distance])
-            chosen = _choose_windows(*system.draw(rng, (truth, made)), handed_in)
-            true_score = float(score(*chosen, drop).mean())
-            size = math.ceil(entries / members / 2) * members * 2
-            chosen = _choose_windows(*system.draw(rng, (size, made)), handed_in)
-            coverage, rejected = _judge(*chosen, drop, members, true_score)
-            row += [100 * coverage, 100 * rejected]
-        yield row
-
-
-def _choose_windows(counts: Numbers, minutes: Numbers, n: int) -> tuple[Numbers, Numbers]:
-    """Return of each row the n consecutive runs whose score is the median, the lower of two."""
-    count_windows = np.lib.stride_tricks.sliding_window_view(counts, n, axis=1)
-    minute_windows = np.lib.stride_tricks.sliding_window_view(minutes, n, axis=1)
-    scores = score(count_windows, minute_windows, RUNS[n][0])
-    middle = np.argsort(scores, axis=1)[:, (scores.shape[1] - 1) // 2]
-    rows = np.arange(len(counts))
-    return count_windows[rows, middle], minute_windows[rows, middle]
-
-
-def _judge(
-    counts: Numbers, minutes: Numbers, drop: int, members: int, truth: float
-) -> tuple[float, float]:
-    """Return the coverage of the intervals, and the share of pairs that the test separates."""
-    runs = _make(counts, minutes, drop)
-    groups = [[row // members] for row in range(len(counts))]
-    intervals = estimate_intervals(runs, groups)
-    scores = score(counts, minutes, drop)
-    held = (scores * intervals.low <= truth) & (truth <= scores * intervals.high)
-    first: Integers = np.arange(len(counts) // 2)
-    second = first + len(first)
-    tested = compare_pairs(runs, first, second, groups, np.ones(len(first), dtype=bool))
-    return float(held.mean()), float((tested.p < 1 - COVERAGE).mean())
-
-
-def tabulate(*, quick: bool) -> tuple[list[ReportTable], list[ReportTarget]]:
-    """Return the tables of unlike pairs and of chosen runs, and the targets of the former."""
-    pairs = QUICK_PAIRS if quick else PAIRS
-    truth = QUICK_TRUTH if quick else TRUTH
-    frame = simulate_pairs(pairs, truth)
+def tabulate(*, quick: bool) -> tuple[ReportTable, list[ReportTarget]]:
+    """Return the table of unlike pairs, and its targets."""
+    frame = simulate_pairs(QUICK_PAIRS, QUICK_TRUTH) if quick else simulate_pairs(PAIRS, TRUTH)
+    lowest = float(frame["size"].min())
+    highest = float(frame["size"].max())
     targets = [
-        ReportTarget("lowest size of pairs", float(frame["size"].min()), MIN_SIZE, at_least=True),
-        ReportTarget("highest size of pairs", float(frame["size"].max()), MAX_SIZE),
+        ReportTarget("lowest size of pairs", lowest, MIN_SIZE, at_least=True),
+        ReportTarget("highest size of pairs", highest, MAX_SIZE),
     ]
-    choices = list(simulate_choices(pairs, truth))
-    columns = ["runs"]
-    for distance in CHOICE_DISTANCES:
-        columns += [f"{distance:+d} %: coverage %", f"{distance:+d} %: size %"]
-    chosen = ReportTable(
-        f"Chosen runs, with a spread of {CHOICE_SPREAD} %: the window of runs whose score is the"
-        " median of all windows, by distance from the reference",
-        columns,
-        choices,
-    )
-    return [_tabulate_pairs(frame), chosen], targets
+    return _tabulate_pairs(frame), targets
 
 
 def _tabulate_pairs(frame: pd.DataFrame) -> ReportTable:
