@@ -5,6 +5,7 @@ the same bytes.
 from __future__ import annotations
 
 import hashlib
+import math
 import shutil
 import tempfile
 import time
@@ -17,30 +18,30 @@ import duckdb
 import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
+from ipu_results.kit.files import DATASET
 from ipu_results.record.store.files import get_parquet_name
 from ipu_results.record.store.tables import CONTENT_TABLES, describe_build, write_table_file
 from ipu_results.release import ReleaseRequest, diff_releases, publish, verify_release
-from ipu_results.schema import (
-    TABLES,
-    VIEWS,
-    Column,
-    describe_relation,
-    list_dictionary_rows,
-    table,
-)
-from ipu_results.schema.frames import arrow_schema, file_schema
+from ipu_results.schema.frames import file_schema
 
 from benchmarks.processes import Step, run_steps
 from benchmarks.report import Options, Report, ReportTable
-from benchmarks.tables import FILLED, fill_results
 
 MAX_ROWS = 1_000_000
 RUNS = 3
 QUICK_RUNS = 1
 MERGES = 1  # pandas takes minutes
 SHARE = 1000  # of every this many rows one is changed and one is removed
-PARENTS = {"documents": "document_id", "platforms": "platform", "models": "model"}
-WORDS = {"kind": "curated", "sha256": "0" * 64, "url": None}
+KEPT = ("documents", "platforms", "models", "columns", "relations")  # as the record has them
+REPEATED = """
+    SELECT r.* REPLACE (
+        format('r{:016x}', hash(result_id, copy)) AS result_id,
+        row_number() OVER () AS row_number
+    )
+    FROM range($copies) AS copies(copy)
+    CROSS JOIN read_parquet($results) AS r
+    LIMIT $rows
+"""
 SUFFIXES = {".parquet": "Parquet", ".csv": "CSV", ".duckdb": "DuckDB"}
 HASH = "sha256 of every file"
 READ = "read both sides"
@@ -62,7 +63,7 @@ def run(options: Options) -> Report:
         times.append((step["operation"], own, reference, ratio))
     return Report(
         "release",
-        f"publish, verify and compare {rows:,} rows of {len(FILLED)} filled columns",
+        f"publish, verify and compare the results of the record, repeated to {rows:,} rows",
         [
             ReportTable("Bytes of the release", ("part", "MB"), list(sizes.items())),
             ReportTable("Median time", ("operation", "s", "reference", "ratio"), times),
@@ -134,47 +135,32 @@ def _check(holds: bool) -> None:
 
 
 def _write_warehouse(target: Path, rows: int) -> Path:
-    """Write Parquet files of one build: generated results, the rows they refer to, and other tables
-    empty.
+    """Write the warehouse of the record with its results repeated, each with an id of its own.
+
+    Tables that refer to results stay empty.
     """
+    tables: dict[str, pa.Table] = {}
+    results = DATASET / "results.parquet"
+    copies = math.ceil(rows / pq.read_metadata(results).num_rows)
+    values = {"copies": copies, "results": str(results), "rows": rows}
     with duckdb.connect() as connection:
-        fill_results(connection, rows)
-        results = connection.sql("FROM results").to_arrow_table()
-    filled = {"results": results.cast(arrow_schema(table("results")))}
-    for name, key in PARENTS.items():
-        filled[name] = _build_parents(name, key, results.column(key).unique().to_pylist())
-    relations: list[dict[str, str]] = []
-    columns: list[dict[str, str | None]] = []
-    for relation in (*TABLES, *VIEWS):
-        relations.append(describe_relation(relation))
-        columns += list_dictionary_rows(relation)
-    filled["columns"] = pa.Table.from_pylist(columns, arrow_schema(table("columns")))
-    filled["relations"] = pa.Table.from_pylist(relations, arrow_schema(table("relations")))
-    build_id = hashlib.sha256(b"generated").hexdigest()
-    tables = {}
+        repeated = connection.execute(REPEATED, values).to_arrow_table()
     for definition in CONTENT_TABLES:
         schema = file_schema(definition)
-        content = filled.get(definition.name, schema.empty_table())
-        tables[definition.sql_name] = content.cast(schema)
+        name = definition.sql_name
+        if definition.name == "results":
+            tables[name] = repeated.select(schema.names).cast(schema)
+        elif definition.name in KEPT:
+            tables[name] = pq.read_table(DATASET / get_parquet_name(name)).cast(schema)
+        else:
+            tables[name] = schema.empty_table()
+    build_id = hashlib.sha256(b"repeated").hexdigest()
     counts = {name: len(content) for name, content in tables.items()}
     tables["build"] = describe_build(counts, build_id)
     (target / "detail").mkdir(parents=True)
     for name, content in tables.items():
         write_table_file(target / get_parquet_name(name), content, build_id)
     return target
-
-
-def _build_parents(name: str, key: str, values: list[str]) -> pa.Table:
-    rows = []
-    for value in values:
-        rows.append({own.name: _choose_text(own, key, value) for own in table(name).columns})
-    return pa.Table.from_pylist(rows, schema=arrow_schema(table(name)))
-
-
-def _choose_text(column: Column, key: str, value: str) -> str | None:
-    if column.name == key:
-        return value
-    return WORDS.get(column.name, "generated") if column.required else None
 
 
 def _write_changed(release: Path, target: Path) -> None:

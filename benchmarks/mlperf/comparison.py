@@ -7,32 +7,27 @@ from __future__ import annotations
 import json
 import os
 import tempfile
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from statistics import median
 
 from benchmarks.mlperf.rounds import (
-    CAT,
-    MSGSPEC,
-    ONE_PROCESS,
-    TWO_WORKERS,
     Figures,
     OfficialScores,
-    build_readers,
     copy_round,
     install_official,
     list_logs,
     run_official,
 )
-from benchmarks.processes import ROOT, CommandCost, take_turns
+from benchmarks.processes import ROOT, CommandCost, find_program, measure_command, take_turns
 from benchmarks.report import (
     Options,
     Report,
     ReportTable,
     ReportTarget,
     SkipBenchmarkError,
-    Value,
     format_value,
 )
 
@@ -45,8 +40,12 @@ MAX_WORKER_MB = 60.0
 TOLERANCE = 1e-9
 NO_ENTRY = "no such entry"
 
+POLL_S = 0.005
+WORKERS = {"ipu-results mlperf --workers 1": "1", "ipu-results mlperf --workers 2": "2"}
+ONE_PROCESS, TWO_WORKERS = WORKERS
+
 Costs = dict[str, list[CommandCost]]
-Rows = list[tuple[Value, ...]]
+"""Of each process, by its name."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,41 +110,41 @@ def _measure(source: Path, folder: Path, options: Options) -> Report:
     before = 1 if options.quick else ROUNDS_BEFORE
     after = 0 if options.quick else ROUNDS_AFTER
     root = copy_round(source, folder / "ours", options.quick)
-    readers = build_readers(root, folder)
-    ways = {name: reader.measure for name, reader in readers.items()}
+    command = [*find_program(), "mlperf", str(root), "--format", "json", "--workers"]
+    written = {name: folder / f"out{workers}" for name, workers in WORKERS.items()}
+    ways = {}
+    watched = {}
+    for name, workers in WORKERS.items():
+        ways[name] = partial(measure_command, [*command, workers], written[name])
+        watched[name] = partial(ways[name], poll_s=POLL_S)
     if not options.quick:
         take_turns(ways, 1)
     costs = take_turns(ways, before)
     official, reason = _run_official(source, folder, options)
     for name, more in take_turns(ways, after).items():
         costs[name] += more
-    memory = {name: reader.watch_memory() for name, reader in readers.items()}
+    memory = take_turns(watched, 1)
 
     logs = list_logs(root)
     megabytes = sum(os.path.getsize(path) for path in logs) / 1e6
     report = Report("mlperf", f"score {root.name}, {len(logs):,} logs of {megabytes:,.0f} MB")
-    scores = readers[ONE_PROCESS].out.read_bytes()
-    others = readers[TWO_WORKERS].out.read_bytes()
-    counts = json.loads(readers[MSGSPEC].out.read_bytes())
+    scores = written[ONE_PROCESS].read_bytes()
+    others = written[TWO_WORKERS].read_bytes()
     if official:
         _add_comparison(report, official, scores)
         report.targets += _build_speed_targets(costs, official)
+        name = f"mlperf-logging {official.version}"
+        costs[name] = memory[name] = [official.cost]
     else:
         report.notes.append(f"NOT COMPARED with the official summarizer: {reason}.")
-    if peaks := memory[TWO_WORKERS].worker_peaks:
+    peaks = memory[TWO_WORKERS][0].worker_peaks
+    if peaks:
         report.targets.append(
             ReportTarget("peak MB of the larger worker", max(peaks), MAX_WORKER_MB)
         )
-    report.tables += [
-        _tabulate_times(costs, official),
-        _tabulate_ratios(costs, official),
-        _tabulate_memory(memory, official),
-    ]
+    report.tables += [_tabulate_times(costs), _tabulate_memory(memory)]
     wrote = "the same bytes" if scores == others else "DIFFERENT BYTES"
-    report.notes += [
-        f"One process and two workers wrote {wrote}.",
-        f"{counts['lines']:,} marked lines in the logs, {counts['broken']:,} of them not JSON.",
-    ]
+    report.notes.append(f"One process and two workers wrote {wrote}.")
     return report
 
 
@@ -215,38 +214,24 @@ def _name_official(official: OfficialScores | None) -> dict[str, CommandCost]:
     return {f"mlperf-logging {official.version}": official.cost}
 
 
-def _tabulate_times(costs: Costs, official: OfficialScores | None) -> ReportTable:
-    theirs = {name: [cost] for name, cost in _name_official(official).items()}
-    rows: Rows = []
-    for name, of_process in (theirs | costs).items():
-        walls = [cost.wall for cost in of_process]
-        user = median(cost.user for cost in of_process)
-        system = median(cost.system for cost in of_process)
-        rows.append((name, len(walls), median(walls), min(walls), max(walls), user, system))
-    columns = ("process", "runs", "median s", "min s", "max s", "user s", "system s")
+def _tabulate_times(costs: Costs) -> ReportTable:
+    """Tell the times of each process, and how many times as long one process takes."""
+    one_process = _median_wall(costs[ONE_PROCESS])
+    rows = []
+    for name, runs in costs.items():
+        walls = [cost.wall for cost in runs]
+        middle = median(walls)
+        cpu = median(cost.cpu for cost in runs)
+        ratio = middle / one_process
+        rows.append((name, len(walls), middle, min(walls), max(walls), cpu, ratio))
+    columns = ("process", "runs", "median s", "min s", "max s", "CPU s", "to one process")
     return ReportTable("Time from start to end of the process and its workers", columns, rows)
 
 
-def _tabulate_ratios(costs: Costs, official: OfficialScores | None) -> ReportTable:
-    seconds = {}
-    if official:
-        seconds["mlperf-logging, CPU"] = official.cost.cpu
-        seconds["mlperf-logging, wall"] = official.cost.wall
-    for name, of_process in costs.items():
-        seconds[name] = _median_wall(of_process)
-    bases = [seconds[name] for name in (ONE_PROCESS, TWO_WORKERS, CAT)]
-    rows: Rows = [(name, *(value / base for base in bases)) for name, value in seconds.items()]
-    columns = ("of", "to one process", "to two workers", "to cat")
-    return ReportTable("Median time as a multiple", columns, rows)
-
-
-def _tabulate_memory(
-    memory: Mapping[str, CommandCost], official: OfficialScores | None
-) -> ReportTable:
-    rows = [
-        (name, cost.main_peak, ", ".join(map(format_value, cost.worker_peaks)))
-        for name, cost in {**_name_official(official), **memory}.items()
-    ]
+def _tabulate_memory(memory: Costs) -> ReportTable:
+    rows = []
+    for name, (cost,) in memory.items():
+        rows.append((name, cost.main_peak, ", ".join(map(format_value, cost.worker_peaks))))
     return ReportTable("Peak resident memory", ("process", "MB", "MB of each worker"), rows)
 
 

@@ -1,4 +1,4 @@
-"""A round of MLPerf Training in a temporary folder, and the processes that read it."""
+"""A round of MLPerf Training in a temporary folder, and the official summarizer that reads it."""
 
 from __future__ import annotations
 
@@ -8,20 +8,13 @@ import shutil
 import subprocess
 import sys
 import tarfile
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
 from ipu_results.mlperf.rules import parse_round
 
-from benchmarks.mlperf.reading import decode_all_lines
-from benchmarks.processes import (
-    CommandCost,
-    build_child_command,
-    find_program,
-    join_last_lines,
-    measure_command,
-)
+from benchmarks.processes import CommandCost, join_last_lines, measure_command
 from benchmarks.report import SkipBenchmarkError
 
 FOLDER = Path(__file__).parent
@@ -31,14 +24,6 @@ QUICK_SUBMITTERS = frozenset({"Google", "Graphcore"})
 LOGS = "*/results/*/*/result_*.txt"
 SCALING = "*/results/*/*/scaling.json"
 OFFICIAL_POLL_S = 0.5
-POLL_S = 0.005
-
-# the compared commands
-ONE_PROCESS = "ipu-results mlperf --workers 1"
-TWO_WORKERS = "ipu-results mlperf --workers 2"
-MSGSPEC = "plain msgspec.json.decode of every line"
-JSON = "plain json.loads of every line"
-CAT = "cat"
 
 Figures = Mapping[str, float | None]  # by entry
 
@@ -55,24 +40,6 @@ class OfficialScores:
     minutes: Figures
     factors: Figures
     rewritten: int
-
-
-@dataclass(frozen=True, slots=True)
-class RoundReader:
-    """A command that reads the logs.
-
-    Its output is a file; `names` lists the logs and is its standard input.
-    """
-
-    command: Sequence[str]
-    out: Path
-    names: Path
-
-    def measure(self) -> CommandCost:
-        return measure_command(self.command, self.out, self.names)
-
-    def watch_memory(self) -> CommandCost:
-        return measure_command(self.command, self.out, self.names, POLL_S)
 
 
 def copy_round(source: Path, target: Path, quick: bool) -> Path:
@@ -110,24 +77,6 @@ def _select_members(archive: tarfile.TarFile, quick: bool) -> Iterator[tarfile.T
         submitter = member.name.removeprefix("./").split("/")[1:2]
         if not quick or QUICK_SUBMITTERS & set(submitter):
             yield member
-
-
-def build_readers(root: Path, folder: Path) -> dict[str, RoundReader]:
-    """Return the compared commands by name; their files go to `folder`."""
-    names = folder / "names"
-    names.write_text("".join(f"{path}\0" for path in list_logs(root)), encoding="utf-8")
-    ours = [*find_program(), "mlperf", str(root), "--format", "json", "--workers"]
-    commands: dict[str, list[str]] = {
-        ONE_PROCESS: [*ours, "1"],
-        TWO_WORKERS: [*ours, "2"],
-        MSGSPEC: build_child_command(decode_all_lines, logs=str(names), decoder="msgspec"),
-        JSON: build_child_command(decode_all_lines, logs=str(names), decoder="json"),
-        CAT: ["xargs", "-0", "cat"],
-    }
-    readers = {}
-    for number, (name, command) in enumerate(commands.items()):
-        readers[name] = RoundReader(command, folder / f"out{number}", names)
-    return readers
 
 
 def install_official(folder: Path) -> Path:

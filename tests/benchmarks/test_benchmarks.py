@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import random
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -15,10 +16,9 @@ from benchmarks.__main__ import BENCHMARKS, main
 from benchmarks.emulator.speed import DEVELOPMENT, SWEEP
 from benchmarks.mlperf import comparison, independence
 from benchmarks.mlperf.comparison import compare_figures
-from benchmarks.mlperf.reading import decode_all_lines
 from benchmarks.planted_errors import KNOWN, draw_error, list_neighbours
 from benchmarks.planted_unseen import UNSEEN
-from benchmarks.processes import run_steps
+from benchmarks.processes import Step, run_steps
 from benchmarks.report import (
     Report,
     ReportTable,
@@ -109,11 +109,14 @@ def test_report_shows_tables_targets_and_notes() -> None:
     assert [target["met"] for target in report.to_json()["targets"]] == [False, True]
 
 
+def fail_after_a_step(message: str) -> Iterator[Step]:
+    yield {"seconds": 1.0}
+    raise ValueError(message)
+
+
 def test_failure_in_a_child_process_is_reported() -> None:
-    with pytest.raises(
-        RuntimeError, match=r"decode_all_lines: .*FileNotFoundError.*/nowhere.*, after 0 steps"
-    ):
-        run_steps(decode_all_lines, logs="/nowhere", decoder="json")
+    with pytest.raises(RuntimeError, match=r"fail_after_a_step: .*ValueError: lost, after 1 steps"):
+        run_steps(fail_after_a_step, message="lost")
 
 
 # Every benchmark, at its smallest size
