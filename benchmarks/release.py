@@ -144,7 +144,7 @@ def _write_warehouse(target: Path, rows: int) -> Path:
     copies = math.ceil(rows / pq.read_metadata(results).num_rows)
     values = {"copies": copies, "results": str(results), "rows": rows}
     with duckdb.connect() as connection:
-        repeated = connection.execute(REPEATED, values).to_arrow_table()
+        repeated: pa.Table = connection.execute(REPEATED, values).to_arrow_table()
     for definition in CONTENT_TABLES:
         schema = file_schema(definition)
         name = definition.sql_name

@@ -571,19 +571,19 @@ def score_yolov4() -> Iterator[Score]:
 
     One PyTorch process sends each batch and waits for it: these rows are refused.
     """
-    for key, figure, value in read_yolov4():
-        file, iterations, batch, size, precision = key
+    for setup, figure, value in read_yolov4():
+        file, iterations, batch, size, precision = setup
         by_latency = figure == LATENCY
-        if by_latency and int(iterations) > 1:
+        if by_latency and iterations > 1:
             continue
         machine = load_machine(YOLOV4, precision)
         path = select_protocol("lowest-latency", load_target("m2000"))
-        network = partial(read_yolov4_program, int(size))
-        times = predict_times(network, machine, int(batch), path, CALL if by_latency else PERIOD)
+        network = partial(read_yolov4_program, size)
+        times = predict_times(network, machine, batch, path, CALL if by_latency else PERIOD)
         label = f"{file} {size} {precision} {iterations} iterations"
         yield _make(
             times,
-            value / MS if by_latency else int(batch) / value,
+            value / MS if by_latency else batch / value,
             INFERENCE,
             set=f"yolov4 {figure}",
             document="yolov4-heidelberg",

@@ -4,17 +4,27 @@ they stand.
 
 from __future__ import annotations
 
-import csv
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from benchmarks.emulator.blind.predictions import FOLDER, YOLOV4
-from benchmarks.emulator.blind.scoring import MODELS, WORST, format_table, summarise
+from benchmarks.emulator.blind.scoring import (
+    Verdict,
+    count_slow,
+    find_worst,
+    format_error,
+    format_table,
+    judge,
+    list_columns,
+    read_lines,
+    summarise,
+)
 from benchmarks.processes import ROOT
 
 FIGURES = ROOT / "raw" / "independent" / "yolov4-heidelberg.csv"
 CHIP = "GC200"
-THROUGHPUT, LATENCY = "throughput", "latency"
+THROUGHPUT = "throughput"
+LATENCY = "latency"
 METRICS: Mapping[str, str] = {"throughput": THROUGHPUT, "latency of a batch": LATENCY}
 DOES_NOT_FIT = "DOES-NOT-FIT"
 WORST_HEADER = (
@@ -27,28 +37,44 @@ WORST_HEADER = (
     "predicted",
     "error",
 )
-Key = tuple[str, str, str, str, str]
-"""File, device iterations, batch, image size and precision, as the predictions name them."""
 
 
-@dataclass(frozen=True, slots=True)
-class BlindFigure:
-    """A figure and the prediction of its time of a batch; errors are signed shares of the measured
-    time.
-    """
+class Setup(NamedTuple):
+    """What a figure was measured with, as the predictions name it."""
 
-    figure: str
     file: str
     iterations: int
     batch: int
     size: int
     precision: str
-    memory_verdict: str
+
+
+class BlindFigure(NamedTuple):
+    """A figure and the prediction of its time of a batch."""
+
+    figure: str
+    setup: Setup
+    fits: bool
     measured_ms: float
     predicted_ms: float
-    errors: Mapping[str, float]
-    """By the column of the committed predictions."""
-    in_band: bool
+    verdict: Verdict
+
+
+def read_figures() -> Iterator[tuple[Setup, str, float]]:
+    """Yield set-up, THROUGHPUT or LATENCY, and the figure as printed: images a second, or
+    milliseconds.
+    """
+    for line in read_lines(FIGURES):
+        if line["chip"] == CHIP and line["metric"] in METRICS:
+            iterations, run = line["conditions"].split("; ")
+            setup = Setup(
+                run.split()[-1],
+                int(iterations.split()[0]),
+                int(line["batch_size"]),
+                int(line["variant"].split("x")[0]),
+                line["precision"],
+            )
+            yield setup, METRICS[line["metric"]], float(line["value"])
 
 
 def score_yolov4() -> list[BlindFigure]:
@@ -58,98 +84,55 @@ def score_yolov4() -> list[BlindFigure]:
     gives the time of a batch if a call has one device iteration; with several it counts the wait
     for the others, and is not scored.
     """
-    with (FOLDER / f"{YOLOV4}.csv").open(encoding="utf-8", newline="") as file:
-        predicted = {_get_key(row): row for row in csv.DictReader(file)}
-    return list(_score(predicted))
-
-
-def read_figures() -> Iterator[tuple[Key, str, float]]:
-    """Yield set-up, THROUGHPUT or LATENCY, and the figure as printed: images a second, or
-    milliseconds.
-    """
-    with FIGURES.open(encoding="utf-8", newline="") as file:
-        for line in csv.DictReader(file):
-            if line["chip"] != CHIP or line["metric"] not in METRICS:
-                continue
-            iterations, run = line["conditions"].split("; ")
-            size = line["variant"].split("x")[0]
-            key = (
-                run.split()[-1],
-                iterations.split()[0],
-                line["batch_size"],
-                size,
-                line["precision"],
-            )
-            yield key, METRICS[line["metric"]], float(line["value"])
-
-
-def _score(predicted: Mapping[Key, Mapping[str, str]]) -> Iterator[BlindFigure]:
-    for key, figure, value in read_figures():
-        row, (file, iterations, batch, size, precision) = predicted[key], key
-        if figure == LATENCY and int(iterations) > 1:
-            continue
-        measured = value if figure == LATENCY else 1000 * int(batch) / value
-        errors = {name: float(row[name]) / measured - 1 for name in MODELS}
-        in_band = float(row["time_ms_low"]) <= measured <= float(row["time_ms_high"])
-        labels = (
-            figure,
-            file,
-            int(iterations),
-            int(batch),
-            int(size),
-            precision,
-            row["memory_verdict"],
+    predicted = {}
+    for row in read_lines(FOLDER / f"{YOLOV4}.csv"):
+        setup = Setup(
+            row["source_file"],
+            int(row["device_iterations"]),
+            int(row["micro_batch"]),
+            int(row["image_size"]),
+            row["precision"],
         )
-        yield BlindFigure(*labels, measured, float(row["time_ms"]), errors, in_band)
-
-
-def _get_key(row: Mapping[str, str]) -> Key:
-    names = ("source_file", "device_iterations", "micro_batch", "image_size", "precision")
-    file, iterations, batch, size, precision = (row[name] for name in names)
-    return file, iterations, batch, size, precision
+        predicted[setup] = row
+    scored = []
+    for setup, figure, value in read_figures():
+        if figure == LATENCY and setup.iterations > 1:
+            continue
+        row = predicted[setup]
+        measured = value if figure == LATENCY else 1000 * setup.batch / value
+        fits = row["memory_verdict"] != DOES_NOT_FIT
+        verdict = judge(row, measured)
+        scored.append(BlindFigure(figure, setup, fits, measured, float(row["time_ms"]), verdict))
+    return scored
 
 
 def format_yolov4(rows: Sequence[BlindFigure]) -> str:
     """Return the tables of the scores as Markdown: by group of figures, and the largest errors."""
-    groups = {
-        f"{figure}, all": [row for row in rows if row.figure == figure]
-        for figure in METRICS.values()
-    }
+    groups: dict[str, list[BlindFigure]] = {}
+    slow = []
+    for figure in METRICS.values():
+        every = [row for row in rows if row.figure == figure]
+        groups[f"{figure}, all"] = every
+        slow.append(f"{count_slow(every)} of {len(every)} by {figure}")
     for row in rows:
-        calls = (
-            "one device iteration" if row.iterations == 1 else f"{row.iterations} device iterations"
-        )
-        groups.setdefault(f"{row.figure}, {calls}, {row.precision}", []).append(row)
-    table = [
-        [name, len(group), *summarise(group), sum(row.in_band for row in group)]
-        for name, group in sorted(groups.items())
-    ]
-    header = (
-        "figures",
-        "n",
-        *(f"{name}: {what}" for name in MODELS.values() for what in ("median", "mean", "max")),
-        "in band",
-    )
-    worst = sorted(rows, key=lambda row: -abs(row.errors["time_ms"]))[:WORST]
-    places = [
-        [
-            *(row.figure, row.size, row.batch, row.precision, row.iterations),
-            *(
-                f"{row.measured_ms:.3g}",
-                f"{row.predicted_ms:.3g}",
-                f"{100 * row.errors['time_ms']:+.0f} %",
-            ),
-        ]
-        for row in worst
-    ]
-    slow = " and ".join(
-        f"{sum(row.errors['time_ms'] > 0 for row in groups[f'{name}, all'])} of"
-        f" {len(groups[f'{name}, all'])} by {name}"
-        for name in METRICS.values()
-    )
-    too_large = sum(row.memory_verdict == DOES_NOT_FIT for row in rows)
+        calls = "one device iteration"
+        if row.setup.iterations > 1:
+            calls = f"{row.setup.iterations} device iterations"
+        groups.setdefault(f"{row.figure}, {calls}, {row.setup.precision}", []).append(row)
+    table = []
+    for name, group in sorted(groups.items()):
+        held = sum(row.verdict.in_band for row in group)
+        table.append([name, len(group), *summarise(group), held])
+    worst = []
+    for row in find_worst(rows):
+        setup = row.setup
+        cells = [row.figure, setup.size, setup.batch, setup.precision, setup.iterations]
+        times = [f"{row.measured_ms:.3g}", f"{row.predicted_ms:.3g}"]
+        worst.append([*cells, *times, format_error(row)])
+    too_large = sum(not row.fits for row in rows)
     return (
-        f"{format_table(table, header)}\n\nPredicted times that are too long: {slow}. {too_large}"
+        f"{format_table(table, ['figures', 'n', *list_columns(), 'in band'])}\n\n"
+        f"Predicted times that are too long: {' and '.join(slow)}. {too_large}"
         " figures are of set-ups that are predicted not to fit. The largest"
-        f" errors:\n\n{format_table(places, WORST_HEADER)}\n"
+        f" errors:\n\n{format_table(worst, WORST_HEADER)}\n"
     )
