@@ -8,27 +8,19 @@ from functools import partial
 from statistics import median
 
 from benchmarks.processes import Step, run_steps
-from benchmarks.report import Options, Report, ReportTable, ReportTarget, Value
+from benchmarks.report import Options, Report, ReportTable, ReportTarget
 
 Point = tuple[str, str, int]  # network, target and micro-batch
 
 NETWORK = "resnext101-32x4d"
 C2 = "c2"
-MK2 = "m2000"
-BOW = "bow-2000"
 SWEEP = [(NETWORK, C2, micro) for micro in range(1, 7)]
-DEVELOPMENT = [(NETWORK, MK2, micro) for micro in (1, 2, 4, 8, 16)]
-DEVELOPMENT += [("resnext101-32x8d", MK2, micro) for micro in (1, 2, 4, 16)]
-DEVELOPMENT += [("efficientnet-b4", MK2, micro) for micro in (1, 4, 6, 8, 10)]
-DEVELOPMENT += [(network, MK2, 1) for network in ("resnet50", "efficientnet-b0")]
-DEVELOPMENT += [(network, BOW, 1) for network in ("resnet50", "efficientnet-b0", "efficientnet-b4")]
 QUICK = [("resnet50", C2, 1), ("resnet50", C2, 2)]
 REPEATS = 5
 WARM_REPEATS = 20
 # what is aimed at
 COLD_S = 1.0
 WARM_MS = 10.0
-DEVELOPMENT_S = 5.0
 
 
 def import_modules() -> Iterator[Step]:
@@ -81,41 +73,30 @@ def predict_points(points: Sequence[Point], warm: int) -> Iterator[Step]:
 
 def run(options: Options) -> Report:
     """Measure the speed."""
-    sweep = QUICK if options.quick else SWEEP
-    development = QUICK if options.quick else DEVELOPMENT
+    points = QUICK if options.quick else SWEEP
     repeats = 1 if options.quick else REPEATS
     imports: list[Step] = []
-    cold: list[Step] = []
-    others: list[Step] = []
+    steps: list[Step] = []
     for _ in range(repeats):
         imports += run_steps(import_modules)
-        cold += run_steps(predict_points, points=sweep, warm=WARM_REPEATS)
-        others += run_steps(predict_points, points=development, warm=1)
+        steps += run_steps(predict_points, points=points, warm=WARM_REPEATS)
+    alone = _take_median(imports)
+    cold = _take_median(steps)
+    warm_ms = 1000 * _take_median(steps, "warm")
+    rows = [("the imports", alone)]
+    rows += [(f"to {part}", _take_median(steps, part)) for part in ("build", "read", "predict")]
+    rows += [("cold", cold), ("warm", warm_ms / 1000), ("cold / the imports", cold / alone)]
+    name = f"a C2 sweep of {len(points)} points"
+    shapes = steps[0]["shapes"]
     return Report(
         "emulator",
-        f"predict a C2 sweep of {len(sweep)} points and {len(development)} points of other"
-        " machines",
+        f"predict {name}",
+        [ReportTable("Predictions in a fresh process, and again in it", ("what", "s"), rows)],
         [
-            _tabulate_times(imports, cold, others, (len(sweep), len(development))),
+            ReportTarget(f"s, {name}, cold, imports not counted", cold, COLD_S),
+            ReportTarget("ms, the sweep warm in the same process", warm_ms, WARM_MS),
         ],
-        [
-            ReportTarget(
-                f"s, cold sweep of {len(sweep)} points, imports not counted",
-                _take_median(cold),
-                COLD_S,
-            ),
-            ReportTarget(
-                "ms, the sweep warm in the same process", 1000 * _take_median(cold, "warm"), WARM_MS
-            ),
-            ReportTarget(
-                f"s, {len(development)} points of other machines, cold",
-                _take_median(others),
-                DEVELOPMENT_S,
-            ),
-        ],
-        [
-            f"Median of {repeats} interleaved runs, each in a fresh process.",
-        ],
+        [f"Median of {repeats} interleaved runs, each in a fresh process. {shapes} shapes."],
     )
 
 
@@ -127,39 +108,3 @@ def _time(function: Callable[[], None]) -> float:
 
 def _take_median(steps: Sequence[Step], name: str = "seconds") -> float:
     return float(median(step[name] for step in steps))
-
-
-def _tabulate_times(
-    imports: Sequence[Step], cold: Sequence[Step], others: Sequence[Step], points: tuple[int, int]
-) -> ReportTable:
-    alone = _take_median(imports)
-    rows: list[tuple[Value, ...]] = [
-        ("the imports alone", None, None, None, None, None, alone, 1.0, None)
-    ]
-    for name, steps, count in (
-        ("C2 sweep", cold, points[0]),
-        ("other machines", others, points[1]),
-    ):
-        parts = [_take_median(steps, part) for part in ("build", "read", "predict", "seconds")]
-        rows.append(
-            (
-                name,
-                count,
-                steps[0]["shapes"],
-                *parts,
-                parts[-1] / alone,
-                1000 * _take_median(steps, "warm"),
-            )
-        )
-    columns = (
-        "what",
-        "points",
-        "shapes",
-        "build s",
-        "read s",
-        "predict s",
-        "all s",
-        "ratio to the imports",
-        "warm ms",
-    )
-    return ReportTable("Predictions in a fresh process, and again in the same one", columns, rows)

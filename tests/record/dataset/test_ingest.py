@@ -16,7 +16,7 @@ from ipu_results.record.store.cache import Cache
 from ipu_results.record.store.files import DATABASE
 from ipu_results.schema import TABLES
 
-from benchmarks.large import write_document
+from benchmarks.generate import write_document
 from tests.conftest import (
     PAGE,
     PAGE_ID,
