@@ -17,7 +17,7 @@ from typing import Any
 
 import pandas as pd
 
-from benchmarks.planted_errors import Change, Changer, Draw, Mistake, Row
+from benchmarks.planted_errors import Change, Changer, Draw, Mistakes, Row
 
 LISTED = tomllib.loads(Path(__file__).with_suffix(".toml").read_text(encoding="utf-8"))
 # What stands beside a mean latency in the tables of Heidelberg, ByteMLPerf and PopRT.
@@ -231,43 +231,41 @@ def find_chip(platform: str) -> str:
     raise KeyError(platform)
 
 
-UNSEEN: Mapping[str, tuple[Mistake, ...]] = {
-    "figures": (
-        Mistake("mark of a footnote read as a digit", add_footnote),
-        Mistake("throughput and latency exchanged", exchange_columns),
-        Mistake("tokens for sequences", count_tokens),
-        Mistake("latency of one item", take_item_latency),
-        Mistake("latency of another column", take_other_latency),
-        Mistake("figures of the other generation's table", take_other_table),
-    ),
-    "batch": (
-        Mistake("batch of one chip", take_micro_batch),
-        Mistake("batch multiplied by the chips", multiply_batch),
-        Mistake("batch of the neighbour", copy_batch),
-        Mistake("batch cut at its thousands mark", cut_batch),
-        Mistake("accumulation left out of the batch", leave_accumulation_out),
-    ),
-    "conditions": (
-        Mistake("cell filled down", fill_down),
-        Mistake("labels shifted by one row", shift_labels),
-        Mistake("sibling of the model", replace("model_printed", "models")),
-        Mistake("sibling of the framework", replace("framework", "frameworks")),
-        Mistake("similar precision", replace_precision),
-        Mistake("synthetic for real data, or real for synthetic", exchange_real_and_synthetic),
-        Mistake("other unit of the throughput", replace("item", "items")),
-        Mistake("training for inference, or inference for training", replace("task", "tasks")),
-        Mistake("other sequence length", rewrite("variant", r"SL\d+", "sequences")),
-        Mistake("other size of the images", rewrite("variant", r"(image )?\d+(x\d+)?", "sides")),
-        Mistake("other phase of the training", replace("variant", "phases")),
-        Mistake("packing left out or made up", replace("variant", "packing")),
-        Mistake("other setting or size in the variant", replace("variant", "settings")),
-        Mistake("other number of chips", replace_chip_count),
-        Mistake("machine of the next size", replace_machine("sizes", "chip_count", count_chips)),
-        Mistake(
-            "machine of the other generation", replace_machine("generations", "chip", find_chip)
-        ),
-        Mistake("GPU of another form or memory", replace_machine("gpus", "chip", find_chip)),
-        Mistake("SDK beside it", replace("sdk_version", "sdks")),
-        Mistake("other kind of latency", replace("latency_basis", "latency_kinds")),
-    ),
+UNSEEN: Mapping[str, Mistakes] = {
+    "figures": {
+        "mark of a footnote read as a digit": add_footnote,
+        "throughput and latency exchanged": exchange_columns,
+        "tokens for sequences": count_tokens,
+        "latency of one item": take_item_latency,
+        "latency of another column": take_other_latency,
+        "figures of the other generation's table": take_other_table,
+    },
+    "batch": {
+        "batch of one chip": take_micro_batch,
+        "batch multiplied by the chips": multiply_batch,
+        "batch of the neighbour": copy_batch,
+        "batch cut at its thousands mark": cut_batch,
+        "accumulation left out of the batch": leave_accumulation_out,
+    },
+    "conditions": {
+        "cell filled down": fill_down,
+        "labels shifted by one row": shift_labels,
+        "sibling of the model": replace("model_printed", "models"),
+        "sibling of the framework": replace("framework", "frameworks"),
+        "similar precision": replace_precision,
+        "synthetic for real data, or real for synthetic": exchange_real_and_synthetic,
+        "other unit of the throughput": replace("item", "items"),
+        "training for inference, or inference for training": replace("task", "tasks"),
+        "other sequence length": rewrite("variant", r"SL\d+", "sequences"),
+        "other size of the images": rewrite("variant", r"(image )?\d+(x\d+)?", "sides"),
+        "other phase of the training": replace("variant", "phases"),
+        "packing left out or made up": replace("variant", "packing"),
+        "other setting or size in the variant": replace("variant", "settings"),
+        "other number of chips": replace_chip_count,
+        "machine of the next size": replace_machine("sizes", "chip_count", count_chips),
+        "machine of the other generation": replace_machine("generations", "chip", find_chip),
+        "GPU of another form or memory": replace_machine("gpus", "chip", find_chip),
+        "SDK beside it": replace("sdk_version", "sdks"),
+        "other kind of latency": replace("latency_basis", "latency_kinds"),
+    },
 }

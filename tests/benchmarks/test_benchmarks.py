@@ -159,8 +159,8 @@ def test_every_mistake_can_happen_in_a_printed_row() -> None:
     neighbours = list_neighbours(load_dataset())
     for groups in (KNOWN, UNSEEN):
         for mistakes in groups.values():
-            for mistake in mistakes:
-                assert draw_error(mistake, random.Random(mistake.name), neighbours)
+            for name, mistake in mistakes.items():
+                assert draw_error(mistake, random.Random(name), neighbours)
 
 
 # MLPerf
