@@ -15,7 +15,6 @@ from pathlib import Path
 from statistics import median
 
 import duckdb
-import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
 from ipu_results.kit.files import DATASET
@@ -30,7 +29,6 @@ from benchmarks.report import Options, Report, ReportTable
 MAX_ROWS = 1_000_000
 RUNS = 3
 QUICK_RUNS = 1
-MERGES = 1  # pandas takes minutes
 SHARE = 1000  # of every this many rows one is changed and one is removed
 KEPT = ("documents", "platforms", "models", "columns", "relations")  # as the record has them
 REPEATED = """
@@ -104,9 +102,6 @@ def measure(rows: int, runs: int, folder: str) -> Iterator[Step]:
     yield _repeat(READ, None, lambda: _read_releases(release, changed), runs)
     yield _repeat(
         DIFF, READ, lambda: _check(len(diff_releases(release, changed).tables) == 1), runs
-    )
-    yield _repeat(
-        "pandas: read, merge and compare", DIFF, lambda: _merge(release, changed), min(runs, MERGES)
     )
     yield _repeat(
         "diff of the same bytes",
@@ -193,17 +188,6 @@ def _hash_files(release: Path) -> None:
     for path in filter(Path.is_file, release.rglob("*")):
         with path.open("rb") as file:
             hashlib.file_digest(file, "sha256")
-
-
-def _merge(*sides: Path) -> None:
-    """Count new, removed and changed rows of the results in pandas, as one would without `diff`."""
-    old, new = [pd.read_parquet(side / "results.parquet") for side in sides]
-    both = old.merge(new, on="result_id", how="outer", suffixes=("_old", "_new"), indicator=True)
-    paired = both[both["_merge"] == "both"]
-    for name in old.columns.drop("result_id"):
-        before = paired[f"{name}_old"]
-        after = paired[f"{name}_new"]
-        ((before != after).fillna(True) & ~(before.isna() & after.isna())).sum()
 
 
 def _read_releases(*sides: Path) -> None:

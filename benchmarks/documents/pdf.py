@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import io
 import re
+import tomllib
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from pathlib import Path
 
 from reportlab.lib import colors
 from reportlab.lib.pagesizes import letter
@@ -50,25 +52,8 @@ class Layout:
     page_rows: int = 1000
 
 
-LAYOUTS = {
-    "ruled": Layout(rules="grid"),
-    "booktabs": Layout(font="Times-Roman", rules="booktabs", caption="above"),
-    "unruled": Layout(),
-    "zebra": Layout(fill="zebra"),
-    "dark": Layout(fill="dark", rules="grid"),
-    "centred": Layout(align="centre", rules="booktabs"),
-    "right aligned": Layout(align="right"),
-    "large": Layout(size=11.0, gap=1.2),
-    "tight": Layout(size=6.0, gap=1.0, leading=1.15),
-    "loose": Layout(leading=2.6, gap=4.0, rules="grid"),
-    "two columns": Layout(font="Times-Roman", columns=2, rules="booktabs", size=9.0),
-    "units below": Layout(header="units below", rules="booktabs"),
-    "turned page": Layout(rotation=90, rules="grid"),
-    "cropped": Layout(crop=30.0),
-    "truetype": Layout(font="Vera", rules="booktabs"),
-    "typewriter": Layout(font="Courier", gap=2.0),
-    "continued": Layout(page_rows=2, rules="grid"),
-}
+LISTED = tomllib.loads(Path(__file__).with_name("layouts.toml").read_text(encoding="utf-8"))
+LAYOUTS = {name: Layout(**entry) for name, entry in LISTED.items()}
 PDF_UNUSUAL = frozenset({"turned page", "continued", "cropped"})
 """Dialects that the reader need not read, but must report."""
 

@@ -10,17 +10,14 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from unittest import mock
 
 import numpy as np
 import pandas as pd
-from ipu_results.kit.files import DATASET
 from ipu_results.mlperf import separation
 from ipu_results.mlperf.interval import COVERAGE, SESSION, Integers, Numbers, Runs, make_runs
 from ipu_results.mlperf.round import score_path
 from ipu_results.mlperf.score import ScoredEntry, TrainingRun
-from ipu_results.record.store.query import open_warehouse
 
 from benchmarks.mlperf.comparison import ARCHIVE
 from benchmarks.report import Options, Report, ReportTable, ReportTarget, SkipBenchmarkError, Value
@@ -36,36 +33,10 @@ DEALS = 2_000
 QUICK_DEALS = 100
 RESAMPLES = 4_000
 TOLERANCE = 1e-9
-SESSIONS = (0.0, 0.0005, 0.001, 0.002)
-WIDE_SESSIONS = (*SESSIONS, 0.005, 0.01)
+SESSIONS = (0.0, 0.0005, 0.001, 0.002, 0.005, 0.01)  # standard deviations that the test assumes
 MINUTES = "minutes"
 SPEED = "minutes per sample"
 ALL = "all"
-# the speeds of neighbours in the order by speed, of pairs that the record tests
-NEIGHBOURS = """
-WITH speeds AS (
-    SELECT round, path, list(minutes_per_sample ORDER BY file) AS speeds
-    FROM (
-        FROM mlperf_runs
-        WHERE counted
-        QUALIFY 1 = row_number() OVER (
-            PARTITION BY round, path, coalesce(nullif(sha256, ''), file) ORDER BY file DESC
-        )
-    )
-    WHERE minutes_per_sample IS NOT NULL
-    GROUP BY ALL
-),
-neighbours AS (
-    SELECT
-        speeds,
-        speed_p_value,
-        lag(speeds) OVER (PARTITION BY ranking ORDER BY r.minutes_per_sample, path) AS faster
-    FROM mlperf_ranking r
-    JOIN speeds USING (round, path)
-    WHERE scope = 'same-size' AND division = 'closed' AND NOT repeats
-)
-SELECT faster, speeds FROM neighbours WHERE speed_p_value IS NOT NULL
-"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,8 +65,8 @@ class Series:
         return self.values[self.sessions == long[0]], self.values[self.sessions == long[1]]
 
 
-def run(options: Options, warehouse: Path = DATASET) -> Report:
-    """Measure dependence in the logs, and what sessions do to the pairs of the record."""
+def run(options: Options) -> Report:
+    """Measure dependence in the logs."""
     source = options.mlperf or ARCHIVE
     if not source.exists():
         raise SkipBenchmarkError(f"{source} does not exist")
@@ -122,20 +93,14 @@ def run(options: Options, warehouse: Path = DATASET) -> Report:
             ReportTable(
                 "Parts of one entry as two: speed called different at 5 %, in %, by the standard"
                 " deviation of sessions in % that the test assumes",
-                ["parts", "entries", *(f"{100 * session:g}" for session in WIDE_SESSIONS)],
+                ["parts", "entries", *(f"{100 * session:g}" for session in SESSIONS)],
                 [[name, len(parts[name]), *shares[name]] for name in parts],
-            ),
-            ReportTable(
-                "Neighbours of the record by minutes per sample, in closed rankings of one size: not"
-                " separable, by the standard deviation of sessions",
-                ["deviation, %", "pairs", "not separable, %"],
-                list(_tabulate_neighbours(warehouse)),
             ),
         ],
         [
             ReportTarget(
                 "halves called different, %",
-                shares["halves of an entry"][WIDE_SESSIONS.index(SESSION)],
+                shares["halves of an entry"][SESSIONS.index(SESSION)],
                 100 * MAX_SIZE,
             )
         ],
@@ -261,7 +226,7 @@ def _compare_parts(pairs: Sequence[tuple[Numbers, Numbers]]) -> list[float]:
     """Return the share called different in %, by the deviation that the test assumes."""
     runs = make_speeds([(1 + part).tolist() for pair in pairs for part in pair])
     first = np.arange(0, 2 * len(pairs), 2)
-    tested = [_test(runs, first, first + 1, session) for session in WIDE_SESSIONS]
+    tested = [_test(runs, first, first + 1, session) for session in SESSIONS]
     return [100 * float((p < 1 - COVERAGE).mean()) for p in tested]
 
 
@@ -276,13 +241,3 @@ def _test(runs: Runs, first: Integers, second: Integers, session: float) -> Numb
     one_batch = np.ones(len(first), dtype=bool)
     with mock.patch.object(separation, "SESSION", session):
         return separation.compare_pairs(runs, first, second, names, one_batch).p
-
-
-def _tabulate_neighbours(warehouse: Path) -> Iterator[list[Value]]:
-    with open_warehouse(warehouse) as connection:
-        pairs = connection.sql(NEIGHBOURS).fetchall()
-    runs = make_speeds([speeds for pair in pairs for speeds in pair])
-    first = np.arange(0, 2 * len(pairs), 2)
-    for session in SESSIONS:
-        p = _test(runs, first, first + 1, session)
-        yield [100 * session, len(p), 100 * float((p >= 1 - COVERAGE).mean())]

@@ -90,7 +90,6 @@ def run(options: Options, warehouse: Path = DATASET) -> Report:
             _tabulate_ends(judged),
             _tabulate_tests(frame),
             pair_table,
-            _tabulate_shapes(frame),
         ],
         targets + pair_targets,
         [
@@ -107,7 +106,6 @@ def run(options: Options, warehouse: Path = DATASET) -> Report:
                 "Size: pairs of equal systems called different at 5 %. Power: the same of pairs"
                 f" that are {EFFECT:g} standard errors of their difference apart."
             ),
-            "The last table has each shape at the number of runs that its entries have.",
         ],
     )
 
@@ -125,7 +123,6 @@ def simulate(shape: Shape, n: int, offset: float, entries: int, truth: int) -> d
     minutes[first + 1] *= 1 + apart
     return {
         "shape": shape.name,
-        "own_runs": shape.runs,
         "runs": n,
         "offset": offset,
         **_judge_intervals(sample, groups, members),
@@ -197,35 +194,16 @@ def _to_percent(shares: Iterable[float]) -> list[Value]:
 
 
 def _tabulate_outside(judged: pd.DataFrame) -> ReportTable:
-    """Count shapes outside the bounds, and those by two standard errors of the simulation."""
-    below = MIN_COVERAGE - judged["coverage"]
-    above = judged["coverage"] - MAX_COVERAGE
-    far = 2 * judged["error"]
-    lowest = f"below {100 * MIN_COVERAGE:g} %"
-    highest = f"above {100 * MAX_COVERAGE:g} %"
-    keys = [judged["runs"], judged["offset"]]
-    counts = pd.DataFrame(
-        {
-            lowest: below > 0,
-            f"{lowest} by 2 errors": below > far,
-            highest: above > 0,
-            f"{highest} by 2 errors": above > far,
-            "shapes": True,
-        }
-    )
-    table = counts.groupby(keys).sum()
-    by_runs = judged.groupby(["runs", "offset"])
-    table["observed, %"] = 100 * by_runs["coverage"].std()
-    mean_square = (judged["error"] ** 2).groupby(keys).mean()
-    table["simulation, %"] = 100 * np.sqrt(mean_square)
+    """Count the shapes within the bounds and outside of them."""
     rows: list[list[Value]] = []
-    for (n, offset), values in zip(table.index, table.to_numpy().tolist(), strict=True):
-        rows.append([_name(n, offset), *values])
+    for (n, offset), shapes in judged.groupby(["runs", "offset"]):
+        coverage = shapes["coverage"]
+        below = int((coverage < MIN_COVERAGE).sum())
+        above = int((coverage > MAX_COVERAGE).sum())
+        rows.append([_name(n, offset), below, len(shapes) - below - above, above])
+    bounds = f"{100 * MIN_COVERAGE:g} to {100 * MAX_COVERAGE:g} %"
     return ReportTable(
-        "Shapes with another coverage, and the standard deviation of coverage: of shapes, and of"
-        " the simulation alone",
-        ["entries", *table.columns],
-        rows,
+        f"Shapes by coverage, {bounds}", ["entries", "below", "within", "above"], rows
     )
 
 
@@ -248,17 +226,3 @@ def _tabulate_tests(frame: pd.DataFrame) -> ReportTable:
     columns = ["pairs", "size %", "worst %", "power %"]
     title = "Tests of pairs: size, that of the worst shape, and power"
     return ReportTable(title, columns, rows)
-
-
-def _tabulate_shapes(intervals: pd.DataFrame) -> ReportTable:
-    usual = intervals[intervals["own_runs"].map(_find_closest) == intervals["runs"]]
-    table = usual.pivot_table(index=["runs", "shape"], columns="offset", values="coverage")
-    rows: list[list[Value]] = []
-    for (n, name), shares in zip(table.index, table.to_numpy(), strict=True):
-        rows.append([f"{n} runs, {name}", *_to_percent(shares)])
-    columns = ["shape", *(f"{100 * offset:+.0f} %" for offset in OFFSETS)]
-    return ReportTable("Coverage of each shape, in %", columns, rows)
-
-
-def _find_closest(runs: int) -> int:
-    return min(RUNS, key=lambda n: abs(math.log(n / runs)))

@@ -25,11 +25,9 @@ from benchmarks.report import Options, Report, ReportTable, ReportTarget, Value
 ROUNDS = 1000
 QUICK_ROUNDS = 10
 MAX_OVERHEAD_US = 1.0
-AHEAD_ITERATIONS = 50  # of a slice in which a thread hands each batch over
 RUN = "run alone"
 READ = "run, and read the classes"
 LOOP = "the loop"
-AHEAD = "the loop, batches made ahead by a thread"
 
 
 class TrivialSession(Session):
@@ -63,8 +61,7 @@ def build_ways(subject: LoopSubject) -> dict[str, Callable[[], float]]:
     return {
         RUN: lambda: _time_runs(session.run, images, count),
         READ: lambda: _time_runs(lambda batch: read_classes(session.run(batch)), images, count),
-        LOOP: lambda: _time_loop(session, images, count, False),
-        AHEAD: lambda: _time_loop(session, images, min(count, AHEAD_ITERATIONS), True),
+        LOOP: lambda: _time_loop(session, images, count),
     }
 
 
@@ -93,8 +90,6 @@ def run(options: Options) -> Report:
             " difference in a round.",
             "The trivial session computes nothing. The tiny network is one dense layer from 192"
             " values to 10.",
-            "With batches made ahead a queue passes each one between two threads, which"
-            " alternate here.",
         ],
     )
 
@@ -150,9 +145,9 @@ def _time_runs(run: Callable[[Any], Any], images: Any, count: int) -> float:
     return _divide_time(start, count)
 
 
-def _time_loop(session: Any, images: Any, count: int, ahead: bool) -> float:
+def _time_loop(session: Any, images: Any, count: int) -> float:
     stream: Any = SimpleNamespace(load=lambda: None, prepare=lambda _: images)
-    with open_feed(session, stream, ahead) as feed:
+    with open_feed(session, stream, False) as feed:
         start = time.perf_counter_ns()
         run_batches(session, feed, 0, count)
         return _divide_time(start, count)
