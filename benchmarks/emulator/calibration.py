@@ -1,15 +1,12 @@
-"""Fit the two numbers of the calibration to the six C2 rows, and say how far assumed constants may
-be off.
-"""
+"""Fit the two numbers of the calibration to the six C2 rows."""
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from ipu_results.emulator.target import Calibration, Constant, Fit, Target
+from ipu_results.emulator.target import Calibration, Fit, Target
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,40 +26,32 @@ class Observation:
 NOTHING = Fit(0.0, 0.0, 0.0)  # before the fit
 
 
-# of a value that an assumed constant may be less or more, where no range is stated: chosen, not
-# measured
-SHARE = 0.5
-
-
-def get_range(constant: Constant) -> tuple[float, float]:
-    """Return what an assumed constant may be: as stated, else half less and half more.
-
-    Supersteps are whole numbers.
-    """
-    low, high = constant.range or (constant.value * (1 - SHARE), constant.value * (1 + SHARE))
-    return (math.floor(low), math.ceil(high)) if constant.unit == "superstep" else (low, high)
-
-
 def calibrate(observed: Sequence[Observation], target: Target) -> Calibration:
     """Fit all rows, again with each row excluded, and again with κ at both ends of its range."""
     kappa = target["superstep.cycles"]
-    jackknife = tuple(
-        fit_observations([*observed[:at], *observed[at + 1 :]], kappa)
-        for at in range(len(observed))
-    )
-    ends = tuple(
-        fit_observations(observed, end) for end in get_range(target.constants["superstep.cycles"])
-    )
-    return Calibration(fit_observations(observed, kappa), jackknife, target.digest, ends)
+    jackknife = []
+    for at in range(len(observed)):
+        others = [*observed[:at], *observed[at + 1 :]]
+        jackknife.append(fit_observations(others, kappa))
+    ends = []
+    for end in target.constants["superstep.cycles"].range or ():
+        ends.append(fit_observations(observed, end))
+    fit = fit_observations(observed, kappa)
+    return Calibration(fit, tuple(jackknife), target.digest, tuple(ends))
 
 
 def fit_observations(observed: Sequence[Observation], superstep: float) -> Fit:
     """Solve for s and h by least squares of the relative errors, at a superstep of this many
     cycles.
     """
-    rest = [row.seconds - row.fixed - row.supersteps * superstep for row in observed]
-    seconds = [row.seconds for row in observed]
-    per_batch, per_image = solve_relative([[1.0, row.images] for row in observed], rest, seconds)
+    unknown = []
+    rest = []
+    seconds = []
+    for row in observed:
+        unknown.append([1.0, row.images])
+        rest.append(row.seconds - row.fixed - row.supersteps * superstep)
+        seconds.append(row.seconds)
+    per_batch, per_image = solve_relative(unknown, rest, seconds)
     return Fit(superstep, per_batch, per_image)
 
 
@@ -71,11 +60,7 @@ def solve_relative(
 ) -> list[float]:
     """Solve `unknown` · x = `rest` by least squares of the errors relative to `seconds`."""
     weight = 1 / np.array(seconds)
-    solution, *_ = np.linalg.lstsq(
-        np.array(unknown) * weight[:, None], np.array(rest) * weight, rcond=None
-    )
+    left = np.array(unknown) * weight[:, None]
+    right = np.array(rest) * weight
+    solution = np.linalg.lstsq(left, right, rcond=None)[0]
     return [float(value) for value in solution]
-
-
-def predict_seconds(row: Observation, fit: Fit) -> float:
-    return row.fixed + row.supersteps * fit.superstep + fit.per_batch + row.images * fit.per_image

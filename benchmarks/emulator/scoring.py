@@ -6,7 +6,6 @@ import csv
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from statistics import median
-from types import MappingProxyType
 
 from ipu_results.emulator.network import load_network
 from ipu_results.emulator.prediction import MS, Prediction, predict
@@ -71,24 +70,18 @@ def summarise_errors(errors: Sequence[float]) -> ErrorSummary:
     return ErrorSummary(len(sizes), median(sizes), sum(sizes) / len(sizes), max(sizes))
 
 
-def predict_rows(
-    rows: Sequence[PublishedRow],
-    calibration: Calibration,
-    targets: Mapping[str, Target] = MappingProxyType({}),
-) -> list[ScoredRow]:
-    """Predict each row by its selector. `targets` replaces machines by name."""
-    return [_predict_row(row, calibration, targets) for row in rows]
+def predict_rows(rows: Sequence[PublishedRow], calibration: Calibration) -> list[ScoredRow]:
+    """Predict each row by its selector."""
+    return [_predict_row(row, calibration) for row in rows]
 
 
-def _predict_row(
-    row: PublishedRow, calibration: Calibration, targets: Mapping[str, Target]
-) -> ScoredRow:
-    target = targets.get(row.selector.target) or load_target(row.selector.target)
+def _predict_row(row: PublishedRow, calibration: Calibration) -> ScoredRow:
+    target = load_target(row.selector.target)
     network = load_network(row.selector.network)
     (prediction,) = predict(network, target, [row.batch_size], row.protocol, calibration)
     second = None
     if row.second_reading:
-        second = _predict_row(row.second_reading, calibration, targets)
+        second = _predict_row(row.second_reading, calibration)
     return ScoredRow(row, prediction, second)
 
 
@@ -97,29 +90,33 @@ def observe(row: PublishedRow, target: Target) -> Observation:
     micro = row.batch_size // target.chips
     program = load_network(row.selector.network)(micro)
     plan = schedule(program, target)
+    clock = target["clock"]
     # The numbers of the fit are left at zero here; they are its unknowns.
-    fixed = compute_timing(
-        plan.cycles / target["clock"], program, target, row.protocol, NOTHING
-    ).period
-    return Observation(fixed, plan.supersteps / target["clock"], micro, row.seconds)
+    timing = compute_timing(plan.cycles / clock, program, target, row.protocol, NOTHING)
+    return Observation(timing.period, plan.supersteps / clock, micro, row.seconds)
 
 
-def recalibrate(rows: Sequence[PublishedRow], target: Target | None = None) -> Calibration:
+def recalibrate(rows: Sequence[PublishedRow]) -> Calibration:
     """Fit the calibration to the six C2 rows among `rows`."""
-    machine = target or load_target("c2")
-    return calibrate([observe(row, machine) for row in rows if row.set == "calibration"], machine)
+    target = load_target("c2")
+    return calibrate([observe(row, target) for row in rows if row.set == "calibration"], target)
 
 
 def calibrations_differ(new: Calibration, old: Calibration) -> bool:
     """Check whether two calibrations have other constants, another number of rows or other fits."""
-    news, olds = ((each.fit, *each.jackknife, *each.ends) for each in (new, old))
+    news = list_numbers(new)
+    olds = list_numbers(old)
     if new.constants != old.constants or len(news) != len(olds):
         return True
-    return not all(
-        _is_close(getattr(a, name), getattr(b, name))
-        for a, b in zip(news, olds, strict=True)
-        for name in ("superstep", "per_batch", "per_image")
-    )
+    return not all(map(_is_close, news, olds))
+
+
+def list_numbers(calibration: Calibration) -> list[float]:
+    """List the numbers of all fits of a calibration."""
+    numbers: list[float] = []
+    for fit in (calibration.fit, *calibration.jackknife, *calibration.ends):
+        numbers += [fit.superstep, fit.per_batch, fit.per_image]
+    return numbers
 
 
 def _is_close(new: float, old: float) -> bool:
@@ -137,9 +134,12 @@ def load_predictions() -> Mapping[str, float]:
 def list_changed_predictions(scored: Sequence[ScoredRow]) -> list[ScoredRow]:
     """Return the rows whose prediction differs from the committed one."""
     known = load_predictions()
-    if missing := [each.row for each in scored if each.row.result_id not in known]:
-        row = missing[0]
-        raise WarehouseError(
-            f"row {row.result_id} has no committed prediction", place=str(row.selector)
-        )
-    return [each for each in scored if not _is_close(each.seconds, known[each.row.result_id])]
+    changed = []
+    for each in scored:
+        row = each.row
+        if row.result_id not in known:
+            message = f"row {row.result_id} has no committed prediction"
+            raise WarehouseError(message, place=str(row.selector))
+        if not _is_close(each.seconds, known[row.result_id]):
+            changed.append(each)
+    return changed

@@ -5,7 +5,6 @@ Which networks of the record are not built is in `data/record.toml`, each with t
 
 from __future__ import annotations
 
-import csv
 import re
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
@@ -51,6 +50,7 @@ from benchmarks.emulator.blind.predictions import (
     build_layer,
     choose_padding,
     load_machine,
+    read_lines,
     read_shapes,
 )
 from benchmarks.emulator.blind.scoring import read_figures
@@ -73,9 +73,8 @@ DEVICE: Read = attrgetter("device")
 CALL: Read = attrgetter("latency")
 
 
-def read_lines(name: str) -> list[dict[str, str]]:
-    with (RAW / name).open(encoding="utf-8", newline="") as file:
-        return list(csv.DictReader(file))
+def read_raw(name: str) -> list[dict[str, str]]:
+    return read_lines(RAW / name)
 
 
 def parse_number(text: str) -> float:
@@ -109,7 +108,7 @@ MACS_OF_ROW = 16 * 16
 def score_vertex() -> Iterator[Score]:
     """Score the runs of the central vertex on one tile. The printed rate gives whole cycles."""
     target = load_target("bow-2000")
-    for line in read_lines("independent/tessellate-peak-flops.csv"):
+    for line in read_raw("independent/tessellate-peak-flops.csv"):
         rows = _read_sizes(line)["n"]
         rate = float(line["value"]) * 1e12
         cycles = float(round(2 * rows * MACS_OF_ROW * TILES * BOW_CLOCK / rate))
@@ -136,7 +135,7 @@ def score_products() -> Iterator[Score]:
         "FP16": ("sdk-products", load_target("m2000")),
         "FP8": ("sdk-products fp8", load_target_file(FP8)),
     }
-    for line in read_lines("independent/ipu-stack-siglip.csv"):
+    for line in read_raw("independent/ipu-stack-siglip.csv"):
         if line["operation"].startswith("matrix product"):
             name, target = machines[line["precision"]]
             sizes = _read_sizes(line)
@@ -151,7 +150,7 @@ def score_products() -> Iterator[Score]:
                 parse_number(line["value"]),
                 plan_split(shape, target).compute,
             )
-    for line in read_lines("independent/heidelberg-matmul-2023.csv"):
+    for line in read_raw("independent/heidelberg-matmul-2023.csv"):
         if line["device"] == "GC200" and line["shape"]:
             yield _score_square(line)
 
@@ -187,7 +186,7 @@ def score_collectives() -> Iterator[Score]:
     An exchange is one superstep, in which the busiest tile sends or receives all that is its own.
     """
     target = load_target("c2")
-    for line in read_lines("independent/citadel-2019.csv"):
+    for line in read_raw("independent/citadel-2019.csv"):
         one_chip = line["device_count"] == "1" and line["conditions"] != "tile to itself"
         name = line["operation"]
         is_rate = line["metric"] == "bandwidth" and line["unit"] == "GB/s"
@@ -250,7 +249,7 @@ def _sum_operands(sizes: Mapping[str, int], target: Target) -> float:
 def score_blocks() -> Iterator[Score]:
     """Score what the SDK put between the products of SigLIP, and the whole model."""
     target = load_target("m2000")
-    lines = read_lines("independent/ipu-stack-siglip.csv")
+    lines = read_raw("independent/ipu-stack-siglip.csv")
     cycles = {line["operation"]: parse_number(line["value"]) for line in lines}
     steps = schedule(build_siglip(1), target).steps
     softmax = next(step for step in steps if step.kind == "softmax")
@@ -375,7 +374,7 @@ def score_cards() -> Iterator[Score]:
     """
     for entry in read_toml("record.toml")["cards"]:
         metric = entry.get("metric", "throughput")
-        for line in read_lines(entry["document"]):
+        for line in read_raw(entry["document"]):
             named = (line["model"], line["metric"]) == (entry["model"], metric)
             condition = any(each in line["conditions"] for each in entry["conditions"])
             # PopRT computes in fp32 where its tables say so. ByteMLPerf's fp32 is that of the file.
@@ -441,7 +440,7 @@ TAMU_BATCH = 1920  # of a step, assumed: that of the vendor's configurations for
 
 def score_tamu() -> Iterator[Score]:
     """Score ResNet-50 of table 3: one chip at seven micro-batches, then 2 to 64 chips."""
-    for line in read_lines("independent/tamu-aces-2022.csv"):
+    for line in read_raw("independent/tamu-aces-2022.csv"):
         rate = line["metric"] == "throughput" and line["chip"] == "GC200"
         if rate and "table 3" in line["place"]:
             chips = int(line["chip_count"])
@@ -465,7 +464,7 @@ def score_caraml() -> Iterator[Score]:
     """Score CARAML: ResNet-50 on one chip and GPT-117M on a pipeline of four over batch sizes, and
     GPT-2 of ALCF on four such pipelines.
     """
-    for line in read_lines("independent/caraml-2024.csv"):
+    for line in read_raw("independent/caraml-2024.csv"):
         printed = "table" in line["place"] and line["chip"] == "GC200"
         if not printed or line["metric"] != "throughput":
             continue
@@ -491,7 +490,7 @@ def score_caraml() -> Iterator[Score]:
 
 def score_alcf() -> Iterator[Score]:
     """Score GPT-2 of ALCF: four replicas, each a pipeline of four chips of a Bow Pod64."""
-    for line in read_lines("independent/alcf-guide.csv"):
+    for line in read_raw("independent/alcf-guide.csv"):
         if line["model"] == "GPT2":
             setup = _setup_gpt2(1, 4, int(line["batch_size"]) // 4)
             yield _score_setup(
@@ -597,10 +596,10 @@ def score_yolov4() -> Iterator[Score]:
 
 def score_decoding() -> Iterator[Score]:
     """Score the committed prediction of decoding, written before the figures were read."""
-    lines = read_lines("graphcore/poptransformer.csv")
+    lines = read_raw("graphcore/poptransformer.csv")
     measured = [parse_number(line["value"]) for line in lines if line["metric"] == "throughput"]
-    with (FOLDER / "decoding-2.csv").open(encoding="utf-8", newline="") as file:
-        shapes = [line for line in csv.DictReader(file) if line["metric"] == "throughput"]
+    predicted = read_lines(FOLDER / "decoding-2.csv")
+    shapes = [line for line in predicted if line["metric"] == "throughput"]
     for shape, rate in zip(shapes, measured, strict=True):
         batch = shape["batch"] or 1
         yield Score(

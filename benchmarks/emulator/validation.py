@@ -16,7 +16,6 @@ from benchmarks.emulator import scoring
 from benchmarks.emulator.rows import (
     BLIND,
     TRAINING_SETS,
-    PublishedRow,
     TrainingRow,
     load_rows,
 )
@@ -40,24 +39,15 @@ class Validation:
             [each for each in self.scored if each.row.set == BLIND]
         )
 
-    def score(self, *sets: str) -> scoring.ErrorSummary:
-        """Summarise the errors on these sets, as printed."""
-        return scoring.summarise_errors(
-            [each.error for each in self.scored if each.row.set in sets]
-        )
-
 
 @cache
 def load_validation() -> Validation:
-    return validate(load_rows())
-
-
-def validate(rows: Sequence[PublishedRow], calibration: Calibration | None = None) -> Validation:
     """Predict all rows with the committed calibration.
 
     A changed row then shows as a difference and not as another model.
     """
-    known = calibration or load_calibration()
+    rows = load_rows()
+    known = load_calibration()
     return Validation(known, scoring.recalibrate(rows), scoring.predict_rows(rows, known))
 
 
@@ -85,5 +75,9 @@ def score_training(rows: Sequence[TrainingRow]) -> list[TrainingScore]:
 
 def iterate_sets(scores: Sequence[TrainingScore]) -> list[tuple[str, list[TrainingScore]]]:
     """Return the scores by set, in the order of TRAINING_SETS."""
-    grouped = [(name, [each for each in scores if each.row.set == name]) for name in TRAINING_SETS]
-    return [(name, members) for name, members in grouped if members]
+    grouped = []
+    for name in TRAINING_SETS:
+        members = [each for each in scores if each.row.set == name]
+        if members:
+            grouped.append((name, members))
+    return grouped

@@ -208,12 +208,6 @@ def _build_speed_targets(costs: Costs, official: OfficialScores) -> list[ReportT
     ]
 
 
-def _name_official(official: OfficialScores | None) -> dict[str, CommandCost]:
-    if official is None:
-        return {}
-    return {f"mlperf-logging {official.version}": official.cost}
-
-
 def _tabulate_times(costs: Costs) -> ReportTable:
     """Tell the times of each process, and how many times as long one process takes."""
     one_process = _median_wall(costs[ONE_PROCESS])

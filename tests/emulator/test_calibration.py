@@ -11,13 +11,16 @@ from benchmarks.emulator.calibration import (
     Observation,
     calibrate,
     fit_observations,
-    predict_seconds,
 )
 from benchmarks.emulator.freezing import format_calibration
 
 MK1 = load_target("c2")
 KAPPA = MK1["superstep.cycles"]
 SUPERSTEPS = (937, 885, 880, 890, 883, 870)
+
+
+def predict_seconds(row: Observation, fit: Fit) -> float:
+    return row.fixed + row.supersteps * fit.superstep + fit.per_batch + row.images * fit.per_image
 
 
 def observe(start: float, host: float, noise: float = 0.0) -> list[Observation]:

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import csv
 import hashlib
-import io
 from collections.abc import Mapping
 from functools import cache
 from pathlib import Path
@@ -37,11 +36,20 @@ Row = dict[str, Any]
 
 def read_shapes(name: str) -> list[Row]:
     """Read the shapes of a set: numbers as such, names as text."""
-    records = csv.DictReader(io.StringIO((FOLDER / SHAPES[name]).read_text(encoding="utf-8")))
-    return [
-        {key: int(value) if value.isdigit() else value for key, value in record.items()}
-        for record in records
-    ]
+    rows = []
+    for line in read_lines(FOLDER / SHAPES[name]):
+        row: Row = dict(line)
+        for key, text in line.items():
+            if text.isdigit():
+                row[key] = int(text)
+        rows.append(row)
+    return rows
+
+
+def read_lines(path: Path) -> list[dict[str, str]]:
+    """Read the lines of a CSV file by column."""
+    with path.open(encoding="utf-8", newline="") as file:
+        return list(csv.DictReader(file))
 
 
 def hash_file(path: Path) -> str:
@@ -56,10 +64,10 @@ def load_machine(set_: str, precision: str) -> Target:
 def choose_padding(kernel: int, size: int, stride: int, following: int | None) -> int:
     """Choose no padding where only that gives the next layer's input size, else half the kernel."""
     half = kernel // 2
-    sizes = {padding: (size + 2 * padding - kernel) // stride + 1 for padding in (half, 0)}
-    return (
-        0 if following is not None and sizes[half] != following and sizes[0] == following else half
-    )
+    padded = (size + 2 * half - kernel) // stride + 1
+    plain = (size - kernel) // stride + 1
+    is_plain = following is not None and plain == following != padded
+    return 0 if is_plain else half
 
 
 def build_layer(

@@ -4,16 +4,14 @@ stand.
 
 from __future__ import annotations
 
-import csv
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from statistics import mean, median
 from typing import Protocol, TypeVar
 
 from tabulate import tabulate
 
-from benchmarks.emulator.blind.predictions import BATCHES, CONVOLUTIONS, FOLDER
+from benchmarks.emulator.blind.predictions import BATCHES, CONVOLUTIONS, FOLDER, read_lines
 from benchmarks.processes import ROOT
 
 FIGURES = ROOT / "raw" / "independent" / "citadel-2019.csv"
@@ -65,11 +63,6 @@ class BlindRow:
     tflops: float
     predicted_tflops: float
     verdict: Verdict
-
-
-def read_lines(path: Path) -> list[dict[str, str]]:
-    with path.open(encoding="utf-8", newline="") as file:
-        return list(csv.DictReader(file))
 
 
 def judge(prediction: Mapping[str, str], measured_ms: float) -> Verdict:

@@ -7,7 +7,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import NamedTuple
 
-from benchmarks.emulator.blind.predictions import FOLDER, YOLOV4
+from benchmarks.emulator.blind.predictions import FOLDER, YOLOV4, read_lines
 from benchmarks.emulator.blind.scoring import (
     Verdict,
     count_slow,
@@ -16,7 +16,6 @@ from benchmarks.emulator.blind.scoring import (
     format_table,
     judge,
     list_columns,
-    read_lines,
     summarise,
 )
 from benchmarks.processes import ROOT

@@ -9,10 +9,9 @@ has the program that wrote the predictions.
 
 from __future__ import annotations
 
-import csv
 from collections.abc import Mapping
 
-from benchmarks.emulator.blind.predictions import FOLDER
+from benchmarks.emulator.blind.predictions import FOLDER, read_lines
 from benchmarks.emulator.scores import SUMMARY, summarise
 from benchmarks.report import ReportTable
 
@@ -34,16 +33,15 @@ def score_products() -> dict[str, list[tuple[float, float]]]:
     """Return the signed errors of the committed predictions by type and fidelity, each with that of
     operations over peak.
     """
-    with PREDICTIONS.open(encoding="utf-8", newline="") as file:
-        predicted = {_get_key(row): float(row["predicted_ns"]) for row in csv.DictReader(file)}
+    predicted = {_get_key(row): float(row["predicted_ns"]) for row in read_lines(PREDICTIONS)}
     errors: dict[str, list[tuple[float, float]]] = {}
-    with FIGURES.open(encoding="utf-8", newline="") as file:
-        for row in csv.DictReader(file):
-            measured = float(row["measured_ns"])
-            macs = int(row["m"]) * int(row["k"]) * int(row["n"])
-            ideal = macs * CYCLES_OF_ROW[row["fidelity"]] / (CORES * MACS_OF_ROW)
-            both = (predicted[_get_key(row)] / measured - 1, ideal / measured - 1)
-            errors.setdefault(f"{row['dtype']} {row['fidelity']}", []).append(both)
+    for row in read_lines(FIGURES):
+        measured = float(row["measured_ns"])
+        macs = int(row["m"]) * int(row["k"]) * int(row["n"])
+        ideal = macs * CYCLES_OF_ROW[row["fidelity"]] / (CORES * MACS_OF_ROW)
+        error = predicted[_get_key(row)] / measured - 1
+        name = f"{row['dtype']} {row['fidelity']}"
+        errors.setdefault(name, []).append((error, ideal / measured - 1))
     return errors
 
 
