@@ -57,7 +57,7 @@ class CommandCost:
         return self.user + self.system
 
 
-def run_in_child(function: StepFunction, timeout_s: float = 3600.0, /, **arguments: Any) -> Outcome:
+def run_in_child(function: StepFunction, /, **arguments: Any) -> Outcome:
     """Run `function(**arguments)` in a fresh process, killed before it uses up the machine's
     memory.
 
@@ -67,7 +67,7 @@ def run_in_child(function: StepFunction, timeout_s: float = 3600.0, /, **argumen
         process = subprocess.Popen(
             build_child_command(function, **arguments), stdout=out, stderr=err, cwd=ROOT
         )
-        failure = _watch(process, timeout_s)
+        failure = _watch(process)
         out.seek(0)
         err.seek(0)
         if failure is None and process.returncode:
@@ -153,7 +153,8 @@ def read_peak_mb() -> float:
 
     Linux counts ru_maxrss from before exec, thus with the parent's memory; VmHWM does not.
     """
-    if (peak := _read_mb(PROC / "self/status", "VmHWM")) is not None:
+    peak = _read_mb(PROC / "self/status", "VmHWM")
+    if peak is not None:
         return peak
     usage = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     return usage / 1e6 if sys.platform == "darwin" else usage * 1024 / 1e6
@@ -169,10 +170,9 @@ def _read_mb(path: Path, name: str) -> float | None:
     return None
 
 
-def _watch(process: subprocess.Popen[bytes], timeout_s: float) -> str | None:
-    """Wait for a process, or kill it at a limit and return which one."""
+def _watch(process: subprocess.Popen[bytes]) -> str | None:
+    """Wait for a process, or kill it where memory runs out, and say so."""
     available = _read_mb(PROC / "meminfo", "MemAvailable")
-    start = time.monotonic()
     try:
         while True:
             try:
@@ -185,8 +185,6 @@ def _watch(process: subprocess.Popen[bytes], timeout_s: float) -> str | None:
                     f"stopped at {resident / 1000:.1f} GB of {available / 1000:.1f} GB that were"
                     " free"
                 )
-            if time.monotonic() - start > timeout_s:
-                return f"stopped after {timeout_s:.0f} s"
     finally:
         if process.poll() is None:
             process.kill()
@@ -201,7 +199,8 @@ def _read_peaks(root: int, peaks: dict[int, tuple[bool, float]]) -> None:
     waiting = [root]
     while waiting:
         pid = waiting.pop()
-        if (peak := _read_mb(PROC / f"{pid}/status", "VmHWM")) is not None:
+        peak = _read_mb(PROC / f"{pid}/status", "VmHWM")
+        if peak is not None:
             peaks[pid] = (WORKER in _read_text(PROC / f"{pid}/cmdline"), peak)
         for task in PROC.glob(f"{pid}/task/*/children"):
             waiting += map(int, _read_text(task).split())

@@ -32,6 +32,7 @@ from ipu_results.record.store.query import open_warehouse
 from benchmarks.processes import ROOT
 
 DATA = Path(__file__).parent / "data"
+Record = Mapping[str, Any]
 # The fit, the two development sets (not fitted, but their errors were watched), and the blind set,
 # in that order.
 SETS = ("calibration", "resnext", "ten", "honest")
@@ -85,13 +86,12 @@ class RowSelector:
     def target(self) -> str:
         return next(name for name, platform in PLATFORMS.items() if platform == self.platform)
 
-    def matches(self, record: Mapping[str, Any]) -> bool:
+    def matches(self, record: Record) -> bool:
         expected = {"document_id": self.document} | {key: getattr(self, key) for key in KEYS}
         # A selector says "" for rows without a variant, which the warehouse stores as null.
-        if any(
-            value is not None and (record[key] or "") != value for key, value in expected.items()
-        ):
-            return False
+        for key, value in expected.items():
+            if value is not None and (record[key] or "") != value:
+                return False
         return self.batch_sizes is None or record["batch_size"] in self.batch_sizes
 
     def __str__(self) -> str:
@@ -144,11 +144,14 @@ def load_selectors() -> tuple[RowSelector, ...]:
 
 
 def _read_entries(file: str) -> list[dict[str, Any]]:
-    entries = read_toml(file)["rows"]
-    return [
-        {key: tuple(each) if isinstance(each, list) else each for key, each in entry.items()}
-        for entry in entries
-    ]
+    entries = []
+    for read in read_toml(file)["rows"]:
+        entry = dict(read)
+        for key, value in read.items():
+            if isinstance(value, list):
+                entry[key] = tuple(value)
+        entries.append(entry)
+    return entries
 
 
 @cache
@@ -158,27 +161,21 @@ def load_rows() -> list[PublishedRow]:
         return load_published_rows(connection)
 
 
-def load_published_rows(
-    connection: duckdb.DuckDBPyConnection, sets: Sequence[str] = SETS
-) -> list[PublishedRow]:
-    """Read the rows of these sets.
+def load_published_rows(connection: duckdb.DuckDBPyConnection) -> list[PublishedRow]:
+    """Read the rows of all sets.
 
     Raises WarehouseError where a selector matches other than the stated rows.
     """
     records = run_query(connection, SQL).to_pylist()
-    selected = (
-        (each, list(filter(each.matches, records))) for each in load_selectors() if each.set in sets
-    )
-    return [
-        _parse_inference_row(each, record, matches)
-        for each, matches in selected
-        for record in _check_count(matches, each.rows, "rows", str(each))
-    ]
+    rows = []
+    for selector in load_selectors():
+        matches = list(filter(selector.matches, records))
+        _check_count(matches, selector.rows, "rows", str(selector))
+        rows += [_parse_inference_row(selector, record, matches) for record in matches]
+    return rows
 
 
-def _check_count(
-    matches: Sequence[Mapping[str, Any]], rows: int, noun: str, place: str
-) -> Sequence[Mapping[str, Any]]:
+def _check_count(matches: Sequence[Record], rows: int, noun: str, place: str) -> None:
     if len(matches) < rows:
         message = f"the warehouse holds {len(matches)} of the {rows} {noun} to validate against"
         raise TooFewRowsError(message, place=place)
@@ -187,11 +184,10 @@ def _check_count(
             f"selects {len(matches)} {noun}, and {rows} are stated: narrow the selector",
             place=place,
         )
-    return matches
 
 
 def _parse_inference_row(
-    selector: RowSelector, record: Mapping[str, Any], siblings: Sequence[Mapping[str, Any]]
+    selector: RowSelector, record: Record, siblings: Sequence[Record]
 ) -> PublishedRow:
     batch = record["batch_size"]
     figure = record["latency_ms" if selector.time == "latency" else "throughput"]
@@ -212,34 +208,28 @@ def _parse_inference_row(
     if not record["doubtful"] or latency is None:
         return row
     other = _suggest_batch(row, latency, siblings)
-    return (
-        row
-        if other is None
-        else replace(row, second_reading=replace(row, batch_size=other, seconds=other / figure))
-    )
+    if other is None:
+        return row
+    return replace(row, second_reading=replace(row, batch_size=other, seconds=other / figure))
 
 
-def _suggest_batch(
-    row: PublishedRow, latency: float, siblings: Sequence[Mapping[str, Any]]
-) -> int | None:
+def _suggest_batch(row: PublishedRow, latency: float, siblings: Sequence[Record]) -> int | None:
     """Return the batch with as many in flight as the median of the rows has, a multiple of the
     chips, or None.
     """
-    complete = [
-        each
-        for each in siblings
-        if each["latency_ms"] and each["throughput"] and each["batch_size"]
-    ]
-    depths = [
-        count_batches_in_flight(each["throughput"], each["latency_ms"], each["batch_size"])
-        for each in complete
-    ]
+    depths = []
+    for each in siblings:
+        figures = (each["throughput"], each["latency_ms"], each["batch_size"])
+        if all(figures):
+            depths.append(count_batches_in_flight(*figures))
+    if not depths:
+        return None
     chips = count_replicas(row.protocol, load_target(row.selector.target))
     items = row.batch_size / row.seconds * latency
-    return round(items / median(depths) / chips) * chips or None if depths else None
+    return round(items / median(depths) / chips) * chips or None
 
 
-def build_protocol(selector: RowSelector, configuration: Mapping[str, Any]) -> Protocol:
+def build_protocol(selector: RowSelector, configuration: Record) -> Protocol:
     """Build the host path of a row from its public configuration, or take the protocol that the
     selector names.
 
@@ -256,9 +246,16 @@ def build_protocol(selector: RowSelector, configuration: Mapping[str, Any]) -> P
     tiles = IO_TILES.search(configuration["note"] or "")
     io_tiles = int(tiles[1]) if tiles else 0
     # The name of the protocol that is nearest to these settings.
-    nearest = "tensorflow" if selector.threads else "io-tiles" if io_tiles else "pytorch"
+    if not selector.prefetch:
+        nearest = "lowest-latency"
+    elif selector.threads:
+        nearest = "tensorflow"
+    elif io_tiles:
+        nearest = "io-tiles"
+    else:
+        nearest = "pytorch"
     return Protocol(
-        nearest if selector.prefetch else "lowest-latency",
+        nearest,
         selector.input_bits or bits,
         selector.prefetch,
         selector.source,
@@ -326,28 +323,25 @@ def load_training_rows(connection: duckdb.DuckDBPyConnection) -> list[TrainingRo
     ]
     rows = []
     for entry in _read_entries("training_rows.toml"):
-        # What an entry does not name, any row has.
-        matches = [
-            record
-            for record in records
-            if record["model"] == entry["model"]
-            and all(
-                record[name] in entry.get(f"{name}s", (record[name],))
-                for name in ("variant", "platform", "framework")
-            )
-        ]
+        matches = [record for record in records if _is_of_entry(entry, record)]
         place = f"{entry['model']}, {', '.join(entry.get('variants', entry['frameworks']))}"
         _check_count(matches, entry["rows"], "training rows", place)
         rows += [_parse_training_row(entry, record) for record in matches]
     return rows
 
 
-def _parse_training_row(entry: Mapping[str, Any], record: Mapping[str, Any]) -> TrainingRow:
-    missing = [
-        key for key in ("micro_batch_size", "replicas", "gradient_accumulation") if not record[key]
-    ]
-    if missing:
-        raise WarehouseError(f"row {record['result_id']} has no {missing[0]} in its configuration")
+def _is_of_entry(entry: Record, record: Record) -> bool:
+    """Check whether a row is one of an entry: what an entry does not name, any row has."""
+    if record["model"] != entry["model"]:
+        return False
+    names = ("variant", "platform", "framework")
+    return all(record[name] in entry.get(f"{name}s", (record[name],)) for name in names)
+
+
+def _parse_training_row(entry: Record, record: Record) -> TrainingRow:
+    for key in ("micro_batch_size", "replicas", "gradient_accumulation"):
+        if not record[key]:
+            raise WarehouseError(f"row {record['result_id']} has no {key} in its configuration")
     layers = tuple(int(count) for count in (record["layers_per_ipu"] or "").split())
     proportions = tuple(
         float(share) for share in (record["available_memory_proportion"] or "").split()
