@@ -1,18 +1,9 @@
-"""Generate rows like those of the performance page's inference tables, the same for the same seed,
-and a document of many of them.
-"""
+"""Generate rows like those of the performance page's inference tables, the same for the same seed."""
 
 from __future__ import annotations
 
-import csv
-import hashlib
 from collections.abc import Iterator, Sequence
-from pathlib import Path
 from random import Random
-
-import tomli_w
-from ipu_results.add import extract
-from ipu_results.record.read.context import digest_context
 
 COLUMNS = (
     "Model",
@@ -55,29 +46,6 @@ CHIP_GAIN = 0.9
 IN_FLIGHT = 1.6  # batches at a time, by which latency is more than one batch's
 BLANK_SHARE = 0.02
 
-DOCUMENT_COLUMNS = (
-    "model",
-    "variant",
-    "platform",
-    "sdk_version",
-    "framework",
-    "dataset",
-    "batch_size",
-    "precision",
-    "throughput (items/s)",
-)
-SIDECAR = {
-    "document_id": "large",
-    "title": "One document of many rows",
-    "publisher": "generated",
-    "url": "https://example.org",
-    "kind": "transcription",
-    "licence": "CC-BY-4.0",
-    "reader": "performance-csv",
-    "note": "generated",
-    "means": "items per second",
-}
-
 Cells = tuple[str, ...]
 
 
@@ -110,19 +78,3 @@ def _draw_configuration(random: Random, number: int, platform: str) -> tuple[Cel
     precision = random.choices(PRECISIONS, (0.8, 0.15, 0.05))[0]
     speed = MODELS[model] * random.uniform(0.8, 1.2)
     return head, precision, speed
-
-
-def write_document(raw: Path, rows: int) -> None:
-    """Write a CSV document of many rows, `large.csv`, with its sidecar."""
-    raw.mkdir()
-    path = raw / "large.csv"
-    with path.open("w", newline="", encoding="utf-8") as file:
-        writer = csv.writer(file, lineterminator="\n")
-        writer.writerow(DOCUMENT_COLUMNS)
-        writer.writerows(
-            cells[: len(DOCUMENT_COLUMNS)] for cells in generate_rows(rows, 0, BOW, BOW_GAIN)
-        )
-    digest = hashlib.sha256(path.read_bytes()).hexdigest()
-    context = digest_context(extract(path, SIDECAR["reader"]).context)
-    entry = {**SIDECAR, "sha256": digest, "context": context}
-    path.with_name("large.csv.toml").write_text(tomli_w.dumps(entry), encoding="utf-8")

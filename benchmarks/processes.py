@@ -96,9 +96,7 @@ def find_program() -> list[str]:
     return [str(script)] if script.exists() else [sys.executable, "-m", "ipu_results"]
 
 
-def measure_command(
-    command: Sequence[str], out: Path, stdin: Path | None = None, poll_s: float | None = None
-) -> CommandCost:
+def measure_command(command: Sequence[str], out: Path, poll_s: float | None = None) -> CommandCost:
     """Run a command and write its output to a file.
 
     `poll_s` is how often memory is read, None for never.
@@ -106,13 +104,11 @@ def measure_command(
     Raises RuntimeError where it fails.
     """
     peaks: dict[int, tuple[bool, float]] = {}
-    with (
-        open(stdin or os.devnull, "rb") as source,
-        out.open("wb") as target,
-        tempfile.TemporaryFile() as errors,
-    ):
+    with out.open("wb") as target, tempfile.TemporaryFile() as errors:
         start = time.perf_counter()
-        process = subprocess.Popen(command, cwd=ROOT, stdin=source, stdout=target, stderr=errors)
+        process = subprocess.Popen(
+            command, cwd=ROOT, stdin=subprocess.DEVNULL, stdout=target, stderr=errors
+        )
         try:
             done, status, usage = os.wait4(process.pid, 0 if poll_s is None else os.WNOHANG)
             while not done:

@@ -4,8 +4,6 @@ its scores.
 
 from __future__ import annotations
 
-import csv
-import io
 from collections.abc import Sequence
 from dataclasses import asdict
 from importlib.resources import files
@@ -13,6 +11,7 @@ from pathlib import Path
 
 from ipu_results.emulator.prediction import MS
 from ipu_results.emulator.target import CALIBRATION_FILE, Calibration, load_calibration, load_target
+from ipu_results.kit.text import format_csv
 
 from benchmarks.emulator.rows import BLIND, DATA, PublishedRow
 from benchmarks.emulator.scoring import (
@@ -63,50 +62,34 @@ def format_validated(scored: Sequence[ScoredRow]) -> str:
     """Return the text of the file that the site reads: every row, by which figure of it a batch is
     timed, and its prediction.
     """
-    out = io.StringIO()
-    writer = csv.writer(out, lineterminator="\n")
-    writer.writerow(VALIDATED_COLUMNS)
+    rows: list[Sequence[object]] = [VALIDATED_COLUMNS]
     for each in scored:
-        time = each.row.selector.time
-        writer.writerow((each.row.result_id, each.row.set, time, f"{each.seconds * MS:.6g}"))
-    return out.getvalue()
+        row = each.row
+        rows.append((row.result_id, row.set, row.selector.time, f"{each.seconds * MS:.6g}"))
+    return f"{format_csv(rows)}\n"
 
 
 def format_calibration(calibration: Calibration) -> str:
     """Return the text of `calibration.toml`."""
-    fits = (
-        ("[fit]", calibration.fit),
-        *(("[[jackknife]]", fit) for fit in calibration.jackknife),
-        *(("[[ends]]", fit) for fit in calibration.ends),
-    )
-    parts = [
-        [title, *(f"{name} = {value!r}" for name, value in asdict(fit).items())]
-        for title, fit in fits
-    ]
-    lines = [
-        HEADER,
-        f'constants = "{calibration.constants}"',
-        *("\n" + "\n".join(part) for part in parts),
-    ]
+    fits = [("[fit]", calibration.fit)]
+    fits += [("[[jackknife]]", fit) for fit in calibration.jackknife]
+    fits += [("[[ends]]", fit) for fit in calibration.ends]
+    lines = [HEADER, f'constants = "{calibration.constants}"']
+    for title, fit in fits:
+        lines += ["", title]
+        lines += [f"{name} = {value!r}" for name, value in asdict(fit).items()]
     return "\n".join(lines) + "\n"
 
 
 def format_predictions(scored: Sequence[ScoredRow]) -> str:
     """Return the text of `predictions.csv`. Of the published row it holds the batch size alone."""
-    out = io.StringIO()
-    writer = csv.writer(out, lineterminator="\n")
-    writer.writerow(COLUMNS)
+    rows: list[Sequence[object]] = [COLUMNS]
     for each in scored:
-        selector, prediction = each.row.selector, each.prediction
-        labels = (
-            each.row.result_id,
-            selector.network,
-            selector.target,
-            prediction.protocol,
-            each.row.batch_size,
-        )
+        row = each.row
+        selector = row.selector
+        prediction = each.prediction
+        labels = (row.result_id, selector.network, selector.target, prediction.protocol)
         times = (f"{each.seconds * MS:.9g}", f"{prediction.latency_ms:.9g}")
-        writer.writerow(
-            (*labels, *times, prediction.calibration_id, load_target(selector.target).digest)
-        )
-    return out.getvalue()
+        constants = load_target(selector.target).digest
+        rows.append((*labels, row.batch_size, *times, prediction.calibration_id, constants))
+    return f"{format_csv(rows)}\n"

@@ -16,7 +16,6 @@ from ipu_results.record.store.cache import Cache
 from ipu_results.record.store.files import DATABASE
 from ipu_results.schema import TABLES
 
-from benchmarks.generate import write_document
 from tests.conftest import (
     PAGE,
     PAGE_ID,
@@ -35,6 +34,7 @@ from tests.conftest import (
     select_figure,
     sign,
 )
+from tests.record.dataset.large import write_document
 
 PAGE_TABLES = (
     "ogb_lsc",
