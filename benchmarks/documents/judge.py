@@ -185,10 +185,5 @@ def describe_difference(row: Row, others: Sequence[Row]) -> str:
     printed = dict(nearest)
     parts = []
     for name, value in sorted(row - nearest, key=str):
-        parts.append(f"{name} reads {_show(value)}, printed is {_show(printed.get(name))}")
+        parts.append(f"{name} reads {value}, printed is {printed.get(name)}")
     return "; ".join(parts)[:300]
-
-
-def _show(value: Value | None) -> str:
-    number, text = value or (None, "")
-    return repr(text) if number is None else f"{number!r} {text}".strip()

@@ -14,17 +14,12 @@ from numpy.typing import NDArray
 
 Numbers = NDArray[np.float64]
 
-SYMMETRIC = "symmetric"
-SKEWED = "right-skewed"
-STEPS = "evaluation steps"
-FAMILIES = (SYMMETRIC, SKEWED, STEPS)
 MIN_RUNS = 9  # of an entry whose runs make up a shape: with fewer, their own mean hides the tails
 MIN_ENTRIES = 4
 MIN_POOLED = 40
 MAX_STEPS = 8
 # variance between entries over that within: above it, the entries did not converge alike
 MAX_BETWEEN = 2.0
-SKEWNESS = 0.5  # the usual bound between about symmetric and moderately skewed
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,7 +29,6 @@ class Shape:
     """
 
     name: str
-    family: str
     counts: Numbers
     speeds: Numbers
     runs: int
@@ -63,8 +57,7 @@ def load_shapes(warehouse: Path) -> list[Shape]:
     runs["speed"] = runs["minutes"] / runs["count"]
     for name in ("count", "speed"):
         runs[f"relative_{name}"] = runs[name] / groups[name].transform("mean") - 1
-    shapes = [*_make_continuous(runs[runs["n"] >= MIN_RUNS]), *_make_steps(runs[runs["known"]])]
-    return sorted(shapes, key=lambda shape: (FAMILIES.index(shape.family), shape.name))
+    return [*_make_continuous(runs[runs["n"] >= MIN_RUNS]), *_make_steps(runs[runs["known"]])]
 
 
 def _make_continuous(runs: pd.DataFrame) -> Iterator[Shape]:
@@ -77,11 +70,9 @@ def _make_continuous(runs: pd.DataFrame) -> Iterator[Shape]:
         relative = (pooled["relative_count"] * widen).to_numpy()
         speed = (pooled["relative_speed"] * widen).to_numpy()
         skewness = float(np.mean(relative**3) / np.mean(relative**2) ** 1.5)
-        family = SKEWED if skewness > SKEWNESS else SYMMETRIC
         counts = np.maximum(1 + relative, 0.05)
         yield Shape(
             f"{benchmark}, skewness {skewness:.1f}",
-            family,
             counts,
             1 + speed,
             int(pooled["n"].median()),
@@ -103,7 +94,6 @@ def _make_steps(runs: pd.DataFrame) -> Iterator[Shape]:
         speeds = 1 + pooled["relative_speed"].to_numpy()
         yield Shape(
             f"{benchmark} v{round_}, batch {batch}",
-            STEPS,
             counts,
             speeds,
             int(pooled["n"].median()),
