@@ -23,7 +23,6 @@ IMPORTS = "import pandas, pyarrow, duckdb, pandera.pandas, lxml.etree"
 INGEST = "ipu-results ingest"
 CHANGED = "ipu-results ingest after one changed file"
 ALONE = "the imports alone"
-VERSION = "ipu-results --version"
 ROUNDS = 7
 QUICK_ROUNDS = 1
 MAX_COLD_RATIO = 7.0
@@ -48,7 +47,6 @@ def run(options: Options) -> Report:
             INGEST: ingest,
             CHANGED: ingest,
             ALONE: [sys.executable, "-c", IMPORTS],
-            VERSION: [*find_program(), "--version"],
         }
         before = {INGEST: partial(forget, project), CHANGED: partial(change_one, raw)}
         costs = measure_processes(commands, options, before)

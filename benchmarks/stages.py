@@ -158,17 +158,16 @@ def run(options: Options) -> Report:
 
 def _tabulate_times(steps_of: dict[int, Steps]) -> ReportTable:
     rows = []
-
-    def add(size: int, stage: str, seconds: float, peak: float) -> None:
-        rows.append((f"{size:,}", stage, seconds, size / seconds, 1e6 * seconds / size, peak))
-
     for size, steps in steps_of.items():
         for stage, step in steps.items():
-            add(size, stage, step["seconds"], step["peak"])
-    for size, steps in steps_of.items():
+            seconds = step["seconds"]
+            speed = size / seconds
+            rows.append((f"{size:,}", stage, seconds, speed, 1e6 / speed, step["peak"]))
         if "write" in steps:
             seconds = sum(step["seconds"] for step in steps.values())
-            add(size, "all four", seconds, steps["write"]["peak"])
+            speed = size / seconds
+            peak = steps["write"]["peak"]
+            rows.append((f"{size:,}", "all four", seconds, speed, 1e6 / speed, peak))
     columns = ("rows", "stage", "s", "rows/s", "µs/row", "peak MB after it")
     return ReportTable("Time and peak resident memory by stage", columns, rows)
 
@@ -189,7 +188,8 @@ def _list_notes(outcomes: dict[int, Outcome], steps: dict[int, Steps]) -> Iterat
     for size, outcome in outcomes.items():
         if outcome.failure is not None:
             yield f"{size:,} rows: {outcome.failure}, in {STAGES[len(outcome.steps)]}."
-        if check := steps[size].get("check"):
+        check = steps[size].get("check")
+        if check:
             yield (
                 f"{size:,} rows: {check['results']:,} results, {check['flagged']:,} of them"
                 " flagged."

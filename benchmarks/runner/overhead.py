@@ -8,7 +8,7 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from statistics import median, quantiles
+from statistics import median
 from types import SimpleNamespace
 from typing import Any
 
@@ -65,12 +65,6 @@ def build_ways(subject: LoopSubject) -> dict[str, Callable[[], float]]:
     }
 
 
-def compare_times(times: Sequence[float], base: Sequence[float]) -> tuple[float, float, float]:
-    """Return the difference of the medians, and the quartiles of the differences round by round."""
-    low, _, high = quantiles([own - other for own, other in zip(times, base, strict=True)], n=4)
-    return median(times) - median(base), low, high
-
-
 def run(options: Options) -> Report:
     """Measure all ways in turns, in another order each round, after one unmeasured round."""
     rounds = QUICK_ROUNDS if options.quick else ROUNDS
@@ -86,8 +80,7 @@ def run(options: Options) -> Report:
         [tabulate_ways(subject, times) for subject, times in results],
         [build_target(subject, times) for subject, times in results],
         [
-            "An iteration takes five time stamps. From and to: quartiles over rounds of the"
-            " difference in a round.",
+            "An iteration takes five time stamps.",
             "The trivial session computes nothing. The tiny network is one dense layer from 192"
             " values to 10.",
         ],
@@ -119,15 +112,14 @@ def write_tiny_model(folder: Path) -> str:
 def tabulate_ways(subject: LoopSubject, times: Mapping[str, Sequence[float]]) -> ReportTable:
     rows: list[tuple[Value, ...]] = []
     for name, own in times.items():
-        more, low, high = compare_times(own, times[RUN])
-        more_than_read, _, _ = compare_times(own, times[READ])
-        rows.append((name, median(own), more, low, high, more_than_read))
+        middle = median(own)
+        more = middle - median(times[RUN])
+        more_than_read = middle - median(times[READ])
+        rows.append((name, middle, more, more_than_read))
     columns = (
         "way",
         "µs an iteration",
         "more than run alone",
-        "from",
-        "to",
         "more than run and read",
     )
     return ReportTable(f"Time of one iteration, {subject.name}", columns, rows)
@@ -135,7 +127,8 @@ def tabulate_ways(subject: LoopSubject, times: Mapping[str, Sequence[float]]) ->
 
 def build_target(subject: LoopSubject, times: Mapping[str, Sequence[float]]) -> ReportTarget:
     name = f"µs an iteration that the loop adds to: {subject.base} ({subject.name})"
-    return ReportTarget(name, compare_times(times[LOOP], times[subject.base])[0], MAX_OVERHEAD_US)
+    more = median(times[LOOP]) - median(times[subject.base])
+    return ReportTarget(name, more, MAX_OVERHEAD_US)
 
 
 def _time_runs(run: Callable[[Any], Any], images: Any, count: int) -> float:
