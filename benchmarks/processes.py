@@ -63,10 +63,10 @@ def run_in_child(function: StepFunction, /, **arguments: Any) -> Outcome:
 
     Arguments and steps are passed as JSON.
     """
+    name = f"{function.__module__}:{function.__name__}"
+    command = [sys.executable, "-m", "benchmarks.processes", name, json.dumps(arguments)]
     with tempfile.TemporaryFile("w+") as out, tempfile.TemporaryFile("w+") as err:
-        process = subprocess.Popen(
-            build_child_command(function, **arguments), stdout=out, stderr=err, cwd=ROOT
-        )
+        process = subprocess.Popen(command, stdout=out, stderr=err, cwd=ROOT)
         failure = _watch(process)
         out.seek(0)
         err.seek(0)
@@ -83,11 +83,6 @@ def run_steps(function: StepFunction, /, **arguments: Any) -> list[Step]:
             f"{function.__name__}: {outcome.failure}, after {len(outcome.steps)} steps"
         )
     return outcome.steps
-
-
-def build_child_command(function: StepFunction, /, **arguments: Any) -> list[str]:
-    name = f"{function.__module__}:{function.__name__}"
-    return [sys.executable, "-m", "benchmarks.processes", name, json.dumps(arguments)]
 
 
 def find_program() -> list[str]:

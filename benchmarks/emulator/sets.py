@@ -635,13 +635,3 @@ SETS = (
 def score_all() -> list[Score]:
     """Score every set with the present model."""
     return interpolate(score for score_set in SETS for score in score_set())
-
-
-def list_measured() -> set[str]:
-    """List the networks whose throughput or latency on an IPU the record holds."""
-    sql = """
-        SELECT DISTINCT model_printed FROM results
-        WHERE origin = 'published' AND regexp_matches(platform, 'IPU|Bow|GC2|^C2$|C600')
-    """
-    with open_warehouse(ROOT / "warehouse") as connection:
-        return {name for (name,) in connection.execute(sql).fetchall()}

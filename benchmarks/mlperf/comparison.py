@@ -187,9 +187,6 @@ def _add_comparison(report: Report, official: OfficialScores, scores: bytes) -> 
         report.notes.append("No figure of any entry differs, and neither side lacks an entry.")
     scaled = [path for path, factor in official.factors.items() if factor != 1]
     report.notes.append(f"Scaled: {', '.join(scaled) or 'no entry'}.")
-    report.notes.append(
-        f"The summarizer changed {official.rewritten} scaling.json in its copy of the input."
-    )
     report.targets.append(
         ReportTarget("figures that differ, or that one side lacks", len(differences), 0)
     )

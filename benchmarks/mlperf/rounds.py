@@ -22,7 +22,6 @@ PINS = FOLDER / "mlperf-logging.txt"
 SCRIPT = FOLDER / "official_child.py"
 QUICK_SUBMITTERS = frozenset({"Google", "Graphcore"})
 LOGS = "*/results/*/*/result_*.txt"
-SCALING = "*/results/*/*/scaling.json"
 OFFICIAL_POLL_S = 0.5
 
 Figures = Mapping[str, float | None]  # by entry
@@ -30,16 +29,12 @@ Figures = Mapping[str, float | None]  # by entry
 
 @dataclass(frozen=True, slots=True)
 class OfficialScores:
-    """The figures of the official summarizer.
-
-    It changed `rewritten` scaling files in its copy of the input.
-    """
+    """The figures of the official summarizer."""
 
     version: str
     cost: CommandCost
     minutes: Figures
     factors: Figures
-    rewritten: int
 
 
 def copy_round(source: Path, target: Path, quick: bool) -> Path:
@@ -103,7 +98,6 @@ def run_official(python: Path, root: Path, folder: Path) -> OfficialScores:
     round_name = parse_round(root.name)
     if round_name is None:
         raise SkipBenchmarkError(f"the folder {root.name} does not name a round such as v2.0")
-    before = _read_scaling(root)
     figures = folder / "official.json"
     arguments = [str(figures), str(root), f"{round_name}.0", str(folder / "official.csv")]
     command = [str(python), "-I", str(SCRIPT), *arguments]
@@ -117,10 +111,4 @@ def run_official(python: Path, root: Path, folder: Path) -> OfficialScores:
     for path, entry in scores["entries"].items():
         minutes[os.path.relpath(path, root)] = entry["minutes"]
         factors[os.path.relpath(path, root)] = entry["scaling_factor"]
-    changed = before.items() ^ _read_scaling(root).items()
-    rewritten = len({path for path, _ in changed})
-    return OfficialScores(scores["version"], cost, minutes, factors, rewritten)
-
-
-def _read_scaling(root: Path) -> dict[Path, bytes]:
-    return {path: path.read_bytes() for path in root.glob(SCALING)}
+    return OfficialScores(scores["version"], cost, minutes, factors)
