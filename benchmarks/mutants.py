@@ -24,7 +24,6 @@ import sys
 import tempfile
 import token
 import tokenize
-from collections import Counter
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict, dataclass
@@ -279,27 +278,26 @@ def plant_all(mutants: list[Mutant], out: Path) -> list[Outcome]:
 
 def format_outcomes(outcomes: list[Outcome]) -> str:
     """Format the faults by room: how many tests find, how many the build alone, and the rest."""
-    planted: Counter[str] = Counter()
-    by_tests: Counter[str] = Counter()
-    by_build: Counter[str] = Counter()
+    rooms: dict[str, list[Outcome]] = {}
     survivors = []
     for outcome in outcomes:
-        tests = find_tests(outcome.mutant.file)
-        planted[tests] += 1
-        by_tests[tests] += bool(outcome.tests)
-        by_build[tests] += bool(outcome.changed)
+        mutant = outcome.mutant
+        rooms.setdefault(find_tests(mutant.file), []).append(outcome)
         if not outcome.found:
-            mutant = outcome.mutant
             survivors.append(f"{mutant.file}:{mutant.line}: {mutant.old} → {mutant.new or 'gone'}")
-    missed = Counter(find_tests(outcome.mutant.file) for outcome in outcomes if not outcome.found)
-    rows = [
-        (name, planted[name], by_tests[name], by_build[name], missed[name])
-        for name in sorted(planted)
-    ]
-    totals = [sum(counter.values()) for counter in (planted, by_tests, by_build, missed)]
+    rows = [(name, *count_found(rooms[name])) for name in sorted(rooms)]
+    rows.append(("all", *count_found(outcomes)))
     columns = ("tests", "planted", "found by tests", "by the build", "by neither")
-    table = tabulate([*rows, ("all", *totals)], columns, "github")
+    table = tabulate(rows, columns, "github")
     return "\n".join([table, "", "By neither:", *sorted(survivors)])
+
+
+def count_found(outcomes: list[Outcome]) -> tuple[int, ...]:
+    """Count the faults, those that tests found, those that the build found, and the others."""
+    by_tests = sum(bool(outcome.tests) for outcome in outcomes)
+    by_build = sum(bool(outcome.changed) for outcome in outcomes)
+    missed = sum(not outcome.found for outcome in outcomes)
+    return len(outcomes), by_tests, by_build, missed
 
 
 def main() -> None:

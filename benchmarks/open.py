@@ -1,5 +1,5 @@
 """Measure what opens the record where no DuckDB file is built, as in a fresh clone or an installed
-wheel: `--help`, queries, a load, a comparison, the server.
+wheel: `--help`, queries, a load, a comparison.
 """
 
 from __future__ import annotations
@@ -20,7 +20,6 @@ SHOW = "query SHOW TABLES"
 QUERY = "query of one table"
 LOAD = "ipu_results.load"
 COMPARE = "compare"
-MCP = "mcp, to the end of its input"
 SQL = "SELECT model, count(*) FROM inference GROUP BY ALL ORDER BY ALL"
 RUN = ("--model=resnet50", "--platform=ipu-m2000", "--batch-size=4", "--throughput=7800")
 MAX_CPU_S = {HELP: 0.15, SHOW: 0.6, QUERY: 0.6, LOAD: 1.0, COMPARE: 1.4}
@@ -41,7 +40,6 @@ def run(options: Options) -> Report:
             QUERY: [*program, "query", SQL, "--warehouse", name],
             LOAD: [sys.executable, "-c", load],
             COMPARE: [*program, "compare", *RUN, "--warehouse", name],
-            MCP: [*program, "mcp", "--warehouse", name],
         }
         costs = measure_processes(commands, options)
         written = len(set(folder.rglob("*")) - before)

@@ -139,12 +139,10 @@ def _judge_intervals(sample: Sample, groups: list[list[int]], members: int) -> d
     held = (low <= sample.truth) & (sample.truth <= high)
     # Comparable entries share a width, so groups of them are the independent draws.
     by_group = held.reshape(-1, members).mean(axis=1)
-    spread = np.diff(np.percentile(sample.scores, [2.5, 97.5]))[0]
     return {
         "coverage": float(held.mean()),
         "error": float(by_group.std(ddof=1)) / math.sqrt(len(by_group)),
         "width": float(np.median(high - low)) / 2 / sample.truth,
-        "spread": float(spread) / 2 / sample.truth,
     }
 
 
@@ -178,9 +176,8 @@ def _tabulate_coverage(intervals: pd.DataFrame) -> ReportTable:
     for (n, offset), cell in intervals.groupby(["runs", "offset"]):
         coverage = cell["coverage"]
         shares = [coverage.mean(), coverage.min(), coverage.max(), cell["width"].median()]
-        shares.append(cell["spread"].median())
         rows.append([_name(n, offset), *_to_percent(shares)])
-    columns = ["entries", "%", "lowest %", "highest %", "± %", "half-spread of scores, %"]
+    columns = ["entries", "%", "lowest %", "highest %", "± %"]
     title = "Intervals that contain the true score: mean, lowest and highest shape, and half-width"
     return ReportTable(title, columns, rows)
 
@@ -212,9 +209,9 @@ def _tabulate_ends(judged: pd.DataFrame) -> ReportTable:
     rows: list[list[Value]] = []
     for n, shapes in judged.sort_values("coverage").groupby("runs"):
         for row in pd.concat([shapes.head(ENDS), shapes.tail(ENDS)]).itertuples():
-            shares = (row.coverage, row.error, row.width, row.spread)
+            shares = (row.coverage, row.error, row.width)
             rows.append([f"{_name(n, row.offset)}, {row.shape}", *_to_percent(shares)])
-    columns = ["entries", "%", "standard error, %", "± %", "half-spread of scores, %"]
+    columns = ["entries", "%", "standard error, %", "± %"]
     return ReportTable("Lowest and highest coverage of a shape", columns, rows)
 
 
