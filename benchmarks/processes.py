@@ -8,7 +8,6 @@ import importlib
 import json
 import os
 import random
-import resource
 import subprocess
 import sys
 import sysconfig
@@ -140,15 +139,11 @@ def take_turns(
 
 
 def read_peak_mb() -> float:
-    """Return the maximum resident memory of this process so far.
+    """Return the maximum resident memory of this process so far, 0 where the system has no /proc.
 
     Linux counts ru_maxrss from before exec, thus with the parent's memory; VmHWM does not.
     """
-    peak = _read_mb(PROC / "self/status", "VmHWM")
-    if peak is not None:
-        return peak
-    usage = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-    return usage / 1e6 if sys.platform == "darwin" else usage * 1024 / 1e6
+    return _read_mb(PROC / "self/status", "VmHWM") or 0.0
 
 
 def _read_mb(path: Path, name: str) -> float | None:

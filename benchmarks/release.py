@@ -40,7 +40,6 @@ REPEATED = """
     CROSS JOIN read_parquet($results) AS r
     LIMIT $rows
 """
-SUFFIXES = {".parquet": "Parquet", ".csv": "CSV", ".duckdb": "DuckDB"}
 
 
 def run(options: Options) -> Report:
@@ -48,7 +47,7 @@ def run(options: Options) -> Report:
     rows = options.rows if options.quick else min(options.rows, MAX_ROWS)
     runs = QUICK_RUNS if options.quick else RUNS
     with tempfile.TemporaryDirectory() as folder:
-        sizes, *steps = run_steps(measure, rows=rows, runs=runs, folder=folder)
+        steps = run_steps(measure, rows=rows, runs=runs, folder=folder)
     hashing = median(steps[0]["seconds"])
     times = []
     for step in steps:
@@ -58,7 +57,6 @@ def run(options: Options) -> Report:
         "release",
         f"publish, verify and compare the results of the record, repeated to {rows:,} rows",
         [
-            ReportTable("Bytes of the release", ("part", "MB"), list(sizes.items())),
             ReportTable("Median time", ("operation", "s", "to sha256"), times),
         ],
         [],
@@ -77,7 +75,7 @@ def run(options: Options) -> Report:
 
 
 def measure(rows: int, runs: int, folder: str) -> Iterator[Step]:
-    """Yield the MB of the release, then a step with seconds for each operation."""
+    """Yield a step with seconds for each operation."""
     where = Path(folder)
     release = where / "release"
     changed = where / "changed"
@@ -89,7 +87,6 @@ def measure(rows: int, runs: int, folder: str) -> Iterator[Step]:
         shutil.rmtree(release, ignore_errors=True)
         publishing.append(_measure_seconds(lambda: publish(request)))
     _write_changed(release, changed)
-    yield _measure_sizes(release)
     yield _repeat("sha256 of every file", lambda: _hash_files(release), runs)
     yield {"operation": "publish", "seconds": publishing}
     yield _repeat("verify", lambda: _check(verify_release(release) == []), runs)
@@ -155,16 +152,6 @@ def _write_changed(release: Path, target: Path) -> None:
         )
         changed = connection.sql(query).to_arrow_table().cast(pq.read_schema(source))
     pq.write_table(changed, target / source.name, compression="zstd", write_page_checksum=True)
-
-
-def _measure_sizes(release: Path) -> Step:
-    sizes = dict.fromkeys((*SUFFIXES, "all"), 0.0)
-    for path in filter(Path.is_file, release.rglob("*")):
-        size = path.stat().st_size / 1e6
-        sizes["all"] += size
-        if path.suffix in SUFFIXES:
-            sizes[path.suffix] += size
-    return {SUFFIXES.get(part, part): size for part, size in sizes.items()}
 
 
 def _hash_files(release: Path) -> None:

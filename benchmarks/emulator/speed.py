@@ -23,15 +23,6 @@ COLD_S = 1.0
 WARM_MS = 10.0
 
 
-def import_modules() -> Iterator[Step]:
-    """Time the imports, which every prediction needs first."""
-    start = time.perf_counter()
-    import ipu_results.emulator.networks  # noqa: F401, PLC0415
-    import ipu_results.emulator.prediction  # noqa: F401, PLC0415
-
-    yield {"seconds": time.perf_counter() - start}
-
-
 def predict_points(points: Sequence[Point], warm: int) -> Iterator[Step]:
     """Build, read and predict each point in a process that has done nothing before, and then `warm`
     times again.
@@ -75,17 +66,13 @@ def run(options: Options) -> Report:
     """Measure the speed."""
     points = QUICK if options.quick else SWEEP
     repeats = 1 if options.quick else REPEATS
-    imports: list[Step] = []
     steps: list[Step] = []
     for _ in range(repeats):
-        imports += run_steps(import_modules)
         steps += run_steps(predict_points, points=points, warm=WARM_REPEATS)
-    alone = _take_median(imports)
     cold = _take_median(steps)
     warm_ms = 1000 * _take_median(steps, "warm")
-    rows = [("the imports", alone)]
-    rows += [(f"to {part}", _take_median(steps, part)) for part in ("build", "read", "predict")]
-    rows += [("cold", cold), ("warm", warm_ms / 1000), ("cold / the imports", cold / alone)]
+    rows = [(f"to {part}", _take_median(steps, part)) for part in ("build", "read", "predict")]
+    rows += [("cold", cold), ("warm", warm_ms / 1000)]
     name = f"a C2 sweep of {len(points)} points"
     shapes = steps[0]["shapes"]
     return Report(
@@ -96,7 +83,7 @@ def run(options: Options) -> Report:
             ReportTarget(f"s, {name}, cold, imports not counted", cold, COLD_S),
             ReportTarget("ms, the sweep warm in the same process", warm_ms, WARM_MS),
         ],
-        [f"Median of {repeats} interleaved runs, each in a fresh process. {shapes} shapes."],
+        [f"Median of {repeats} runs, each in a fresh process. {shapes} shapes."],
     )
 
 

@@ -149,7 +149,7 @@ def test_emulator_benchmark_reports_times(tmp_path: Path) -> None:
     assert len(SWEEP) == 6
     report = run_quick(tmp_path, "emulator")
     (times,) = (table["rows"] for table in report["tables"])
-    assert [name for name, _ in times][-3:] == ["cold", "warm", "cold / the imports"]
+    assert [name for name, _ in times][-2:] == ["cold", "warm"]
     assert all(seconds > 0 for _, seconds in times)
     assert len(report["targets"]) == 2
 
