@@ -6,7 +6,6 @@ import argparse
 import json
 import os
 import platform
-import sqlite3
 import sys
 import time
 from collections.abc import Sequence
@@ -122,7 +121,6 @@ def _describe_machine() -> dict[str, str | int | float]:
         "load_1min": machine["load_average"][0],
         "system": machine["system"],
         "python": platform.python_version(),
-        "sqlite": sqlite3.sqlite_version,
         **read_versions(LIBRARIES),
     }
 

@@ -16,13 +16,12 @@ from benchmarks.processes import ROOT, find_program
 from benchmarks.report import Options, Report, ReportTarget
 
 HELP = "--help"
-SHOW = "query SHOW TABLES"
 QUERY = "query of one table"
 LOAD = "ipu_results.load"
 COMPARE = "compare"
 SQL = "SELECT model, count(*) FROM inference GROUP BY ALL ORDER BY ALL"
 RUN = ("--model=resnet50", "--platform=ipu-m2000", "--batch-size=4", "--throughput=7800")
-MAX_CPU_S = {HELP: 0.15, SHOW: 0.6, QUERY: 0.6, LOAD: 1.0, COMPARE: 1.4}
+MAX_CPU_S = {HELP: 0.15, QUERY: 0.6, LOAD: 1.0, COMPARE: 1.4}
 
 
 def run(options: Options) -> Report:
@@ -36,7 +35,6 @@ def run(options: Options) -> Report:
         program = find_program()
         commands = {
             HELP: [*program, "--help"],
-            SHOW: [*program, "query", "SHOW TABLES", "--warehouse", name],
             QUERY: [*program, "query", SQL, "--warehouse", name],
             LOAD: [sys.executable, "-c", load],
             COMPARE: [*program, "compare", *RUN, "--warehouse", name],

@@ -14,7 +14,6 @@ from pathlib import Path
 from typing import TypeVar
 
 from ipu_results.build import IngestConfig, check_documents
-from ipu_results.kit.sql import ATTACHED
 from ipu_results.record.normalise import NormalisedDocument, normalise
 from ipu_results.record.read import ParsedDocument, SourceRow, SourceTable
 from ipu_results.record.recompute.evaluate import evaluate_claims
@@ -31,11 +30,6 @@ QUICK_SIZES = (200, 1_000)
 ROWS_PER_DOCUMENT = 10_000
 STAGES = ("normalise", "check", "claims", "write")
 MAX_GROWTH = 1.25
-
-COUNT = f"""
-    SELECT (SELECT count(*) FROM {ATTACHED}.results), count(DISTINCT result_id)
-    FROM {ATTACHED}.flags
-"""
 
 Output = TypeVar("Output")
 Steps = dict[str, Step]  # by stage
@@ -66,9 +60,7 @@ def measure(count: int) -> Iterator[Step]:
             "check", lambda: check_documents(documents, map(load, documents), vocabulary, writer)
         )
         yield {"stage": "normalise", "seconds": seconds, "peak": step["peak"]}
-        [(rows, flagged)] = writer.engine.execute(COUNT).fetchall()
-        counts = {"results": rows, "flagged": flagged}
-        yield {**step, "seconds": step["seconds"] - seconds - generating, **counts}
+        yield {**step, "seconds": step["seconds"] - seconds - generating}
         claims, step = _time_stage(
             "claims", lambda: evaluate_claims(writer.engine, checked.documents, checked.tables)
         )
@@ -150,7 +142,7 @@ def run(options: Options) -> Report:
             for stage, ratio in last.items()
         ],
         [
-            *_list_notes(outcomes, steps),
+            *_list_notes(outcomes),
             "Each size in a fresh process, run once. Generating the tables is not counted.",
         ],
     )
@@ -184,13 +176,7 @@ def _compare_sizes(steps: dict[int, Steps], small: int, large: int) -> dict[str,
     return ratios
 
 
-def _list_notes(outcomes: dict[int, Outcome], steps: dict[int, Steps]) -> Iterator[str]:
+def _list_notes(outcomes: dict[int, Outcome]) -> Iterator[str]:
     for size, outcome in outcomes.items():
         if outcome.failure is not None:
             yield f"{size:,} rows: {outcome.failure}, in {STAGES[len(outcome.steps)]}."
-        check = steps[size].get("check")
-        if check:
-            yield (
-                f"{size:,} rows: {check['results']:,} results, {check['flagged']:,} of them"
-                " flagged."
-            )

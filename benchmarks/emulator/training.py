@@ -13,7 +13,7 @@ from benchmarks.emulator.page import format_table, write_parts
 from benchmarks.emulator.rows import load_training_rows
 from benchmarks.emulator.scores import PERCENT
 from benchmarks.emulator.scoring import summarise_errors
-from benchmarks.emulator.validation import TrainingScore, iterate_sets, score_training
+from benchmarks.emulator.validation import TrainingScore, score_training
 from benchmarks.processes import ROOT
 from benchmarks.report import ReportTable
 
@@ -49,10 +49,11 @@ def generate_parts(scores: Sequence[TrainingScore]) -> dict[str, str]:
 
 def _tabulate_sets(scores: Sequence[TrainingScore]) -> ReportTable:
     rows = []
-    for name, members in iterate_sets(scores):
-        summary = summarise_errors([each.error for each in members])
+    for name, title in NAMES.items():
+        errors = [each.error for each in scores if each.row.set == name]
+        summary = summarise_errors(errors)
         shares = (summary.median, summary.mean, summary.max)
-        rows.append((f"{NAMES[name]} (`{name}`)", str(len(members)), *map(_format_share, shares)))
+        rows.append((f"{title} (`{name}`)", str(len(errors)), *map(_format_share, shares)))
     return ReportTable("", ("rows", "n", "median %", "mean %", "max %"), rows)
 
 

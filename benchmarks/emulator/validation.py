@@ -15,7 +15,6 @@ from ipu_results.emulator.training import TrainingPrediction, extend_target, pre
 from benchmarks.emulator import scoring
 from benchmarks.emulator.rows import (
     BLIND,
-    TRAINING_SETS,
     TrainingRow,
     load_rows,
 )
@@ -71,13 +70,3 @@ def score_training(rows: Sequence[TrainingRow]) -> list[TrainingScore]:
         target = extend_target(load_target(row.target))
         scores.append(TrainingScore(row, predict_training(row.network, target, row.setup)))
     return scores
-
-
-def iterate_sets(scores: Sequence[TrainingScore]) -> list[tuple[str, list[TrainingScore]]]:
-    """Return the scores by set, in the order of TRAINING_SETS."""
-    grouped = []
-    for name in TRAINING_SETS:
-        members = [each for each in scores if each.row.set == name]
-        if members:
-            grouped.append((name, members))
-    return grouped

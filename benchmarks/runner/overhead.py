@@ -135,7 +135,7 @@ def _time_runs(run: Callable[[Any], Any], images: Any, count: int) -> float:
     start = time.perf_counter_ns()
     for _ in range(count):
         run(images)
-    return _divide_time(start, count)
+    return (time.perf_counter_ns() - start) / 1e3 / count
 
 
 def _time_loop(session: Any, images: Any, count: int) -> float:
@@ -143,8 +143,4 @@ def _time_loop(session: Any, images: Any, count: int) -> float:
     with open_feed(session, stream, False) as feed:
         start = time.perf_counter_ns()
         run_batches(session, feed, 0, count)
-        return _divide_time(start, count)
-
-
-def _divide_time(start: int, count: int) -> float:
-    return (time.perf_counter_ns() - start) / 1e3 / count
+        return (time.perf_counter_ns() - start) / 1e3 / count
