@@ -42,7 +42,8 @@ def run(options: Options) -> Report:
         project = Path(folder)
         raw = project / "raw"
         shutil.copytree(RAW / "qwant" if options.quick else RAW, raw)
-        ingest = list_ingest_command(raw, project / "warehouse")
+        folders = ["--raw", str(raw), "--warehouse", str(project / "warehouse")]
+        ingest = [*find_program(), "ingest", *folders]
         commands = {
             INGEST: ingest,
             CHANGED: ingest,
@@ -68,10 +69,6 @@ def run(options: Options) -> Report:
             " before."
         ],
     )
-
-
-def list_ingest_command(raw: Path, warehouse: Path) -> list[str]:
-    return [*find_program(), "ingest", "--raw", str(raw), "--warehouse", str(warehouse)]
 
 
 def forget(project: Path) -> None:
