@@ -22,7 +22,6 @@ from onnx import TensorProto, helper, numpy_helper
 
 from ipu_results.emulator.frontend import (
     Shape,
-    fix_shapes,
     name_document,
     read_program,
     select_data_inputs,
@@ -42,7 +41,8 @@ class Network:
     """A network that programs are read from: `network(micro_batch)` is its Program.
 
     `name` is that of records and messages. `built_in` networks are without weights. `folder` holds
-    the external data of a file. Networks of one `digest` share programs and sessions.
+    the external data of a file. `shapes` are sizes of free dimensions. Networks that are equal but
+    for the model, of which `digest` tells, share programs and sessions.
     """
 
     name: str
@@ -50,6 +50,7 @@ class Network:
     digest: str
     built_in: bool = False
     folder: Path | None = None
+    shapes: tuple[tuple[str, Shape], ...] = ()
 
     def __call__(self, batch: int) -> Program:
         """Read the program at a micro-batch. Raises ModelError naming the network and the node."""
@@ -59,7 +60,7 @@ class Network:
 @lru_cache(maxsize=MAX_PROGRAMS)
 def _read(network: Network, batch: int) -> Program:
     with name_document(network.name):
-        return read_program(network.model, batch)
+        return read_program(network.model, batch, dict(network.shapes))
 
 
 Source = Network | onnx.ModelProto | Path | str
@@ -99,21 +100,8 @@ def load_sized_network(name: str, sequence: int) -> Network:
 
 
 def load_shaped_network(source: Source, shapes: Mapping[str, Shape]) -> Network:
-    """Load a network with sizes for its free dimensions, see `fix_shapes`.
-
-    Raises ModelError that names the input.
-    """
-    network = load_network(source)
-    if not shapes:
-        return network
-    model = onnx.ModelProto()
-    model.CopyFrom(network.model)
-    with name_document(network.name):
-        fix_shapes(select_data_inputs(model), shapes)
-    # the sizes tell it from the network that it was, without a second pass over the weights
-    sizes = repr(sorted(shapes.items())).encode()
-    digest = hashlib.sha256(network.digest.encode() + sizes).hexdigest()
-    return replace(network, model=model, digest=digest, built_in=False)
+    """Load a network with sizes for its free dimensions, see `read_program`."""
+    return replace(load_network(source), shapes=tuple(shapes.items()))
 
 
 def _load_file(path: Path) -> Network:
