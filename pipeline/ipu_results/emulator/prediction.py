@@ -10,8 +10,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
-from typing import Any, ClassVar, Literal, NamedTuple
+from dataclasses import asdict, dataclass, field
+from typing import Any, ClassVar, Literal
 
 from ipu_results.emulator.codelets import compute_mac_rate
 from ipu_results.emulator.operators import Program, count_live_elements
@@ -39,7 +39,8 @@ SERIAL_PROPORTION = 0.05  # assumed: of SRAM, for a product that is computed in 
 CODE_BAND = 0.1  # code and exchange state are "about" 110 bytes a superstep and tile: 100 to 120
 
 
-class MemoryNeed(NamedTuple):
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MemoryNeed:
     """What the fullest tile needs while an operator runs and what it has, and whether that
     suffices.
     """
@@ -48,6 +49,15 @@ class MemoryNeed(NamedTuple):
     memory_needed_bytes: float
     memory_available_bytes: float
     memory_operator: str
+
+
+def judge_memory(low: float, high: float, available: float) -> Verdict:
+    """Judge what a tile needs, `low` to `high` bytes."""
+    if high <= available:
+        return "FITS"
+    if low <= available:
+        return "UNCERTAIN"
+    return "DOES-NOT-FIT"
 
 
 def assess_memory(program: Program, plan: Schedule, target: Target) -> MemoryNeed:
@@ -66,13 +76,14 @@ def assess_memory(program: Program, plan: Schedule, target: Target) -> MemoryNee
     is_compilers_choice = target["plan.memory"] >= DEFAULT_PROPORTION
     if is_compilers_choice:
         least = min(most, _estimate_in_parts(program, plan, target))
-    verdict: Verdict = "DOES-NOT-FIT"
-    if most + code * (1 + CODE_BAND) <= sram:
-        verdict = "FITS"
-    elif least + code * (1 - CODE_BAND) <= sram:
-        verdict = "UNCERTAIN"
-    fullest = plan.steps[needs.index(most)]
-    return MemoryNeed(verdict, most + code, sram, fullest.name)
+    low = least + code * (1 - CODE_BAND)
+    high = most + code * (1 + CODE_BAND)
+    return MemoryNeed(
+        memory_verdict=judge_memory(low, high, sram),
+        memory_needed_bytes=most + code,
+        memory_available_bytes=sram,
+        memory_operator=plan.steps[needs.index(most)].name,
+    )
 
 
 def _estimate_in_parts(program: Program, plan: Schedule, target: Target) -> float:
@@ -112,7 +123,7 @@ def read_fields(kind: str) -> tuple[Sequence[str], Mapping[str, int]]:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class EmulatedFigures:
+class EmulatedFigures(MemoryNeed):
     """What every prediction has, always `emulated`, never measured.
 
     `settings` is what the user changed on the machine.
@@ -127,11 +138,7 @@ class EmulatedFigures:
     target: str
     batch_size: int
     throughput: float
-    memory_verdict: Verdict
     calibration_id: str
-    memory_needed_bytes: float
-    memory_available_bytes: float
-    memory_operator: str
     settings: str | None = None
 
     def describe_memory(self) -> str:
@@ -288,7 +295,7 @@ def _predict(
         exchange_share=exchanged / total,
         superstep_share=waited / total,
         power_w=power,
-        **memory._asdict(),
+        **asdict(memory),
         calibration_id=calibration.id,
         schedule=plan,
         timing=timing,

@@ -88,7 +88,7 @@ def plan_split(shape: ConvolutionShape, target: Target) -> SplitPlan:
 
 @lru_cache(maxsize=65_536)
 def search_splits(shape: ConvolutionShape, target: Target) -> SplitPlan:
-    """Search as `plan_split`, by the constants in SEARCHED alone."""
+    """Search as `plan_split`, by the `searched` constants alone."""
     if not shape.has_window:
         # Without a window, rows, columns and batch are one dimension.
         field = shape.batch * shape.rows * shape.columns

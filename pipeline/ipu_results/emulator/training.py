@@ -5,7 +5,7 @@ update.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from functools import cache, cached_property
 from typing import Any
 
@@ -19,8 +19,8 @@ from ipu_results.emulator.prediction import (
     SERIAL_PROPORTION,
     EmulatedFigures,
     MemoryNeed,
-    Verdict,
     check_computes,
+    judge_memory,
     read_fields,
 )
 from ipu_results.emulator.schedule import (
@@ -30,7 +30,7 @@ from ipu_results.emulator.schedule import (
     derive_gradients,
     schedule,
 )
-from ipu_results.emulator.settings import BYTE_BITS, SWITCHES, Key, Protocol, count_fed_chips
+from ipu_results.emulator.settings import BYTE_BITS, Protocol, count_fed_chips, read_keys
 from ipu_results.emulator.target import (
     Constant,
     Target,
@@ -248,7 +248,7 @@ def predict_training(
         update_s=update,
         offload_s=offload,
         host_bound=all_feeds > computed,
-        **memory._asdict(),
+        **asdict(memory),
         memory_share=memory.memory_needed_bytes / machine["sram"],
         calibration_id=load_calibration().id,
         loads=loads,
@@ -261,13 +261,14 @@ def _judge_memory(loads: Sequence[ChipLoad], available: float) -> MemoryNeed:
     computed in parts.
     """
     needs = [load.memory for load in loads]
-    most = max(needs)
-    verdict: Verdict = "DOES-NOT-FIT"
-    if max(load.memory_high for load in loads) <= available:
-        verdict = "FITS"
-    elif most <= available:
-        verdict = "UNCERTAIN"
-    return MemoryNeed(verdict, most, available, f"chip {needs.index(most)}")
+    low = max(needs)
+    high = max(load.memory_high for load in loads)
+    return MemoryNeed(
+        memory_verdict=judge_memory(low, high, available),
+        memory_needed_bytes=low,
+        memory_available_bytes=available,
+        memory_operator=f"chip {needs.index(low)}",
+    )
 
 
 def is_host_bound(step: TrainingPrediction, setup: TrainingSetup) -> bool:
@@ -459,24 +460,7 @@ def _count_crossing(program: Program, stage: Stage, stages: Sequence[Stage]) -> 
     return sum(program.operators[at].elements for at in received)
 
 
-# What `--set` says of a training step.
-COUNT = Key(high=1_000_000)
-KEYS: Mapping[str, Key] = {
-    "micro_batch": COUNT,
-    "replicas": COUNT,
-    "accumulation": COUNT,
-    "stages": COUNT,
-    "layers_per_ipu": Key(low=0, high=1000, several=True),
-    "head": Key(words={"first": "first", "last": "last"}),
-    "cut_after": Key(names=True, several=True),
-    "recompute": Key(words={"layer": "layer", "stage": "stage"}),
-    "available_memory": Key(low=0, high=1, whole=False, several=True),
-    "offchip": Key(words=SWITCHES),
-    "instances": COUNT,
-    "sequence": COUNT,
-}
-
-
+KEYS = read_keys("training")
 # Keys whose field of TrainingSetup has another name.
 RENAMED = {"available_memory": "proportions", "layers_per_ipu": "layers"}
 
