@@ -12,7 +12,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 
 import onnx
-from onnx import ValueInfoProto
+from onnx import ValueInfoProto, helper
 
 from ipu_results.emulator import graph as reader
 from ipu_results.emulator.graph import Node, TensorInfo, TensorInfos
@@ -166,7 +166,7 @@ def size_inputs(
 def _read_axes(value: ValueInfoProto) -> list[Axis]:
     """Return the dimensions of an input: sizes and names."""
     tensor = value.type.tensor_type
-    if tensor.elem_type not in reader.list_element_types():
+    if tensor.elem_type not in helper.get_all_tensor_dtypes():
         raise UnsupportedOperatorError(f"input {value.name} has an unsupported element type")
     if not tensor.HasField("shape"):
         raise UnknownShapeError(f"input {value.name} has no shape")

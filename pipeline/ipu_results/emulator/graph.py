@@ -8,7 +8,6 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
-from functools import cache
 from math import prod
 from typing import Any
 
@@ -262,7 +261,7 @@ def collect_constants(graph: onnx.GraphProto, inputs: TensorInfos) -> TensorInfo
 
 def _read_initializer(tensor: TensorProto) -> TensorInfo:
     info = TensorInfo(tuple(tensor.dims), tensor.data_type, constant=True)
-    if info.element_type not in list_element_types() or min(info.shape, default=0) < 0:
+    if info.element_type not in helper.get_all_tensor_dtypes() or min(info.shape, default=0) < 0:
         raise InconsistentModelError(
             f"initializer {tensor.name} has an invalid shape or element type"
         )
@@ -280,11 +279,6 @@ def _read_initializer(tensor: TensorProto) -> TensorInfo:
     if tensor.HasField("raw_data") and 8 * tensor.ByteSize() < bits:
         raise InconsistentModelError(message)
     return info
-
-
-@cache
-def list_element_types() -> frozenset[int]:
-    return frozenset(helper.get_all_tensor_dtypes())
 
 
 def get_element_bits(element_type: int) -> int:

@@ -59,8 +59,8 @@ def _lower_convolution(node: Node) -> list[Operator]:
     dimensions = len(source) - 2
     if dimensions not in (1, 2, 3):
         raise node.unsupported(f"a convolution over {dimensions} dimensions")
-    kernel = node.attributes.get("kernel_shape") or weights[2:]
-    if tuple(kernel) != weights[2:]:
+    kernel = weights[2:]
+    if tuple(node.attributes.get("kernel_shape", kernel)) != kernel:
         raise node.inconsistent("the kernel does not fit the weights or the padding")
     batch = source[0]
     if dimensions == 3:

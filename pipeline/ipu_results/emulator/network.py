@@ -107,12 +107,11 @@ def load_shaped_network(source: Source, shapes: Mapping[str, Shape]) -> Network:
 def _load_file(path: Path) -> Network:
     try:
         data = path.read_bytes()
-    except FileNotFoundError as error:
-        names = ", ".join(ALL_NAMES)
-        message = f"is not a file and not a built-in network: choose one of {names}"
-        raise UnrecognisedModelError(message, document=str(path)) from error
     except OSError as error:
         message = f"cannot be read: {error.strerror or error}"
+        if isinstance(error, FileNotFoundError):
+            names = ", ".join(ALL_NAMES)
+            message = f"is not a file and not a built-in network: choose one of {names}"
         raise UnrecognisedModelError(message, document=str(path)) from error
     try:
         model = onnx.load_model_from_string(data)

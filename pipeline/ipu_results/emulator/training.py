@@ -471,11 +471,8 @@ def build_setup(values: Mapping[str, Any], machine: Target, path: Protocol) -> T
     `path` says what an input element is and which tiles move data. Replicas are as many as the
     machine has room for, unless they are given.
     """
-    given = dict(values)
+    given = {RENAMED.get(key, key): value for key, value in values.items()}
     given.pop("sequence", None)  # that of the network
-    for key, name in RENAMED.items():
-        if key in given:
-            given[name] = given.pop(key)
     setup = TrainingSetup(
         **given,
         input_bits=path.input_bits,

@@ -65,20 +65,23 @@ class ResNet:
         outside = EXPANSION * planes
         norm = BatchNorm()
         flow = start.branch()
-        flow.convolve("reduce", inside, norm=norm).add("Relu", "reduce.relu")
+        flow.convolve("reduce", inside, norm=norm)
+        flow.add("Relu", "reduce.relu")
         flow.convolve("conv", inside, 3, stride=stride, groups=self.groups, norm=norm)
         flow.add("Relu", "conv.relu")
         flow.convolve("expand", outside, norm=BatchNorm(scale=RESIDUAL))
         if start.channels != outside:
             start.convolve("project", outside, stride=stride, norm=norm)
-        return flow.add("Add", "add", start.x).add("Relu", "relu")
+        flow.add("Add", "add", start.x)
+        return flow.add("Relu", "relu")
 
 
 def _add_classes(flow: Flow, name: str) -> onnx.ModelProto:
-    graph = flow.graph
-    flow = replace(flow, prefix="").add("GlobalAveragePool", "pool").add("Flatten", "flatten")
-    classes = graph.add_dense("classes", flow.x, (flow.channels, CLASSES))
-    return graph.build_model(name, classes, (CLASSES,))
+    flow.prefix = ""
+    flow.add("GlobalAveragePool", "pool")
+    flow.add("Flatten", "flatten")
+    classes = flow.graph.add_dense("classes", flow.x, (flow.channels, CLASSES))
+    return flow.graph.build_model(name, classes, (CLASSES,))
 
 
 STEM = 32
