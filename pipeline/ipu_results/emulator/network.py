@@ -278,7 +278,8 @@ class CompiledNetwork:
         micro = self.timing.micro_batch_size
         chips = []
         for start in range(0, self.timing.batch_size, micro):
-            share = {name: array[start : start + micro] for name, array in arrays.items()}
+            part = slice(start, start + micro)
+            share = {name: array[part] for name, array in arrays.items()}
             chips.append(self._compute(share))
         outputs = {}
         for name in chips[0]:

@@ -132,22 +132,30 @@ def _cost(operator: Operator, target: Target) -> OperatorCost:
 
 def _cost_product(product: Product, target: Target) -> OperatorCost:
     shape = product.shape
+    copied = 0.0
+    if not product.constant:
+        copied = estimate_copy(shape.in_elements, target) + estimate_copy(shape.weights, target)
     plan = plan_split(shape, target)
-    cost = _cost_plan(product.name, product.kind, plan, product.macs)
-    if product.constant:
-        return cost
-    copies = estimate_copy(shape.in_elements, target) + estimate_copy(shape.weights, target)
-    return replace(cost, compute=plan.compute + copies)
+    return _cost_plan(product.name, product.kind, plan, product.macs, copied)
 
 
-def _cost_plan(name: str, kind: str, plan: SplitPlan, macs: int) -> OperatorCost:
+def _cost_plan(
+    name: str,
+    kind: str,
+    plan: SplitPlan,
+    macs: int,
+    copied: float,
+    turned: float = 0.0,
+    waits: int = 0,
+) -> OperatorCost:
+    """Add to a plan the cycles of copies and of data turned, and the supersteps of these."""
     return OperatorCost(
         name,
         kind,
-        supersteps=plan.supersteps,
-        compute=plan.compute,
+        supersteps=plan.supersteps + waits,
+        compute=plan.compute + copied,
         reduce=plan.reduce,
-        exchange=plan.exchange,
+        exchange=plan.exchange + turned,
         macs=macs,
         plan=plan,
     )
@@ -353,12 +361,14 @@ def _cost_gradient_product(step: GradientProduct, target: Target) -> OperatorCos
     superstep = target["superstep.cycles"]
     plans = [plan_split(shape, target) for shape in step.shapes]
     plan = min(plans, key=lambda each: each.cycles + each.supersteps * superstep)
-    cost = _cost_plan(step.name, f"{step.role} gradient", plan, step.macs)
-    return replace(
-        cost,
-        supersteps=plan.supersteps + int(target["gradient.turn.supersteps"]),
-        compute=plan.compute + estimate_copy(step.copied, target),
-        exchange=plan.exchange + _exchange_evenly(step.turned, target),
+    return _cost_plan(
+        step.name,
+        f"{step.role} gradient",
+        plan,
+        step.macs,
+        copied=estimate_copy(step.copied, target),
+        turned=_exchange_evenly(step.turned, target),
+        waits=int(target["gradient.turn.supersteps"]),
     )
 
 

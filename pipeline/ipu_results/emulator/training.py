@@ -209,13 +209,14 @@ def predict_training(
     if len(setup.proportions) not in (0, 1, chips):
         message = f"{len(setup.proportions)} proportions of memory do not suit {chips} chips"
         raise InconsistentModelError(message, document=program.name)
-    step = _Step(program, stages, setup, machine)
+    gradients = derive_gradients(program)
+    step = _Step(program, stages, setup, machine, gradients, count_operator_parameters(program))
     loads = tuple(step.load_chip(chip) for chip in range(chips))
     rounds = pipeline.count_rounds(stages, setup.accumulation)
     slowest = sum_slowest(loads)
     parameters = max(load.parameters for load in loads)
-    gradients = parameters * machine["element.bytes"]
-    reduced = pipeline.estimate_all_reduce(gradients, setup.replicas, chips, machine)
+    gradient_bytes = parameters * machine["element.bytes"]
+    reduced = pipeline.estimate_all_reduce(gradient_bytes, setup.replicas, chips, machine)
     supersteps = max(load.tensors for load in loads) * machine["update.supersteps"]
     update = _time_parameters(parameters, machine["update.cycles"], supersteps, machine)
     offload = 0.0
@@ -299,14 +300,9 @@ class _Step:
     stages: Sequence[Stage]
     setup: TrainingSetup
     target: Target
-
-    @cached_property
-    def gradients(self) -> Gradients:
-        return derive_gradients(self.program)
-
-    @cached_property
-    def parameters(self) -> list[int]:
-        return count_operator_parameters(self.program)
+    gradients: Gradients
+    parameters: Sequence[int]
+    """Trained elements of each operator."""
 
     @cached_property
     def input_bytes(self) -> float:
@@ -431,14 +427,13 @@ def count_operator_parameters(program: Program) -> list[int]:
     Those that no product has are tables: they are counted for the first rearrangement, a gather.
     """
     counts = []
-    rearranged = []
+    first: int | None = None
     for at, operator in enumerate(program.operators):
         counts.append(operator.parameters if isinstance(operator, Product) else 0)
-        if isinstance(operator, Rearrangement):
-            rearranged.append(at)
-    first = rearranged[0] if rearranged else 0
+        if first is None and isinstance(operator, Rearrangement):
+            first = at
     tables = program.parameters - sum(counts)
-    counts[first] += max(0, tables)
+    counts[first or 0] += max(0, tables)
     return counts
 
 
