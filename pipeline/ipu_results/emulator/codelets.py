@@ -143,16 +143,16 @@ def estimate_slic(
     channels, at_once = kind
     strides = max(1, channels * at_once // SLIC_CHANNELS)
     loop = target["slic.loop"]
-    body = target[f"slic.load_{channels}x{at_once}"]
-    started = target["slic.worker"]
+    load = target[f"slic.load_{channels}x{at_once}"]
     block = target["slic.block"] + loop + 1
-    if strides > 1:
-        body = strides * (body + target["slic.load_again"])
-        body += loop * (strides - 1) + target["slic.body_many"]
-        started += target["slic.worker_many"]
-        block += target["slic.block_many"]
+    started = target["slic.worker"]
+    if strides == 1:
+        body = load + target["slic.body"]
     else:
-        body += target["slic.body"]
+        body = strides * (load + target["slic.load_again"])
+        body += loop * (strides - 1) + target["slic.body_many"]
+        block += target["slic.block_many"]
+        started += target["slic.worker_many"]
     whole, broken = _deal_rows(target, share)
 
     def estimate_worker(zero: bool) -> Array:

@@ -296,30 +296,34 @@ def _derive_product(operator: Product, needs_data: bool) -> list[GradientStep]:
     is_gemm = operator.kind == "gemm"
     taps = shape.kernel_rows * shape.kernel_columns
     summed = shape.batch * shape.rows * shape.columns
+    windows = shape.ins * taps
     of_weights = GradientProduct(
         operator.name,
         role="weights",
         macs=operator.macs,
-        shapes=_multiply(shape.groups, shape.ins * taps, summed, shape.outs),
+        # A product or its transpose: either side may be held as weights.
+        shapes=(
+            shape_product(shape.groups, windows, summed, shape.outs),
+            shape_product(shape.groups, shape.outs, summed, windows),
+        ),
         turned=shape.in_elements,
     )
+    swapped = replace(
+        shape,
+        ins=shape.outs,
+        outs=shape.ins,
+        stride=1,
+        in_rows=shape.rows,
+        in_columns=shape.columns,
+    )
+    shapes = [swapped]
     if is_gemm:
-        shapes = _multiply(shape.groups, shape.rows, shape.outs, shape.ins)
-    else:
-        swapped = replace(
-            shape,
-            ins=shape.outs,
-            outs=shape.ins,
-            stride=1,
-            in_rows=shape.rows,
-            in_columns=shape.columns,
-        )
-        shapes = (swapped,)
+        shapes.append(shape_product(shape.groups, shape.ins, shape.outs, shape.rows))
     of_data = GradientProduct(
         operator.name,
         role="data",
         macs=operator.macs,
-        shapes=shapes,
+        shapes=tuple(shapes),
         turned=shape.weights,
     )
     if not operator.constant:
@@ -336,11 +340,6 @@ def _derive_product(operator: Product, needs_data: bool) -> list[GradientStep]:
     if operator.bias:
         steps.append(Elementwise(operator.name, "bias", operator.elements))
     return steps
-
-
-def _multiply(groups: int, m: int, k: int, n: int) -> tuple[ConvolutionShape, ...]:
-    """Return m×k with k×n, and its transpose: either side may be held as weights."""
-    return (shape_product(groups, m, k, n), shape_product(groups, n, k, m))
 
 
 def cost_gradient(step: GradientStep, target: Target) -> OperatorCost:
