@@ -122,6 +122,7 @@ def _load_file(path: Path) -> Network:
 
 
 FloatArray = npt.NDArray[Any]
+Inputs = FloatArray | Mapping[str, FloatArray]  # one array, or arrays by name
 MAX_MESSAGE = 300  # characters of onnxruntime's own message
 
 
@@ -266,7 +267,7 @@ class CompiledNetwork:
     network: Network
     timing: Prediction
 
-    def run(self, x: FloatArray | Mapping[str, FloatArray]) -> EmulatedRun:
+    def run(self, x: Inputs) -> EmulatedRun:
         """Compute a whole batch, each chip its micro-batch.
 
         Weights and activations are rounded to fp16.
@@ -274,23 +275,14 @@ class CompiledNetwork:
         Raises InconsistentModelError for inputs that the network does not have and for a network
         without weights.
         """
-        arrays = self._check_inputs(x, self.timing.batch_size)
-        micro = self.timing.micro_batch_size
-        chips = []
-        for start in range(0, self.timing.batch_size, micro):
-            part = slice(start, start + micro)
-            share = {name: array[part] for name, array in arrays.items()}
-            chips.append(self._compute(share))
-        outputs = {}
-        for name in chips[0]:
-            outputs[name] = np.concatenate([chip[name] for chip in chips])
-        return EmulatedRun(outputs, self.timing)
+        return EmulatedRun(self._compute(x, self.timing.batch_size), self.timing)
 
-    def run_chip(self, x: FloatArray | Mapping[str, FloatArray]) -> dict[str, FloatArray]:
+    def run_chip(self, x: Inputs) -> dict[str, FloatArray]:
         """Compute the outputs of one chip for its micro-batch, by name. Otherwise as `run`."""
-        return self._compute(self._check_inputs(x, self.timing.micro_batch_size))
+        return self._compute(x, self.timing.micro_batch_size)
 
-    def _compute(self, arrays: Mapping[str, FloatArray]) -> dict[str, FloatArray]:
+    def _compute(self, x: Inputs, batch: int) -> dict[str, FloatArray]:
+        arrays = self._check_inputs(x, batch)
         session = open_session(self.network)
         feeds = {}
         for source in session.get_inputs():
@@ -299,11 +291,16 @@ class CompiledNetwork:
                 array = round_to_fp16(array.astype(np.float32))
             feeds[source.name] = array
         names = [output.name for output in session.get_outputs()]
-        return dict(zip(names, session.run(names, feeds), strict=True))
+        micro = self.timing.micro_batch_size
+        chips = []
+        for start in range(0, batch, micro):
+            part = slice(start, start + micro)
+            share = {name: array[part] for name, array in feeds.items()}
+            chips.append(session.run(names, share))
+        outputs = map(np.concatenate, zip(*chips, strict=True))
+        return dict(zip(names, outputs, strict=True))
 
-    def _check_inputs(
-        self, x: FloatArray | Mapping[str, FloatArray], batch: int
-    ) -> dict[str, FloatArray]:
+    def _check_inputs(self, x: Inputs, batch: int) -> dict[str, FloatArray]:
         """Return the inputs by name. Raises InconsistentModelError for other names or shapes."""
         program = self.network(self.timing.micro_batch_size)
         names = [tensor.name for tensor in program.inputs]

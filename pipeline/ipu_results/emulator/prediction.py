@@ -114,12 +114,8 @@ def list_data_bytes(program: Program, plan: Schedule, target: Target) -> list[fl
     return needs
 
 
-def read_fields(kind: str) -> tuple[Sequence[str], Mapping[str, int]]:
-    """Return the fields of a kind of record in their order, and the columns of its table with their
-    decimals.
-    """
-    entry = read_toml("records.toml")[kind]
-    return entry["fields"], entry["digits"]
+# The fields of each kind of record in their order, and the columns of its table with their decimals.
+RECORDS = read_toml("records.toml")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -128,12 +124,10 @@ class EmulatedFigures(MemoryNeed):
 
     `settings` is what the user changed on the machine.
 
-    FIELDS are those of its record, in order. TABLE_DIGITS are the columns of its table and their
-    decimals.
+    KIND is that of its record.
     """
 
-    FIELDS: ClassVar[Sequence[str]]
-    TABLE_DIGITS: ClassVar[Mapping[str, int]]
+    KIND: ClassVar[str]
 
     target: str
     batch_size: int
@@ -160,9 +154,9 @@ class EmulatedFigures(MemoryNeed):
         return getattr(self, name)
 
     def to_record(self, model: str) -> Record:
-        """Return FIELDS in their order, unrounded: ms, items per second, watts, shares."""
+        """Return the fields in their order, unrounded: ms, items per second, watts, shares."""
         record: dict[str, Any] = {}
-        for name in self.FIELDS:
+        for name in RECORDS[self.KIND]["fields"]:
             if name == "model":
                 record[name] = model
             else:
@@ -185,7 +179,7 @@ class Prediction(EmulatedFigures):
     `load_band`. The shares are of the time on the chip. `timing` holds the same times in seconds.
     """
 
-    FIELDS, TABLE_DIGITS = read_fields("inference")
+    KIND = "inference"
 
     protocol: str
     micro_batch_size: int
@@ -303,13 +297,10 @@ def _predict(
     )
 
 
-LAYER_FIELDS, LAYER_TABLE_DIGITS = read_fields("layers")
-
-
 def list_layers(
     prediction: Prediction, model: str, program: Program, target: Target, protocol: Protocol
 ) -> list[Record]:
-    """Return LAYER_FIELDS of each operator, in the order in which they run: µs, bytes of a chip or
+    """Return a record of each operator, in the order in which they run: µs, bytes of a chip or
     of its fullest tile, and joules of all chips.
 
     `peak_share` is the share of the chip's peak rate of multiply-accumulates that the operator
@@ -324,6 +315,7 @@ def list_layers(
     code = target["memory.superstep"] * plan.code_supersteps
     live = count_live_elements(program)
     held = list_data_bytes(program, plan, select_computing(target, protocol))
+    fields = RECORDS["layers"]["fields"]
     records: list[Record] = []
     for at, step in enumerate(plan.steps):
         seconds = (step.cycles + step.supersteps * target["superstep.cycles"]) / clock
@@ -350,7 +342,7 @@ def list_layers(
             # all chips.
             multiplied = target["power.mac"] * step.macs * chips
             values["energy_j"] = target["power.idle"] * seconds + multiplied
-        records.append({name: values.get(name) for name in LAYER_FIELDS})
+        records.append({name: values.get(name) for name in fields})
     return records
 
 
@@ -377,7 +369,8 @@ def format_predictions(
     if output != "table":
         values = [list(record.values()) for record in records]
         return f"{format_records(output, list(records[0]), values)}\n"
-    digits = LAYER_TABLE_DIGITS if layers else first.TABLE_DIGITS
+    kind = "layers" if layers else first.KIND
+    digits = RECORDS[kind]["digits"]
     rows = []
     for record in records:
         rows.append([_round_value(record[name], places) for name, places in digits.items()])

@@ -21,7 +21,6 @@ from ipu_results.emulator.prediction import (
     MemoryNeed,
     check_computes,
     judge_memory,
-    read_fields,
 )
 from ipu_results.emulator.schedule import (
     Gradients,
@@ -147,7 +146,7 @@ class TrainingPrediction(EmulatedFigures):
     the rounds that fills and drains.
     """
 
-    FIELDS, TABLE_DIGITS = read_fields("training")
+    KIND = "training"
 
     micro_batch_size: int
     replicas: int
