@@ -35,11 +35,9 @@ for _name in KINDS["elementwise"]["own_name"]:
 
 # Nodes that multiply matrices: convolutions, matrix products and recurrent networks.
 
-Pair = tuple[int, int]  # height and width
 
-
-def to_pair(sizes: Sequence[int]) -> Pair:
-    """Return the last two sizes. A single one is the width; none are 1."""
+def to_pair(sizes: Sequence[int]) -> tuple[int, int]:
+    """Return the last two sizes, a height and a width. A single one is the width; none are 1."""
     padded = (1, 1, *sizes)
     return padded[-2], padded[-1]
 
