@@ -114,7 +114,7 @@ def list_data_bytes(program: Program, plan: Schedule, target: Target) -> list[fl
     return needs
 
 
-# The fields of each kind of record in their order, and the columns of its table with their decimals.
+# The fields of each kind of record in order, and the columns of its table with their decimals.
 RECORDS = read_toml("records.toml")
 
 
