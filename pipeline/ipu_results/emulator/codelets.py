@@ -6,7 +6,6 @@ Arrays hold a value for each split that is tried.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -22,8 +21,7 @@ SLIC_PIPELINE = 5
 SLIC_PIPELINE_2 = 3
 
 
-@dataclass(frozen=True, slots=True)
-class Grid:
+class Grid(NamedTuple):
     """A tile's share of each dimension of a convolution, or the number of parts of each, in all
     splits that are tried.
     """
@@ -77,14 +75,17 @@ def estimate_amp_1x1(target: Target, share: Grid) -> Array:
     """Estimate a 1×1 convolution. `ins` and `outs` of the share are groups of channels."""
     workers = target["workers"]
     per_worker = ceil_shares(share.field, workers)
+    load = target["amp1.pass"] + estimate_coefficient_load(target)
+
+    def estimate_outs(worker: Array) -> Array:
+        out = target["amp1.out"] + load + workers * worker
+        return share.outs * out
+
     # The first group of input channels zeroes the partials, later groups add to them.
     later_worker = _estimate_loop(target, "amp1.worker", per_worker)
-    first_worker = later_worker + target["amp1.zero"] + target["amp1.zero_more"] * per_worker
-    load = target["amp1.pass"] + estimate_coefficient_load(target)
-    later_out = target["amp1.out"] + load + workers * later_worker
-    first_out = target["amp1.out"] + load + workers * first_worker
-    later_in = target["amp1.in"] + share.outs * later_out
-    first_in = target["amp1.in_first"] + share.outs * first_out
+    zeroing = target["amp1.zero"] + target["amp1.zero_more"] * per_worker
+    later_in = target["amp1.in"] + estimate_outs(later_worker)
+    first_in = target["amp1.in_first"] + estimate_outs(later_worker + zeroing)
     group = target["amp1.group"] + (share.ins - 1) * later_in + first_in
     steps = target["amp1.start_step"] * (share.ins * share.groups - 1)
     start = target["amp1.start"] + target["amp1.start_first"] + steps
@@ -103,12 +104,18 @@ def estimate_amp_nx1(target: Target, share: Grid, across: int, height: int) -> A
     workers = target["workers"] * (target["ampn.worker"] + pieces)
     # Mk1 calls the inner loop for each group of input channels.
     if "ampn.group" in target:
-        row = target["ampn.row"] + load + workers
-        column = target["ampn.column"] + share.taps * row
-        out = target["ampn.out"] + across * column
-        inner = target["ampn.in"] + share.outs * out
-        group = target["ampn.group"] + share.ins * inner
-        return target["ampn.start"] + share.groups * group
+        cycles = target["ampn.row"] + load + workers
+        loops: dict[str, Any] = {
+            "column": share.taps,
+            "out": across,
+            "in": share.outs,
+            "group": share.ins,
+            "start": share.groups,
+        }
+        # from the innermost outwards, each with what it costs beside its passes
+        for name, passes in loops.items():
+            cycles = target[f"ampn.{name}"] + passes * cycles
+        return cycles
     # Mk2 hoists it.
     column = target["ampn.column"] + share.taps * (load + target["ampn.row"])
     inner = target["ampn.inner"] + across * column + workers * share.taps * across
@@ -136,16 +143,16 @@ def estimate_slic(
     channels, at_once = kind
     strides = max(1, channels * at_once // SLIC_CHANNELS)
     loop = target["slic.loop"]
-    body = target[f"slic.load_{channels}x{at_once}"]
-    started = target["slic.worker"]
+    load = target[f"slic.load_{channels}x{at_once}"]
     block = target["slic.block"] + loop + 1
-    if strides > 1:
-        body = strides * (body + target["slic.load_again"])
-        body += loop * (strides - 1) + target["slic.body_many"]
-        started += target["slic.worker_many"]
-        block += target["slic.block_many"]
+    started = target["slic.worker"]
+    if strides == 1:
+        body = load + target["slic.body"]
     else:
-        body += target["slic.body"]
+        body = strides * (load + target["slic.load_again"])
+        body += loop * (strides - 1) + target["slic.body_many"]
+        block += target["slic.block_many"]
+        started += target["slic.worker_many"]
     whole, broken = _deal_rows(target, share)
 
     def estimate_worker(zero: bool) -> Array:
@@ -203,9 +210,10 @@ def estimate_reduction(target: Target, depth: Array, partials: Array) -> Reducti
     """Estimate the addition of `depth` sets of `partials` elements a tile."""
     cycles = np.zeros_like(partials)
     received = np.zeros_like(partials)
-    several = np.where(depth < target["reduce.two_stages"], 2, 3)
-    needed = np.where(depth < target["reduce.one_stage"], 1, several)
-    stages = np.where(depth > 1, needed, 0)
+    stages = np.where(depth > 1, 1, 0)
+    # how many sets one stage cannot add up, and how many two cannot
+    for limit in ("reduce.one_stage", "reduce.two_stages"):
+        stages += depth >= target[limit]
     for count in (1, 2, 3):
         chosen = stages == count
         # Every stage adds up the same number of sets.

@@ -1,7 +1,7 @@
 """Read the program of an ONNX model: its operators, each with its sizes at one batch.
 
-Free dimensions of the inputs are fixed before: `NAME=1,3,224,224`, or `sequence=128` for a named
-dimension.
+Free dimensions of the inputs have a size by their shapes: `NAME=1,3,224,224`, or `sequence=128` for
+a named dimension.
 """
 
 from __future__ import annotations
@@ -12,20 +12,18 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 
 import onnx
-from onnx import ValueInfoProto
+from onnx import ValueInfoProto, helper
 
 from ipu_results.emulator import graph as reader
-from ipu_results.emulator.graph import Node, TensorInfos
+from ipu_results.emulator.graph import Node, TensorInfo, TensorInfos
 from ipu_results.emulator.lowering import (
     SEVERAL_OUTPUTS,
     SUPPORTED,
-    FusedActivation,
-    TypedNode,
     find_activations,
     lower_node,
 )
 from ipu_results.emulator.networks.builder import DATA_INPUTS
-from ipu_results.emulator.operators import Elementwise, Operator, Program, Tensor
+from ipu_results.emulator.operators import Operator, Program, Tensor
 from ipu_results.errors import (
     InconsistentModelError,
     ModelError,
@@ -37,7 +35,8 @@ from ipu_results.errors import (
 SIZE = r"\s*(?:0*[1-9][0-9]*|N|-1|\?|\*)\s*"
 SIZES = re.compile(rf"{SIZE}(?:,{SIZE})*")
 Shape = tuple[int | None, ...]
-Axis = onnx.TensorShapeProto.Dimension
+Axis = int | str  # a size, or the name of a free dimension
+BATCH = ""  # the name of a first dimension that has none in the file
 
 
 def parse_shapes(pairs: Iterable[str]) -> dict[str, Shape]:
@@ -56,117 +55,31 @@ def _read_size(text: str) -> int | None:
     return int(text) if text.strip().isdigit() else None
 
 
-def fix_shapes(inputs: Sequence[ValueInfoProto], shapes: Mapping[str, Shape]) -> None:
-    """Set the sizes in the inputs themselves.
-
-    The first dimension of the inputs is the batch if it is free. It stays free, and no size but 1
-    may be given for it. If inputs begin with different dimensions, those that get a size are not
-    the batch.
-
-    Raises ModelError that names the input.
-    """
-    values = {value.name: value for value in inputs}
-    axes: list[Axis] = []
-    for value in inputs:
-        axes += _get_dims(value)
-    symbols = {axis.dim_param for axis in axes} - {""}
-    firsts = _list_first_symbols(inputs)
-    batch_symbols: set[str] = set()
-    if len(firsts) < 2:
-        # A batch may have no name.
-        batch_symbols = firsts | {""}
-    sizes: dict[str, int] = {}
-    for name, shape in shapes.items():
-        size = shape[0]
-        if name in values:
-            named = _size_axes(values[name], shape, batch_symbols)
-        elif name in symbols and len(shape) == 1 and size is not None:
-            named = [(name, size)]
-        else:
-            free = ", ".join(sorted(symbols)) or "none"
-            known = f"the inputs {', '.join(values)} and the free dimensions {free}"
-            raise UnknownShapeError(f"{name} is not an input: the model has {known}")
-        for symbol, stated in named:
-            if symbol in batch_symbols and stated != 1:
-                message = f"the batch is that of the batch sizes: write N for it, not {stated}"
-                raise InconsistentModelError(message)
-            before = sizes.setdefault(symbol, stated)
-            if before != stated:
-                message = f"dimension {symbol} cannot be {before} and {stated}"
-                raise InconsistentModelError(message)
-    # the batch stays free
-    fixed = sizes.keys() - batch_symbols
-    for axis in axes:
-        if axis.dim_param in fixed:
-            axis.dim_value = sizes[axis.dim_param]
-
-
-def _size_axes(
-    value: ValueInfoProto, shape: Shape, batch_symbols: set[str]
-) -> list[tuple[str, int]]:
-    """Return the sizes of an input's named dimensions and of its batch, which may have the name "".
-    Set the others.
-    """
-    axes = _get_dims(value)
-    if len(axes) != len(shape):
-        raise InconsistentModelError(
-            f"input {value.name} has {len(axes)} dimensions, not {len(shape)}"
-        )
-    named = []
-    for number, size in enumerate(shape):
-        axis = axes[number]
-        symbol = axis.dim_param
-        is_batch = number == 0 and symbol in batch_symbols
-        if size is None or axis.dim_value == size:
-            continue
-        if axis.HasField("dim_value"):
-            fixed = f"dimension {number} is fixed at {axis.dim_value}"
-            raise InconsistentModelError(f"input {value.name}: {fixed}, not {size}")
-        if symbol or is_batch:
-            named.append((symbol, size))
-        else:
-            axis.dim_value = size
-    return named
-
-
-def _list_first_symbols(inputs: Iterable[ValueInfoProto]) -> set[str]:
-    """Return the names of the dimensions that inputs begin with. Exporters call the batch N,
-    batch_size, …: it is whatever the inputs begin with.
-    """
-    symbols = set()
-    for value in inputs:
-        for axis in _get_dims(value)[:1]:
-            symbols.add(axis.dim_param)
-    return symbols - {""}
-
-
-def _get_dims(value: ValueInfoProto) -> list[Axis]:
-    return list(value.type.tensor_type.shape.dim)
-
-
-def read_program(model: onnx.ModelProto, batch: int | None = None) -> Program:
+def read_program(
+    model: onnx.ModelProto, batch: int | None = None, shapes: Mapping[str, Shape] | None = None
+) -> Program:
     """Read what a run of the network computes at `batch`, the first dimension of every input.
 
-    Without `batch` the model must fix it. What depends on constants alone is left out, and so are
-    nodes that no output needs. Raises `ModelError` in one line that names the graph and the node.
+    Without `batch` the model must fix it. `shapes` are sizes of free dimensions, by the names of
+    inputs or of dimensions. What depends on constants alone is left out, and so are nodes that no
+    output needs. Raises `ModelError` in one line that names the graph and the node.
     """
     with name_document(" ".join(str(model.graph.name).split())):
         model = reader.prepare_model(model)
         graph = model.graph
-        nodes = reader.select_nodes(graph)
         opset = reader.read_opset(model)
-        inputs = select_data_inputs(model)
-        tensors = reader.collect_initial_tensors(graph, _size_inputs(inputs, batch))
+        tensors = size_inputs(select_data_inputs(model), batch, shapes or {})
+        inputs = list(tensors)
+        tensors |= reader.collect_constants(graph, tensors)
+        nodes = reader.select_nodes(graph, tensors)
         for node in nodes:
-            if node.kind not in SUPPORTED and not reader.is_constant(node, tensors):
-                raise node.unsupported(node.kind)
-            reader.infer_outputs(node, tensors, opset)
+            _check_inputs(node)
+            reader.infer_outputs(node, opset)
         assembly = _Assembly(tensors)
-        for number, value in enumerate(inputs):
-            assembly.origin[value.name] = -1 - number
+        for number, name in enumerate(inputs):
+            assembly.origin[name] = -1 - number
         results = [value.name for value in graph.output]
-        active = [node for node in nodes if not tensors[node.outputs[0]].constant]
-        assembly.add_nodes(active, results)
+        assembly.add_nodes([node for node in nodes if not node.constant], results)
         for result in results:
             if result not in assembly.origin:
                 raise InconsistentModelError(f"output {result} does not depend on any input")
@@ -174,10 +87,10 @@ def read_program(model: onnx.ModelProto, batch: int | None = None) -> Program:
             graph.name,
             operators=tuple(assembly.operators),
             sources=tuple(assembly.sources),
-            inputs=tuple(assembly.describe(value.name) for value in inputs),
-            outputs=tuple(assembly.describe(each) for each in results),
-            results=tuple(assembly.origin[each] for each in results),
-            parameters=sum(tensors[each].elements for each in assembly.parameters),
+            inputs=tuple(map(assembly.describe, inputs)),
+            outputs=tuple(map(assembly.describe, results)),
+            results=tuple(assembly.origin[name] for name in results),
+            parameters=sum(tensors[name].elements for name in assembly.parameters),
         )
 
 
@@ -188,6 +101,16 @@ def name_document(name: str) -> Iterator[None]:
         yield
     except ModelError as error:
         raise type(error)(error.message, document=name, place=error.place) from error
+
+
+def _check_inputs(node: Node) -> None:
+    for name in node.inputs:
+        if name not in node.tensors:
+            raise node.inconsistent(
+                f"{name} is not an input, an initializer or an output of an earlier node"
+            )
+    if node.kind not in SUPPORTED and not node.constant:
+        raise node.unsupported(node.kind)
 
 
 def select_data_inputs(model: onnx.ModelProto) -> list[ValueInfoProto]:
@@ -202,39 +125,98 @@ def select_data_inputs(model: onnx.ModelProto) -> list[ValueInfoProto]:
     return [value for value in model.graph.input if value.name not in filled]
 
 
-def _size_inputs(inputs: Sequence[ValueInfoProto], batch: int | None) -> dict[str, tuple[int, ...]]:
+def size_inputs(
+    inputs: Sequence[ValueInfoProto], batch: int | None, shapes: Mapping[str, Shape]
+) -> TensorInfos:
+    """Return the inputs at a batch, and where else they are free, at the sizes of `shapes`.
+
+    The batch is the dimension that all inputs begin with, whatever exporters call it. If inputs
+    begin with different ones, those that get a size are not the batch. No size but 1 may be given
+    for it.
+
+    Raises ModelError that names the input.
+    """
     if batch is not None and batch < 1:
         raise UnknownShapeError(f"batch must be at least 1, not {batch}")
-    for value in inputs:
-        _check_input(value)
-    symbols = _list_first_symbols(inputs)
-    if len(symbols) > 1:
-        firsts = " and ".join(sorted(symbols))
+    axes = {value.name: _read_axes(value) for value in inputs}
+    sizes = _collect_sizes(axes, shapes)
+    firsts = {shape[0] for shape in axes.values() if shape and isinstance(shape[0], str)}
+    named = firsts - {BATCH}
+    if len(named) > 1:
+        named -= sizes.keys()
+    if len(named) > 1:
+        both = " and ".join(sorted(named))
         raise UnknownShapeError(
-            f"inputs begin with different dimensions, {firsts}: which is the batch?"
+            f"inputs begin with different dimensions, {both}: which is the batch?"
         )
-    return {value.name: _size_input(value, batch, symbols) for value in inputs}
+    for name in (BATCH, *named):
+        stated = sizes.pop(name, 1)
+        if stated != 1:
+            message = f"the batch is that of the batch sizes: write N for it, not {stated}"
+            raise InconsistentModelError(message)
+        if batch is not None:
+            sizes[name] = batch
+    tensors = {}
+    for value in inputs:
+        shape = [sizes.get(axis, axis) for axis in axes[value.name]]
+        tensors[value.name] = _size_input(value, shape, batch)
+    return tensors
 
 
-def _check_input(value: ValueInfoProto) -> None:
+def _read_axes(value: ValueInfoProto) -> list[Axis]:
+    """Return the dimensions of an input: sizes and names."""
     tensor = value.type.tensor_type
-    known = tensor.elem_type in reader.list_element_types()
-    if not value.type.HasField("tensor_type") or not known:
+    if tensor.elem_type not in helper.get_all_tensor_dtypes():
         raise UnsupportedOperatorError(f"input {value.name} has an unsupported element type")
     if not tensor.HasField("shape"):
         raise UnknownShapeError(f"input {value.name} has no shape")
-
-
-def _size_input(value: ValueInfoProto, batch: int | None, symbols: set[str]) -> tuple[int, ...]:
-    shape = []
-    for number, axis in enumerate(_get_dims(value)):
-        symbol = axis.dim_param
-        size: int | None = None
+    axes: list[Axis] = []
+    for number, axis in enumerate(tensor.shape.dim):
         if axis.HasField("dim_value"):
-            size = axis.dim_value
-        elif symbol in symbols or (number == 0 and not symbol):
-            size = batch
-        if size is None or size < 1:
+            axes.append(axis.dim_value)
+        elif axis.dim_param or number == 0:
+            axes.append(axis.dim_param)
+        else:
+            axes.append(f"{value.name}[{number}]")
+    return axes
+
+
+def _collect_sizes(
+    axes: Mapping[str, Sequence[Axis]], shapes: Mapping[str, Shape]
+) -> dict[Axis, int]:
+    """Return the sizes of free dimensions that `shapes` give."""
+    symbols: set[str] = set()
+    for dimensions in axes.values():
+        symbols.update(axis for axis in dimensions if isinstance(axis, str))
+    sizes: dict[Axis, int] = {}
+    for name, shape in shapes.items():
+        stated: Sequence[Axis] = axes.get(name, [name])
+        if name not in axes and name not in symbols:
+            free = ", ".join(sorted(symbols - {BATCH})) or "none"
+            known = f"the inputs {', '.join(axes)} and the free dimensions {free}"
+            raise UnknownShapeError(f"{name} is not an input: the model has {known}")
+        if len(stated) != len(shape):
+            raise InconsistentModelError(
+                f"input {name} has {len(stated)} dimensions, not {len(shape)}"
+            )
+        for number, size in enumerate(shape):
+            axis = stated[number]
+            if size is None or size == axis:
+                continue
+            if isinstance(axis, int):
+                fixed = f"dimension {number} is fixed at {axis}"
+                raise InconsistentModelError(f"input {name}: {fixed}, not {size}")
+            before = sizes.setdefault(axis, size)
+            if before != size:
+                raise InconsistentModelError(f"dimension {axis} cannot be {before} and {size}")
+    return sizes
+
+
+def _size_input(value: ValueInfoProto, axes: Sequence[Axis], batch: int | None) -> TensorInfo:
+    shape = []
+    for number, size in enumerate(axes):
+        if isinstance(size, str) or size < 1:
+            symbol = value.type.tensor_type.shape.dim[number].dim_param
             name = f" ({symbol})" if symbol else ""
             raise UnknownShapeError(f"input {value.name}: dimension {number}{name} has no size")
         shape.append(size)
@@ -242,7 +224,7 @@ def _size_input(value: ValueInfoProto, batch: int | None, symbols: set[str]) -> 
         raise InconsistentModelError(
             f"input {value.name} is fixed at a batch of {shape[0]}, not {batch}"
         )
-    return tuple(shape)
+    return TensorInfo(tuple(shape), value.type.tensor_type.elem_type)
 
 
 @dataclass(frozen=True)
@@ -257,24 +239,17 @@ class _Assembly:
 
     def add_nodes(self, nodes: Sequence[Node], results: Sequence[str]) -> None:
         """Add nodes, of whose tensors `results` are the network's."""
-        fused = find_activations(nodes, self.tensors, results)
-        inside: set[str] = set()
-        for activation in fused.values():
-            inside.update(part.name for part in activation.parts)
+        fused = find_activations(nodes, results)
         read = set(results)
         for node in nodes:
             read.update(node.inputs)
         for node in nodes:
-            # A fused activation stands where its last node does; its other nodes vanish.
-            if node.name in fused:
-                self.add_activation(node, fused[node.name])
-            elif node.name not in inside:
+            if node.name not in fused:
                 self.add(node, read)
-
-    def add_activation(self, last: Node, activation: FusedActivation) -> None:
-        elements = self.tensors[last.outputs[0]].elements
-        operator = Elementwise(last.name, activation.kind, elements)
-        self.append([operator], (activation.source,), last.outputs)
+                continue
+            activation = fused[node.name]
+            if activation:
+                self.append([activation.operator], [activation.source], node.outputs)
 
     def add(self, node: Node, read: set[str]) -> None:
         """Add a node. `read` are all tensors that are read."""
@@ -282,15 +257,14 @@ class _Assembly:
         if extra and node.kind not in SEVERAL_OUTPUTS:
             first = min(extra, key=node.outputs.index)
             raise node.unsupported(f"reading its further output {first}")
-        operators = lower_node(TypedNode.build(node, self.tensors))
+        operators = lower_node(node)
         if operators:
             self.append(operators, node.inputs, node.outputs)
             return
         # A view makes no operator: its tensor is the source's.
         source = node.inputs[0]
-        if source not in self.origin:
-            raise node.unsupported("a computed view of a constant")
-        self.origin[node.outputs[0]] = self.origin[source]
+        if source in self.origin:
+            self.origin[node.outputs[0]] = self.origin[source]
 
     def append(
         self, operators: Sequence[Operator], inputs: Iterable[str], outputs: Iterable[str]

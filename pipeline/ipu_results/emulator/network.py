@@ -22,7 +22,6 @@ from onnx import TensorProto, helper, numpy_helper
 
 from ipu_results.emulator.frontend import (
     Shape,
-    fix_shapes,
     name_document,
     read_program,
     select_data_inputs,
@@ -42,7 +41,8 @@ class Network:
     """A network that programs are read from: `network(micro_batch)` is its Program.
 
     `name` is that of records and messages. `built_in` networks are without weights. `folder` holds
-    the external data of a file. Networks of one `digest` share programs and sessions.
+    the external data of a file. `shapes` are sizes of free dimensions. Networks that are equal but
+    for the model, of which `digest` tells, share programs and sessions.
     """
 
     name: str
@@ -50,6 +50,7 @@ class Network:
     digest: str
     built_in: bool = False
     folder: Path | None = None
+    shapes: tuple[tuple[str, Shape], ...] = ()
 
     def __call__(self, batch: int) -> Program:
         """Read the program at a micro-batch. Raises ModelError naming the network and the node."""
@@ -59,7 +60,7 @@ class Network:
 @lru_cache(maxsize=MAX_PROGRAMS)
 def _read(network: Network, batch: int) -> Program:
     with name_document(network.name):
-        return read_program(network.model, batch)
+        return read_program(network.model, batch, dict(network.shapes))
 
 
 Source = Network | onnx.ModelProto | Path | str
@@ -99,32 +100,18 @@ def load_sized_network(name: str, sequence: int) -> Network:
 
 
 def load_shaped_network(source: Source, shapes: Mapping[str, Shape]) -> Network:
-    """Load a network with sizes for its free dimensions, see `fix_shapes`.
-
-    Raises ModelError that names the input.
-    """
-    network = load_network(source)
-    if not shapes:
-        return network
-    model = onnx.ModelProto()
-    model.CopyFrom(network.model)
-    with name_document(network.name):
-        fix_shapes(select_data_inputs(model), shapes)
-    # the sizes tell it from the network that it was, without a second pass over the weights
-    sizes = repr(sorted(shapes.items())).encode()
-    digest = hashlib.sha256(network.digest.encode() + sizes).hexdigest()
-    return replace(network, model=model, digest=digest, built_in=False)
+    """Load a network with sizes for its free dimensions, see `read_program`."""
+    return replace(load_network(source), shapes=tuple(shapes.items()))
 
 
 def _load_file(path: Path) -> Network:
     try:
         data = path.read_bytes()
-    except FileNotFoundError as error:
-        names = ", ".join(ALL_NAMES)
-        message = f"is not a file and not a built-in network: choose one of {names}"
-        raise UnrecognisedModelError(message, document=str(path)) from error
     except OSError as error:
         message = f"cannot be read: {error.strerror or error}"
+        if isinstance(error, FileNotFoundError):
+            names = ", ".join(ALL_NAMES)
+            message = f"is not a file and not a built-in network: choose one of {names}"
         raise UnrecognisedModelError(message, document=str(path)) from error
     try:
         model = onnx.load_model_from_string(data)
@@ -135,6 +122,7 @@ def _load_file(path: Path) -> Network:
 
 
 FloatArray = npt.NDArray[Any]
+Inputs = FloatArray | Mapping[str, FloatArray]  # one array, or arrays by name
 MAX_MESSAGE = 300  # characters of onnxruntime's own message
 
 
@@ -260,9 +248,7 @@ class Emulator:
         self.target = target if isinstance(target, Target) else load_target(target)
         self.protocol = protocol
 
-    def compile(
-        self, model: Network | onnx.ModelProto | Path | str, batch_size: int
-    ) -> CompiledNetwork:
+    def compile(self, model: Source, batch_size: int) -> CompiledNetwork:
         """Predict the network at a batch size of the whole machine.
 
         A built-in network has seeded weights when run.
@@ -279,7 +265,7 @@ class CompiledNetwork:
     network: Network
     timing: Prediction
 
-    def run(self, x: FloatArray | Mapping[str, FloatArray]) -> EmulatedRun:
+    def run(self, x: Inputs) -> EmulatedRun:
         """Compute a whole batch, each chip its micro-batch.
 
         Weights and activations are rounded to fp16.
@@ -287,22 +273,14 @@ class CompiledNetwork:
         Raises InconsistentModelError for inputs that the network does not have and for a network
         without weights.
         """
-        arrays = self._check_inputs(x, self.timing.batch_size)
-        micro = self.timing.micro_batch_size
-        chips = []
-        for start in range(0, self.timing.batch_size, micro):
-            share = {name: array[start : start + micro] for name, array in arrays.items()}
-            chips.append(self._compute(share))
-        outputs = {}
-        for name in chips[0]:
-            outputs[name] = np.concatenate([chip[name] for chip in chips])
-        return EmulatedRun(outputs, self.timing)
+        return EmulatedRun(self._compute(x, self.timing.batch_size), self.timing)
 
-    def run_chip(self, x: FloatArray | Mapping[str, FloatArray]) -> dict[str, FloatArray]:
+    def run_chip(self, x: Inputs) -> dict[str, FloatArray]:
         """Compute the outputs of one chip for its micro-batch, by name. Otherwise as `run`."""
-        return self._compute(self._check_inputs(x, self.timing.micro_batch_size))
+        return self._compute(x, self.timing.micro_batch_size)
 
-    def _compute(self, arrays: Mapping[str, FloatArray]) -> dict[str, FloatArray]:
+    def _compute(self, x: Inputs, batch: int) -> dict[str, FloatArray]:
+        arrays = self._check_inputs(x, batch)
         session = open_session(self.network)
         feeds = {}
         for source in session.get_inputs():
@@ -311,11 +289,16 @@ class CompiledNetwork:
                 array = round_to_fp16(array.astype(np.float32))
             feeds[source.name] = array
         names = [output.name for output in session.get_outputs()]
-        return dict(zip(names, session.run(names, feeds), strict=True))
+        micro = self.timing.micro_batch_size
+        chips = []
+        for start in range(0, batch, micro):
+            part = slice(start, start + micro)
+            share = {name: array[part] for name, array in feeds.items()}
+            chips.append(session.run(names, share))
+        outputs = map(np.concatenate, zip(*chips, strict=True))
+        return dict(zip(names, outputs, strict=True))
 
-    def _check_inputs(
-        self, x: FloatArray | Mapping[str, FloatArray], batch: int
-    ) -> dict[str, FloatArray]:
+    def _check_inputs(self, x: Inputs, batch: int) -> dict[str, FloatArray]:
         """Return the inputs by name. Raises InconsistentModelError for other names or shapes."""
         program = self.network(self.timing.micro_batch_size)
         names = [tensor.name for tensor in program.inputs]

@@ -219,7 +219,7 @@ def count_live_elements(program: Program) -> tuple[int, ...]:
         last_reader |= dict.fromkeys(sources, at)
     end = len(program.operators)
     last_reader |= dict.fromkeys(program.results, end)
-    sizes: dict[int, int] = {}
+    sizes = {at: operator.elements for at, operator in enumerate(program.operators)}
     live = 0
     for number, tensor in enumerate(program.inputs):
         source = -1 - number
@@ -228,16 +228,13 @@ def count_live_elements(program: Program) -> tuple[int, ...]:
             live += tensor.elements
     counts = []
     for at, operator in enumerate(program.operators):
-        sizes[at] = operator.elements
-        dying = []
-        for source in set(program.sources[at]):
-            if last_reader[source] == at:
-                dying.append(sizes[source])
+        read = set(program.sources[at])
+        dying = [sizes[source] for source in read if last_reader[source] == at]
         live += operator.elements
+        count = live
         # A source that dies here can hold the result if it has the same size.
         if isinstance(operator, Elementwise) and operator.elements in dying:
-            counts.append(live - operator.elements)
-        else:
-            counts.append(live)
+            count -= operator.elements
+        counts.append(count)
         live -= sum(dying)
     return tuple(counts)

@@ -144,14 +144,12 @@ def cut_at_layers(program: Program, layers: Sequence[int], head: Head) -> list[S
     """
     firsts: dict[int, int] = {}  # the first operator of each layer
     after = 0  # the first operator behind all layers
-    count = 0
     for at, operator in enumerate(program.operators):
         match = LAYER.match(operator.name)
         if match:
-            layer = int(match[1])
-            firsts.setdefault(layer, at)
-            count = max(count, layer + 1)
+            firsts.setdefault(int(match[1]), at)
             after = at + 1
+    count = 1 + max(firsts, default=-1)
     if sum(layers) != count:
         message = f"{sum(layers)} layers on chips, but the network has {count}"
         raise InconsistentModelError(message, document=program.name)

@@ -10,8 +10,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
-from typing import Any, ClassVar, Literal, NamedTuple
+from dataclasses import asdict, dataclass, field
+from typing import Any, ClassVar, Literal
 
 from ipu_results.emulator.codelets import compute_mac_rate
 from ipu_results.emulator.operators import Program, count_live_elements
@@ -39,7 +39,8 @@ SERIAL_PROPORTION = 0.05  # assumed: of SRAM, for a product that is computed in 
 CODE_BAND = 0.1  # code and exchange state are "about" 110 bytes a superstep and tile: 100 to 120
 
 
-class MemoryNeed(NamedTuple):
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MemoryNeed:
     """What the fullest tile needs while an operator runs and what it has, and whether that
     suffices.
     """
@@ -48,6 +49,15 @@ class MemoryNeed(NamedTuple):
     memory_needed_bytes: float
     memory_available_bytes: float
     memory_operator: str
+
+
+def judge_memory(low: float, high: float, available: float) -> Verdict:
+    """Judge what a tile needs, `low` to `high` bytes."""
+    if high <= available:
+        return "FITS"
+    if low <= available:
+        return "UNCERTAIN"
+    return "DOES-NOT-FIT"
 
 
 def assess_memory(program: Program, plan: Schedule, target: Target) -> MemoryNeed:
@@ -66,13 +76,14 @@ def assess_memory(program: Program, plan: Schedule, target: Target) -> MemoryNee
     is_compilers_choice = target["plan.memory"] >= DEFAULT_PROPORTION
     if is_compilers_choice:
         least = min(most, _estimate_in_parts(program, plan, target))
-    verdict: Verdict = "DOES-NOT-FIT"
-    if most + code * (1 + CODE_BAND) <= sram:
-        verdict = "FITS"
-    elif least + code * (1 - CODE_BAND) <= sram:
-        verdict = "UNCERTAIN"
-    fullest = plan.steps[needs.index(most)]
-    return MemoryNeed(verdict, most + code, sram, fullest.name)
+    low = least + code * (1 - CODE_BAND)
+    high = most + code * (1 + CODE_BAND)
+    return MemoryNeed(
+        memory_verdict=judge_memory(low, high, sram),
+        memory_needed_bytes=most + code,
+        memory_available_bytes=sram,
+        memory_operator=plan.steps[needs.index(most)].name,
+    )
 
 
 def _estimate_in_parts(program: Program, plan: Schedule, target: Target) -> float:
@@ -103,35 +114,25 @@ def list_data_bytes(program: Program, plan: Schedule, target: Target) -> list[fl
     return needs
 
 
-def read_fields(kind: str) -> tuple[Sequence[str], Mapping[str, int]]:
-    """Return the fields of a kind of record in their order, and the columns of its table with their
-    decimals.
-    """
-    entry = read_toml("records.toml")[kind]
-    return entry["fields"], entry["digits"]
+# The fields of each kind of record in order, and the columns of its table with their decimals.
+RECORDS = read_toml("records.toml")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class EmulatedFigures:
+class EmulatedFigures(MemoryNeed):
     """What every prediction has, always `emulated`, never measured.
 
     `settings` is what the user changed on the machine.
 
-    FIELDS are those of its record, in order. TABLE_DIGITS are the columns of its table and their
-    decimals.
+    KIND is that of its record.
     """
 
-    FIELDS: ClassVar[Sequence[str]]
-    TABLE_DIGITS: ClassVar[Mapping[str, int]]
+    KIND: ClassVar[str]
 
     target: str
     batch_size: int
     throughput: float
-    memory_verdict: Verdict
     calibration_id: str
-    memory_needed_bytes: float
-    memory_available_bytes: float
-    memory_operator: str
     settings: str | None = None
 
     def describe_memory(self) -> str:
@@ -153,9 +154,9 @@ class EmulatedFigures:
         return getattr(self, name)
 
     def to_record(self, model: str) -> Record:
-        """Return FIELDS in their order, unrounded: ms, items per second, watts, shares."""
+        """Return the fields in their order, unrounded: ms, items per second, watts, shares."""
         record: dict[str, Any] = {}
-        for name in self.FIELDS:
+        for name in RECORDS[self.KIND]["fields"]:
             if name == "model":
                 record[name] = model
             else:
@@ -178,7 +179,7 @@ class Prediction(EmulatedFigures):
     `load_band`. The shares are of the time on the chip. `timing` holds the same times in seconds.
     """
 
-    FIELDS, TABLE_DIGITS = read_fields("inference")
+    KIND = "inference"
 
     protocol: str
     micro_batch_size: int
@@ -288,7 +289,7 @@ def _predict(
         exchange_share=exchanged / total,
         superstep_share=waited / total,
         power_w=power,
-        **memory._asdict(),
+        **asdict(memory),
         calibration_id=calibration.id,
         schedule=plan,
         timing=timing,
@@ -296,13 +297,10 @@ def _predict(
     )
 
 
-LAYER_FIELDS, LAYER_TABLE_DIGITS = read_fields("layers")
-
-
 def list_layers(
     prediction: Prediction, model: str, program: Program, target: Target, protocol: Protocol
 ) -> list[Record]:
-    """Return LAYER_FIELDS of each operator, in the order in which they run: µs, bytes of a chip or
+    """Return a record of each operator, in the order in which they run: µs, bytes of a chip or
     of its fullest tile, and joules of all chips.
 
     `peak_share` is the share of the chip's peak rate of multiply-accumulates that the operator
@@ -317,6 +315,7 @@ def list_layers(
     code = target["memory.superstep"] * plan.code_supersteps
     live = count_live_elements(program)
     held = list_data_bytes(program, plan, select_computing(target, protocol))
+    fields = RECORDS["layers"]["fields"]
     records: list[Record] = []
     for at, step in enumerate(plan.steps):
         seconds = (step.cycles + step.supersteps * target["superstep.cycles"]) / clock
@@ -343,7 +342,7 @@ def list_layers(
             # all chips.
             multiplied = target["power.mac"] * step.macs * chips
             values["energy_j"] = target["power.idle"] * seconds + multiplied
-        records.append({name: values.get(name) for name in LAYER_FIELDS})
+        records.append({name: values.get(name) for name in fields})
     return records
 
 
@@ -370,7 +369,8 @@ def format_predictions(
     if output != "table":
         values = [list(record.values()) for record in records]
         return f"{format_records(output, list(records[0]), values)}\n"
-    digits = LAYER_TABLE_DIGITS if layers else first.TABLE_DIGITS
+    kind = "layers" if layers else first.KIND
+    digits = RECORDS[kind]["digits"]
     rows = []
     for record in records:
         rows.append([_round_value(record[name], places) for name, places in digits.items()])

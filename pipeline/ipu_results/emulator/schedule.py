@@ -132,22 +132,30 @@ def _cost(operator: Operator, target: Target) -> OperatorCost:
 
 def _cost_product(product: Product, target: Target) -> OperatorCost:
     shape = product.shape
+    copied = 0.0
+    if not product.constant:
+        copied = estimate_copy(shape.in_elements, target) + estimate_copy(shape.weights, target)
     plan = plan_split(shape, target)
-    cost = _cost_plan(product.name, product.kind, plan, product.macs)
-    if product.constant:
-        return cost
-    copies = estimate_copy(shape.in_elements, target) + estimate_copy(shape.weights, target)
-    return replace(cost, compute=plan.compute + copies)
+    return _cost_plan(product.name, product.kind, plan, product.macs, copied)
 
 
-def _cost_plan(name: str, kind: str, plan: SplitPlan, macs: int) -> OperatorCost:
+def _cost_plan(
+    name: str,
+    kind: str,
+    plan: SplitPlan,
+    macs: int,
+    copied: float,
+    turned: float = 0.0,
+    waits: int = 0,
+) -> OperatorCost:
+    """Add to a plan the cycles of copies and of data turned, and the supersteps of these."""
     return OperatorCost(
         name,
         kind,
-        supersteps=plan.supersteps,
-        compute=plan.compute,
+        supersteps=plan.supersteps + waits,
+        compute=plan.compute + copied,
         reduce=plan.reduce,
-        exchange=plan.exchange,
+        exchange=plan.exchange + turned,
         macs=macs,
         plan=plan,
     )
@@ -288,30 +296,34 @@ def _derive_product(operator: Product, needs_data: bool) -> list[GradientStep]:
     is_gemm = operator.kind == "gemm"
     taps = shape.kernel_rows * shape.kernel_columns
     summed = shape.batch * shape.rows * shape.columns
+    windows = shape.ins * taps
     of_weights = GradientProduct(
         operator.name,
         role="weights",
         macs=operator.macs,
-        shapes=_multiply(shape.groups, shape.ins * taps, summed, shape.outs),
+        # A product or its transpose: either side may be held as weights.
+        shapes=(
+            shape_product(shape.groups, windows, summed, shape.outs),
+            shape_product(shape.groups, shape.outs, summed, windows),
+        ),
         turned=shape.in_elements,
     )
+    swapped = replace(
+        shape,
+        ins=shape.outs,
+        outs=shape.ins,
+        stride=1,
+        in_rows=shape.rows,
+        in_columns=shape.columns,
+    )
+    shapes = [swapped]
     if is_gemm:
-        shapes = _multiply(shape.groups, shape.rows, shape.outs, shape.ins)
-    else:
-        swapped = replace(
-            shape,
-            ins=shape.outs,
-            outs=shape.ins,
-            stride=1,
-            in_rows=shape.rows,
-            in_columns=shape.columns,
-        )
-        shapes = (swapped,)
+        shapes.append(shape_product(shape.groups, shape.ins, shape.outs, shape.rows))
     of_data = GradientProduct(
         operator.name,
         role="data",
         macs=operator.macs,
-        shapes=shapes,
+        shapes=tuple(shapes),
         turned=shape.weights,
     )
     if not operator.constant:
@@ -328,11 +340,6 @@ def _derive_product(operator: Product, needs_data: bool) -> list[GradientStep]:
     if operator.bias:
         steps.append(Elementwise(operator.name, "bias", operator.elements))
     return steps
-
-
-def _multiply(groups: int, m: int, k: int, n: int) -> tuple[ConvolutionShape, ...]:
-    """Return m×k with k×n, and its transpose: either side may be held as weights."""
-    return (shape_product(groups, m, k, n), shape_product(groups, n, k, m))
 
 
 def cost_gradient(step: GradientStep, target: Target) -> OperatorCost:
@@ -353,12 +360,14 @@ def _cost_gradient_product(step: GradientProduct, target: Target) -> OperatorCos
     superstep = target["superstep.cycles"]
     plans = [plan_split(shape, target) for shape in step.shapes]
     plan = min(plans, key=lambda each: each.cycles + each.supersteps * superstep)
-    cost = _cost_plan(step.name, f"{step.role} gradient", plan, step.macs)
-    return replace(
-        cost,
-        supersteps=plan.supersteps + int(target["gradient.turn.supersteps"]),
-        compute=plan.compute + estimate_copy(step.copied, target),
-        exchange=plan.exchange + _exchange_evenly(step.turned, target),
+    return _cost_plan(
+        step.name,
+        f"{step.role} gradient",
+        plan,
+        step.macs,
+        copied=estimate_copy(step.copied, target),
+        turned=_exchange_evenly(step.turned, target),
+        waits=int(target["gradient.turn.supersteps"]),
     )
 
 

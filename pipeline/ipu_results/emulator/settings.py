@@ -169,24 +169,11 @@ def count_fed_chips(replicas: int, instances: int | None, target: Target) -> flo
 
 
 Value = str | int | float | bool
-SWITCHES = {"true": True, "on": True, "false": False, "off": False}
-WHOLE_UNITS = (
-    "tile",
-    "worker/tile",
-    "unit/tile",
-    "channel",
-    "element",
-    "byte",
-    "byte/tile",
-    "process",
-    "superstep",
-)
-# A constant whose unit begins so may be 0. The others are divided by.
-ZERO_UNITS = ("cycle", "superstep", "worker cycle", "W", "J/MAC")
+KEYS = read_toml("settings.toml")
+LIMITS = KEYS["constants"]
 MAX_TILES = 10_000
 MAX_CHIPS = 1024
 MAX_COUNT = 100_000
-SPAN = 1000  # times less or more than the machine has: beyond that a value is a mistake
 
 
 @dataclass(frozen=True, slots=True)
@@ -201,7 +188,7 @@ class Key:
     several: bool = False
     """Whether a text may hold several values, with commas between them."""
 
-    def read(self, name: str, value: Any, document: str | None = None) -> Any:
+    def read(self, name: str, value: Any) -> Any:
         """Return a value, or a tuple where there may be several.
 
         Raises UnrecognisedModelError, naming the key.
@@ -209,7 +196,7 @@ class Key:
         texts = str(value).split(",") if self.several else [str(value)]
         values = [self._read_text(text.strip()) for text in texts]
         if None in values:
-            raise refuse(name, f"must be {self._describe()}, not {value}", document)
+            raise refuse(name, f"must be {self._describe()}, not {value}")
         return tuple(values) if self.several else values[0]
 
     def _read_text(self, text: str) -> Any:
@@ -235,28 +222,29 @@ class Key:
         return f"{article} from {self.low:g} to {self.high:g}"
 
 
+def read_keys(kind: str) -> Mapping[str, Key]:
+    """Return the keys of the host path, `host`, or of a training step, `training`."""
+    return {name: Key(**entry) for name, entry in KEYS[kind].items()}
+
+
 def limit_constant(key: str, constant: Constant) -> Key:
     """Return what a constant may be set to: a machine that could be built."""
     if key == "tiles":
         return Key(high=MAX_TILES)
     unit = constant.unit
     usual = constant.value or 1.0
-    low = 0.0 if unit.startswith(ZERO_UNITS) else usual / SPAN
-    high = 1.0 if unit.startswith("share") else usual * SPAN
-    if unit in WHOLE_UNITS:
+    low = usual / LIMITS["span"]
+    high = usual * LIMITS["span"]
+    if unit.startswith(tuple(LIMITS["zero_units"])):
+        low = 0.0
+    if unit.startswith("share"):
+        high = 1.0
+    if unit in LIMITS["whole_units"]:
         return Key(math.ceil(low), math.ceil(high))
     return Key(low, high, whole=False)
 
 
-# Settings of the host path.
-HOST_KEYS = {
-    "input_bits": Key(),
-    "instances": Key(),
-    "replicas": Key(),
-    "io_tiles": Key(low=0),
-    "threads": Key(),
-    "prefetch": Key(words=SWITCHES),
-}
+HOST_KEYS = read_keys("host")
 FILE_KEYS = ("name", "chip", "chips", "extends", "constants")
 CHIPS = Key(high=MAX_CHIPS)
 # A character of UTF-8 has at most 4 bytes. A longer file is cut here, and refused as too long.
@@ -276,27 +264,25 @@ def apply_settings(
     Raises UnrecognisedModelError for an unknown key or a value that it cannot have, and
     InconsistentModelError for settings that do not fit together.
     """
-    known = target.constants
     constants: dict[str, float] = {}
     paths: dict[str, Any] = {}
-    changed = [target.settings] if target.settings else []
+    changed = [target.settings]
     for key, value in settings.items():
         changed.append(f"{key}={value}")
         if key in HOST_KEYS:
             paths[key] = HOST_KEYS[key].read(key, value)
-        elif key in known:
-            limits = limit_constant(key, known[key])
+        elif key in target:
+            limits = limit_constant(key, target.constants[key])
             constants[key] = float(limits.read(key, value))
         else:
-            names = list(HOST_KEYS)
-            names += [name for name in others if name not in HOST_KEYS]
-            similar = _list_similar(key, [*names, *known])
+            names = list(dict.fromkeys([*HOST_KEYS, *others]))
+            similar = _list_similar(key, [*names, *target.constants])
             message = (
                 f"is not a setting of {target.name}{similar}; there are {', '.join(names)} and the"
                 " constants of the machine, such as clock"
             )
             raise refuse(key, message)
-    machine = replace(target.with_constants(constants), settings=", ".join(changed))
+    machine = replace(target.with_constants(constants), settings=", ".join(filter(None, changed)))
     path = replace(protocol, **paths)
     if path.prefetch and "host.prefetch" not in machine:
         raise refuse("prefetch", f"{machine.name} has no memory to prefetch into")
@@ -317,19 +303,6 @@ def _list_similar(key: str, names: Iterable[str]) -> str:
     return f"; similar: {', '.join(near)}" if near else ""
 
 
-def _read_file(path: Path) -> dict[str, Any]:
-    """Read the TOML file of a machine. Raises UnrecognisedModelError naming the file."""
-    try:
-        with open_regular_file(path) as file:
-            return parse_toml(file.read(MAX_FILE_BYTES).decode())
-    except OSError as error:
-        raise UnrecognisedModelError(
-            f"cannot be read: {error.strerror or error}", document=str(path)
-        ) from error
-    except ValueError as error:
-        raise UnrecognisedModelError(f"is not TOML: {error}", document=str(path)) from error
-
-
 def load_target_file(path: Path) -> Target:
     """Load a machine that extends one of TARGETS: `name`, `extends`, optionally `chip` and `chips`,
     and `constants`.
@@ -337,55 +310,62 @@ def load_target_file(path: Path) -> Target:
     Each constant is a number, or a table with `value` and where it comes from. Raises
     UnrecognisedModelError naming the file and the key.
     """
-    document = str(path)
-    data = _read_file(path)
+    try:
+        with open_regular_file(path) as file:
+            data = parse_toml(file.read(MAX_FILE_BYTES).decode())
+    except OSError as error:
+        message = f"cannot be read: {error.strerror or error}"
+        raise UnrecognisedModelError(message, document=str(path)) from error
+    except ValueError as error:
+        raise UnrecognisedModelError(f"is not TOML: {error}", document=str(path)) from error
+    try:
+        return _build_target(data, path)
+    except UnrecognisedModelError as error:
+        # `refuse` names the key alone
+        message = f"{error.document} {error.message}"
+        raise UnrecognisedModelError(message, document=str(path)) from error
+
+
+def _build_target(data: Mapping[str, Any], path: Path) -> Target:
     for key in data:
         if key not in FILE_KEYS:
-            message = f"is not a key of a machine: use {', '.join(FILE_KEYS)}"
-            raise refuse(key, message, document)
+            raise refuse(key, f"is not a key of a machine: use {', '.join(FILE_KEYS)}")
     if data.get("extends") not in TARGETS:
-        raise refuse("`extends`", f"must be one of {', '.join(TARGETS)}", document)
+        raise refuse("`extends`", f"must be one of {', '.join(TARGETS)}")
     base = load_target(data["extends"])
     name = data.get("name", path.stem)
     chip = data.get("chip", base.chip)
     for text in (name, chip):
         if not isinstance(text, str) or not text.isprintable() or not text:
-            raise UnrecognisedModelError("`name` and `chip` must be text", document=document)
+            raise refuse("`name` and `chip`", "must be text")
     chips = data.get("chips", base.chips)
-    # a text would be read as one of the command line
-    if not isinstance(chips, int):
-        message = f"must be a whole number from 1 to {MAX_CHIPS}, not {chips!r}"
-        raise refuse("`chips`", message, document)
     return Target(
         name,
         chip,
-        chips=CHIPS.read("`chips`", chips, document),
-        constants=_override_constants(base, data.get("constants", {}), path),
+        chips=CHIPS.read("`chips`", repr(chips)),  # a text is no number of chips
+        constants=_override_constants(base, data.get("constants", {}), path.name),
         base=base.base,
         settings=f"machine of {path.name}",
     )
 
 
-def _override_constants(base: Target, new: Any, path: Path) -> Mapping[str, Constant]:
+def _override_constants(base: Target, new: Any, file: str) -> Mapping[str, Constant]:
     """Return the constants of a machine with those of a file in their place."""
-    document = str(path)
     if not isinstance(new, dict):
-        raise refuse("`constants`", "must be a table", document)
+        raise refuse("`constants`", "must be a table")
     constants = dict(base.constants)
     for key, entry in new.items():
         if key not in constants:
             similar = _list_similar(key, constants)
-            raise refuse(key, f"is not a constant of {base.name}{similar}", document)
+            raise refuse(key, f"is not a constant of {base.name}{similar}")
         stated = entry if isinstance(entry, dict) else {"value": entry}
         limits = limit_constant(key, constants[key])
-        value = float(limits.read(key, stated.get("value"), document))
-        source = str(stated.get("source") or path.name)
+        value = float(limits.read(key, stated.get("value")))
+        source = str(stated.get("source") or file)
         constants[key] = replace(constants[key], value=value, source=source)
     return constants
 
 
-def refuse(key: str, message: str, document: str | None = None) -> UnrecognisedModelError:
-    """Return the error of a key of the command line, or of a file."""
-    if document is None:
-        return UnrecognisedModelError(message, document=key)
-    return UnrecognisedModelError(f"{key} {message}", document=document)
+def refuse(key: str, message: str) -> UnrecognisedModelError:
+    """Return the error of a key."""
+    return UnrecognisedModelError(message, document=key)

@@ -4,7 +4,7 @@ fewest cycles.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import lru_cache, partial
 from typing import NamedTuple
@@ -88,7 +88,7 @@ def plan_split(shape: ConvolutionShape, target: Target) -> SplitPlan:
 
 @lru_cache(maxsize=65_536)
 def search_splits(shape: ConvolutionShape, target: Target) -> SplitPlan:
-    """Search as `plan_split`, by the constants in SEARCHED alone."""
+    """Search as `plan_split`, by the `searched` constants alone."""
     if not shape.has_window:
         # Without a window, rows, columns and batch are one dimension.
         field = shape.batch * shape.rows * shape.columns
@@ -184,38 +184,37 @@ def list_parts(dimension: str, size: int, limit: int) -> Array:
     return counts[is_tried]
 
 
-def _combine_parts(sizes: dict[str, int], tiles: int) -> dict[str, Array]:
-    """Combine the parts of all dimensions, as far as there is a tile for each."""
+def _combine_parts(sizes: Sequence[int], tiles: int) -> list[Array]:
+    """Combine the parts of the dimensions of Grid, as far as there is a tile for each."""
     used = np.ones(1)  # tiles of each combination so far
-    parts: dict[str, Array] = {}
-    for dimension, size in sizes.items():
+    parts: list[Array] = []
+    for dimension, size in zip(Grid._fields, sizes, strict=True):
         added = list_parts(dimension, size, tiles)
         product = used[:, None] * added[None, :]
         # Each combination that is kept is one of those so far, with one of the numbers.
         so_far, number = np.nonzero(product <= tiles)
         used = product[so_far, number]
-        for name, counts in parts.items():
-            parts[name] = counts[so_far]
-        parts[dimension] = added[number]
+        parts = [counts[so_far] for counts in parts]
+        parts.append(added[number])
     return parts
 
 
 def _choose(shape: ConvolutionShape, target: Target, vertex: Vertex) -> SplitPlan:
     """Choose the cheapest split that fits, or the smallest where none does."""
-    sizes = {
-        "rows": shape.rows,
-        "columns": shape.columns,
-        "batch": shape.batch,
-        "ins": ceil_div(shape.ins, vertex.ins),
-        "outs": ceil_div(shape.outs, vertex.outs),
-        "groups": ceil_div(shape.groups, vertex.groups),
-        "taps": ceil_div(shape.kernel_rows, vertex.rows),
-    }
-    parts = _combine_parts(sizes, target.tiles)
-    shares = {name: ceil_shares(size, parts[name]) for name, size in sizes.items()}
-    tile = _measure_tile(shape, target, vertex, Grid(**parts), Grid(**shares))
-    compute = vertex.estimate(Grid(**shares))
-    sets = parts["ins"] * parts["taps"]
+    sizes = (
+        shape.rows,
+        shape.columns,
+        shape.batch,
+        ceil_div(shape.ins, vertex.ins),
+        ceil_div(shape.outs, vertex.outs),
+        ceil_div(shape.groups, vertex.groups),
+        ceil_div(shape.kernel_rows, vertex.rows),
+    )
+    parts = Grid(*_combine_parts(sizes, target.tiles))
+    share = Grid(*map(ceil_shares, sizes, parts))
+    tile = _measure_tile(shape, target, vertex, parts, share)
+    compute = vertex.estimate(share)
+    sets = parts.ins * parts.taps
     reduction = codelets.estimate_reduction(target, sets, tile.partials)
     unshared = tile.weights + reduction.received * target["element.bytes"]
     exchange = tile.inputs / tile.input_speed + unshared / target["exchange.bytes"]
@@ -229,7 +228,7 @@ def _choose(shape: ConvolutionShape, target: Target, vertex: Vertex) -> SplitPla
     best = int(np.argmin(ranks))
     return SplitPlan(
         vertex=vertex.name,
-        split=tuple(int(parts[name][best]) for name in DIMENSIONS),
+        split=tuple(int(getattr(parts, name)[best]) for name in DIMENSIONS),
         compute=float(compute[best]),
         reduce=float(reduction.cycles[best]),
         exchange=float(exchange[best]),

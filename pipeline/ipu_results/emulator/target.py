@@ -100,24 +100,6 @@ DEFAULT_BATCH_SIZES: dict[str, tuple[int, ...]] = {
 }
 
 
-# How the names of the constants begin that the search for splits reads.
-SEARCHED = (
-    "amp1.",
-    "ampn.",
-    "conv.",
-    "element.",
-    "exchange.",
-    "plan.",
-    "reduce.",
-    "slic.",
-    "sram",
-    "superstep.",
-    "tiles",
-    "vmac.",
-    "workers",
-)
-
-
 @dataclass(frozen=True, slots=True)
 class Constant:
     """A number of a machine. `assumed`: no source states the value, the structure suggests it.
@@ -169,15 +151,16 @@ class Target:
 
     @cached_property
     def searched(self) -> Target:
-        """The machine with the constants in SEARCHED alone.
+        """The machine with the constants alone that the search for splits reads.
 
         Machines that are equal in these share their plans. A search that reads another constant is
-        a KeyError until SEARCHED has it.
+        a KeyError until `searched` in settings.toml has it.
         """
-        constants = dict(self.constants)
-        for name in self.constants:
-            if not name.startswith(SEARCHED):
-                del constants[name]
+        searched = tuple(read_toml("settings.toml")["constants"]["searched"])
+        constants = {}
+        for name, constant in self.constants.items():
+            if name.startswith(searched):
+                constants[name] = constant
         return Target(name="", chip="", chips=0, constants=constants)
 
     def with_constants(self, values: Mapping[str, float]) -> Target:

@@ -5,7 +5,7 @@ update.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from functools import cache, cached_property
 from typing import Any
 
@@ -19,9 +19,8 @@ from ipu_results.emulator.prediction import (
     SERIAL_PROPORTION,
     EmulatedFigures,
     MemoryNeed,
-    Verdict,
     check_computes,
-    read_fields,
+    judge_memory,
 )
 from ipu_results.emulator.schedule import (
     Gradients,
@@ -30,7 +29,7 @@ from ipu_results.emulator.schedule import (
     derive_gradients,
     schedule,
 )
-from ipu_results.emulator.settings import BYTE_BITS, SWITCHES, Key, Protocol, count_fed_chips
+from ipu_results.emulator.settings import BYTE_BITS, Protocol, count_fed_chips, read_keys
 from ipu_results.emulator.target import (
     Constant,
     Target,
@@ -147,7 +146,7 @@ class TrainingPrediction(EmulatedFigures):
     the rounds that fills and drains.
     """
 
-    FIELDS, TABLE_DIGITS = read_fields("training")
+    KIND = "training"
 
     micro_batch_size: int
     replicas: int
@@ -209,13 +208,14 @@ def predict_training(
     if len(setup.proportions) not in (0, 1, chips):
         message = f"{len(setup.proportions)} proportions of memory do not suit {chips} chips"
         raise InconsistentModelError(message, document=program.name)
-    step = _Step(program, stages, setup, machine)
+    gradients = derive_gradients(program)
+    step = _Step(program, stages, setup, machine, gradients, count_operator_parameters(program))
     loads = tuple(step.load_chip(chip) for chip in range(chips))
     rounds = pipeline.count_rounds(stages, setup.accumulation)
     slowest = sum_slowest(loads)
     parameters = max(load.parameters for load in loads)
-    gradients = parameters * machine["element.bytes"]
-    reduced = pipeline.estimate_all_reduce(gradients, setup.replicas, chips, machine)
+    gradient_bytes = parameters * machine["element.bytes"]
+    reduced = pipeline.estimate_all_reduce(gradient_bytes, setup.replicas, chips, machine)
     supersteps = max(load.tensors for load in loads) * machine["update.supersteps"]
     update = _time_parameters(parameters, machine["update.cycles"], supersteps, machine)
     offload = 0.0
@@ -248,7 +248,7 @@ def predict_training(
         update_s=update,
         offload_s=offload,
         host_bound=all_feeds > computed,
-        **memory._asdict(),
+        **asdict(memory),
         memory_share=memory.memory_needed_bytes / machine["sram"],
         calibration_id=load_calibration().id,
         loads=loads,
@@ -261,13 +261,14 @@ def _judge_memory(loads: Sequence[ChipLoad], available: float) -> MemoryNeed:
     computed in parts.
     """
     needs = [load.memory for load in loads]
-    most = max(needs)
-    verdict: Verdict = "DOES-NOT-FIT"
-    if max(load.memory_high for load in loads) <= available:
-        verdict = "FITS"
-    elif most <= available:
-        verdict = "UNCERTAIN"
-    return MemoryNeed(verdict, most, available, f"chip {needs.index(most)}")
+    low = max(needs)
+    high = max(load.memory_high for load in loads)
+    return MemoryNeed(
+        memory_verdict=judge_memory(low, high, available),
+        memory_needed_bytes=low,
+        memory_available_bytes=available,
+        memory_operator=f"chip {needs.index(low)}",
+    )
 
 
 def is_host_bound(step: TrainingPrediction, setup: TrainingSetup) -> bool:
@@ -298,14 +299,9 @@ class _Step:
     stages: Sequence[Stage]
     setup: TrainingSetup
     target: Target
-
-    @cached_property
-    def gradients(self) -> Gradients:
-        return derive_gradients(self.program)
-
-    @cached_property
-    def parameters(self) -> list[int]:
-        return count_operator_parameters(self.program)
+    gradients: Gradients
+    parameters: Sequence[int]
+    """Trained elements of each operator."""
 
     @cached_property
     def input_bytes(self) -> float:
@@ -430,14 +426,13 @@ def count_operator_parameters(program: Program) -> list[int]:
     Those that no product has are tables: they are counted for the first rearrangement, a gather.
     """
     counts = []
-    rearranged = []
+    first: int | None = None
     for at, operator in enumerate(program.operators):
         counts.append(operator.parameters if isinstance(operator, Product) else 0)
-        if isinstance(operator, Rearrangement):
-            rearranged.append(at)
-    first = rearranged[0] if rearranged else 0
+        if first is None and isinstance(operator, Rearrangement):
+            first = at
     tables = program.parameters - sum(counts)
-    counts[first] += max(0, tables)
+    counts[first or 0] += max(0, tables)
     return counts
 
 
@@ -459,24 +454,7 @@ def _count_crossing(program: Program, stage: Stage, stages: Sequence[Stage]) -> 
     return sum(program.operators[at].elements for at in received)
 
 
-# What `--set` says of a training step.
-COUNT = Key(high=1_000_000)
-KEYS: Mapping[str, Key] = {
-    "micro_batch": COUNT,
-    "replicas": COUNT,
-    "accumulation": COUNT,
-    "stages": COUNT,
-    "layers_per_ipu": Key(low=0, high=1000, several=True),
-    "head": Key(words={"first": "first", "last": "last"}),
-    "cut_after": Key(names=True, several=True),
-    "recompute": Key(words={"layer": "layer", "stage": "stage"}),
-    "available_memory": Key(low=0, high=1, whole=False, several=True),
-    "offchip": Key(words=SWITCHES),
-    "instances": COUNT,
-    "sequence": COUNT,
-}
-
-
+KEYS = read_keys("training")
 # Keys whose field of TrainingSetup has another name.
 RENAMED = {"available_memory": "proportions", "layers_per_ipu": "layers"}
 
@@ -487,11 +465,8 @@ def build_setup(values: Mapping[str, Any], machine: Target, path: Protocol) -> T
     `path` says what an input element is and which tiles move data. Replicas are as many as the
     machine has room for, unless they are given.
     """
-    given = dict(values)
+    given = {RENAMED.get(key, key): value for key, value in values.items()}
     given.pop("sequence", None)  # that of the network
-    for key, name in RENAMED.items():
-        if key in given:
-            given[name] = given.pop(key)
     setup = TrainingSetup(
         **given,
         input_bits=path.input_bits,

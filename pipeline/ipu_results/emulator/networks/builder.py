@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import math
 import tomllib
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
 from importlib.resources import files
@@ -108,7 +108,7 @@ class GraphBuilder:
         return self._add_parameter(name, self._draw(shape, sigma))
 
     def add_filled(self, name: str, shape: tuple[int, ...], value: float) -> str:
-        return self._add_parameter(name, np.full(shape, value, dtype=np.float32))
+        return self._add_parameter(name, _fill(shape, value))
 
     def add_convolution(
         self,
@@ -129,54 +129,49 @@ class GraphBuilder:
         ins, outs = channels
         fan_in = ins // groups * kernel * kernel
         weights = self._draw((outs, ins // groups, kernel, kernel), math.sqrt(gain / fan_in))
-        pad = 0
-        if padded:
-            pad = kernel // 2
-        window: dict[str, Any] = {
+        pad = kernel // 2 if padded else 0
+        window = {
             "kernel_shape": [kernel] * 2,
             "pads": [pad] * 4,
             "strides": [stride] * 2,
             "group": groups,
             "dilations": [1, 1],
         }
+        size = (outs,)
         if norm is None:
-            bias = np.zeros(outs, dtype=np.float32)
-            return self._add_biased(name, x, weights, bias, window)
-        shift = self._draw((outs,), SPREAD)
-        mean = self._draw((outs,), SPREAD)
+            return self._add_layer("Conv", name, x, window, weight=weights, bias=_fill(size, 0.0))
+        shift = self._draw(size, SPREAD)
+        mean = self._draw(size, SPREAD)
         if self._folded:
             ratio = np.float32(norm.scale / math.sqrt(1 + norm.epsilon))
             bias = shift - mean * ratio
-            return self._add_biased(name, x, weights * ratio, bias, window)
-        weight = self._add_parameter(f"{name}.weight", weights)
-        y = self.add_node("Conv", name, x, weight, **window)
-        return self.add_node(
+            return self._add_layer("Conv", name, x, window, weight=weights * ratio, bias=bias)
+        return self._add_layer(
             "BatchNormalization",
             f"{name}.norm",
-            y,
-            self.add_filled(f"{name}.norm.scale", (outs,), norm.scale),
-            self._add_parameter(f"{name}.norm.shift", shift),
-            self._add_parameter(f"{name}.norm.mean", mean),
-            self.add_filled(f"{name}.norm.variance", (outs,), 1.0),
-            epsilon=norm.epsilon,
+            self._add_layer("Conv", name, x, window, weight=weights),
+            {"epsilon": norm.epsilon},
+            scale=_fill(size, norm.scale),
+            shift=shift,
+            mean=mean,
+            variance=_fill(size, 1.0),
         )
-
-    def _add_biased(
-        self, name: str, x: str, weights: Array, bias: Array, window: dict[str, Any]
-    ) -> str:
-        inputs = [
-            x,
-            self._add_parameter(f"{name}.weight", weights),
-            self._add_parameter(f"{name}.bias", bias),
-        ]
-        return self.add_node("Conv", name, *inputs, **window)
 
     def add_dense(self, name: str, x: str, channels: tuple[int, int]) -> str:
         """Add a Gemm with bias, its weights as (out, in)."""
         ins, outs = channels
-        weights = self.add_drawn(f"{name}.weight", (outs, ins), math.sqrt(LINEAR / ins))
-        bias = self.add_filled(f"{name}.bias", (outs,), 0.0)
-        return self.add_node("Gemm", name, x, weights, bias, transB=1)
+        weights = self._draw((outs, ins), math.sqrt(LINEAR / ins))
+        bias = _fill((outs,), 0.0)
+        return self._add_layer("Gemm", name, x, {"transB": 1}, weight=weights, bias=bias)
+
+    def _add_layer(
+        self, kind: str, name: str, x: str, attributes: Mapping[str, Any], **parameters: Array
+    ) -> str:
+        """Add a node and its parameters, by their role."""
+        inputs = [x]
+        for role, values in parameters.items():
+            inputs.append(self._add_parameter(f"{name}.{role}", values))
+        return self.add_node(kind, name, *inputs, **attributes)
 
     def build_model(
         self, name: str, output: str, shape: Sequence[Dimension], opset: int = OPSET, ir: int = IR
@@ -231,6 +226,10 @@ class GraphBuilder:
     def _add_tensor(self, name: str, values: npt.NDArray[Any]) -> str:
         self._tensors.append(numpy_helper.from_array(values, name))
         return name
+
+
+def _fill(shape: tuple[int, ...], value: float) -> Array:
+    return np.full(shape, value, dtype=np.float32)
 
 
 @dataclass(slots=True)

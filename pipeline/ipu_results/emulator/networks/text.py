@@ -49,18 +49,7 @@ class Bert:
     def build(self, graph: GraphBuilder, name: str, sequence: int) -> onnx.ModelProto:
         flow = self._add_embedding(graph, sequence)
         mask = graph.add_input("mask", (1, 1, sequence))
-        _add_constants(flow)
-        for layer in range(self.layers):
-            flow.prefix = f"layer{layer}."
-            start = flow.x
-            _add_attention(flow, mask, separate=self.separate)
-            flow.add("Add", "add", start)
-            normalise(flow, "norm", BERT_EPSILON)
-            start = flow.x
-            _add_feed(flow)
-            flow.add("Add", "feed.add", start)
-            normalise(flow, "feed.norm", BERT_EPSILON)
-        flow.prefix = ""
+        add_layers(flow, self.layers, mask, separate=self.separate, norms_first=False)
         if not self.masked:
             add_linear(flow, "span", SPAN)
             return graph.build_model(name, flow.x, (sequence, SPAN), OPSET, IR)
@@ -116,27 +105,38 @@ class Gpt2:
         flow.add("Add", "embedding.add", positions)
         # additive; its values do not matter here
         mask = graph.add_drawn("mask", (sequence, sequence), SIGMA)
-        add_pre_norm_layers(flow, self.layers, mask, separate=self.separate)
+        add_layers(flow, self.layers, mask, separate=self.separate)
         normalise(flow, "head.norm", PRE_NORM_EPSILON)
         _add_words(flow, "head.logits", table)
         return graph.build_model(name, flow.x, (sequence, GPT2_WORDS), OPSET, IR)
 
 
-def add_pre_norm_layers(
-    flow: Flow, layers: int, mask: str | None = None, *, separate: bool = True
+def add_layers(
+    flow: Flow,
+    layers: int,
+    mask: str | None = None,
+    *,
+    separate: bool = True,
+    norms_first: bool = True,
 ) -> None:
-    """Add layers that normalise before each of their halves."""
+    """Add layers, each half of which, attention or `feed`, ends in a sum with what it began with.
+
+    A half begins with its norm, or ends with it as in BERT.
+    """
     _add_constants(flow)
     for layer in range(layers):
         flow.prefix = f"layer{layer}."
-        start = flow.x
-        normalise(flow, "norm", PRE_NORM_EPSILON)
-        _add_attention(flow, mask, separate=separate)
-        flow.add("Add", "add", start)
-        start = flow.x
-        normalise(flow, "feed.norm", PRE_NORM_EPSILON)
-        _add_feed(flow)
-        flow.add("Add", "feed.add", start)
+        for half in ("", "feed."):
+            start = flow.x
+            if norms_first:
+                normalise(flow, f"{half}norm", PRE_NORM_EPSILON)
+            if half:
+                _add_feed(flow)
+            else:
+                _add_attention(flow, mask, separate=separate)
+            flow.add("Add", f"{half}add", start)
+            if not norms_first:
+                normalise(flow, f"{half}norm", BERT_EPSILON)
     flow.prefix = ""
 
 

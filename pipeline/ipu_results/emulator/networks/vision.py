@@ -65,20 +65,23 @@ class ResNet:
         outside = EXPANSION * planes
         norm = BatchNorm()
         flow = start.branch()
-        flow.convolve("reduce", inside, norm=norm).add("Relu", "reduce.relu")
+        flow.convolve("reduce", inside, norm=norm)
+        flow.add("Relu", "reduce.relu")
         flow.convolve("conv", inside, 3, stride=stride, groups=self.groups, norm=norm)
         flow.add("Relu", "conv.relu")
         flow.convolve("expand", outside, norm=BatchNorm(scale=RESIDUAL))
         if start.channels != outside:
             start.convolve("project", outside, stride=stride, norm=norm)
-        return flow.add("Add", "add", start.x).add("Relu", "relu")
+        flow.add("Add", "add", start.x)
+        return flow.add("Relu", "relu")
 
 
 def _add_classes(flow: Flow, name: str) -> onnx.ModelProto:
-    graph = flow.graph
-    flow = replace(flow, prefix="").add("GlobalAveragePool", "pool").add("Flatten", "flatten")
-    classes = graph.add_dense("classes", flow.x, (flow.channels, CLASSES))
-    return graph.build_model(name, classes, (CLASSES,))
+    flow.prefix = ""
+    flow.add("GlobalAveragePool", "pool")
+    flow.add("Flatten", "flatten")
+    classes = flow.graph.add_dense("classes", flow.x, (flow.channels, CLASSES))
+    return flow.graph.build_model(name, classes, (CLASSES,))
 
 
 STEM = 32
@@ -128,7 +131,8 @@ class EfficientNet:
                 flow = self._add_block(start, stage, stride)
         flow.prefix = ""
         flow.convolve("head", 4 * flow.channels, gain=LINEAR, norm=norm)
-        return _add_classes(flow.swish("head.swish"), name)
+        flow.swish("head.swish")
+        return _add_classes(flow, name)
 
     def _add_block(self, start: Flow, stage: StageSpec, stride: int) -> Flow:
         norm = BatchNorm(self.epsilon)
@@ -138,7 +142,8 @@ class EfficientNet:
         flow = start.branch()
         if stage.expand != 1:
             inside *= self.expand or stage.expand
-            flow.convolve("expand", inside, gain=LINEAR, norm=norm).swish("expand.swish")
+            flow.convolve("expand", inside, gain=LINEAR, norm=norm)
+            flow.swish("expand.swish")
             gain = SWISH
         window = {"stride": stride, "groups": inside // self.group}
         flow.convolve("depthwise", inside, stage.kernel, **window, gain=gain, norm=norm)
@@ -163,9 +168,12 @@ class EfficientNet:
 
 
 def _add_squeeze_excite(flow: Flow, squeezed: int) -> None:
-    gate = flow.branch("gate.").add("GlobalAveragePool", "pool")
-    gate.convolve("squeeze", squeezed).swish("swish")
-    gate.convolve("excite", flow.channels).add("Sigmoid", "sigmoid")
+    gate = flow.branch("gate.")
+    gate.add("GlobalAveragePool", "pool")
+    gate.convolve("squeeze", squeezed)
+    gate.swish("swish")
+    gate.convolve("excite", flow.channels)
+    gate.add("Sigmoid", "sigmoid")
     flow.add("Mul", "gate", gate.x)
 
 
@@ -195,10 +203,11 @@ class VisionTransformer:
         flow.add("Pad", "class.token", pads)
         table = graph.add_drawn("positions.table", (PATCHES + 1, hidden), text.SIGMA)
         flow.add("Add", "positions", table)
-        text.add_pre_norm_layers(flow, self.layers)
+        text.add_layers(flow, self.layers)
         text.normalise(flow, "norm", text.PRE_NORM_EPSILON)
         flow.x = graph.add_slice("class", flow.x, start=(0,), end=(1,), axis=(1,))
-        text.add_linear(flow.add("Flatten", "class.flat"), "classes", CLASSES)
+        flow.add("Flatten", "class.flat")
+        text.add_linear(flow, "classes", CLASSES)
         return graph.build_model(name, flow.x, (CLASSES,), text.OPSET, text.IR)
 
 
@@ -251,7 +260,8 @@ class UNet:
 def _add_pair(flow: Flow, channels: int) -> None:
     """Add two convolutions of 3 × 3 without padding: they take two pixels off each side."""
     for part in ("0", "1"):
-        flow.convolve(part, channels, 3, padded=False).add("Relu", f"{part}.relu")
+        flow.convolve(part, channels, 3, padded=False)
+        flow.add("Relu", f"{part}.relu")
 
 
 IMAGES: Mapping[str, ResNet | EfficientNet | VisionTransformer | UNet] = {
