@@ -18,15 +18,9 @@ from ipu_results.errors import (
     UnrecognisedModelError,
 )
 
-IMAGES = Program(
-    "two",
-    (),
-    (),
-    (Tensor("image", (2, 3, 224, 224), 32),),
-    (Tensor("classes", (2, 1000), 32),),
-    (),
-    0,
-)
+INPUTS = (Tensor("image", (2, 3, 224, 224), 32),)
+OUTPUTS = (Tensor("classes", (2, 1000), 32),)
+IMAGES = Program("two", (), (), INPUTS, OUTPUTS, (), 0)
 PIXELS, CLASSES = 2 * 3 * 224 * 224, 2 * 1000
 DEVICE, BATCH, IMAGE = 1e-3, 5e-5, 3e-4
 FIT = Fit(600, BATCH, IMAGE)
@@ -54,18 +48,16 @@ def test_transfers_add_to_the_time_on_the_chip(
     assert timing.latency == timing.period * in_flight
 
 
-@pytest.mark.parametrize(("target", "chips"), [("m2000", 1), ("bow-2000", 1)])
+@pytest.mark.parametrize("target", ["m2000", "bow-2000"])
 @pytest.mark.parametrize("name", ["tensorflow", "pytorch", "io-tiles"])
-def test_batch_is_not_faster_than_a_host_process_feeds_its_chips(
-    name: str, target: str, chips: int
-) -> None:
+def test_batch_is_not_faster_than_a_host_process_feeds_its_chips(name: str, target: str) -> None:
     machine = load_target(target)
-    timing = compute_timing(1e-6, IMAGES, machine, select_protocol(name, machine), FIT)
-    assert timing.period == pytest.approx(chips * PIXELS / 3.1e9, rel=1e-12)
-    wide = replace(select_protocol(name, machine), input_bits=32, instances=1)
-    assert compute_timing(1e-6, IMAGES, machine, wide, FIT).period == pytest.approx(
-        4 * 4 * PIXELS / 3.1e9, rel=1e-12
-    )
+    protocol = select_protocol(name, machine)
+    timing = compute_timing(1e-6, IMAGES, machine, protocol, FIT)
+    assert timing.period == pytest.approx(PIXELS / 3.1e9, rel=1e-12)
+    wide = replace(protocol, input_bits=32, instances=1)
+    timing = compute_timing(1e-6, IMAGES, machine, wide, FIT)
+    assert timing.period == pytest.approx(4 * 4 * PIXELS / 3.1e9, rel=1e-12)
 
 
 def test_io_tiles_overlap_the_transfers() -> None:
@@ -94,9 +86,8 @@ def test_one_process_that_waits_for_each_batch_is_refused() -> None:
 
 def test_fit_with_a_negative_time_of_a_batch_makes_no_host_time_negative() -> None:
     machine = load_target("m2000")
-    timing = compute_timing(
-        DEVICE, IMAGES, machine, select_protocol("tensorflow", machine), Fit(600, -1.0, 0.0)
-    )
+    protocol = select_protocol("tensorflow", machine)
+    timing = compute_timing(DEVICE, IMAGES, machine, protocol, Fit(600, -1.0, 0.0))
     assert timing.protocol == pytest.approx((PIXELS + 2 * CLASSES) / 7e9, rel=1e-9)
 
 
@@ -119,16 +110,8 @@ def test_settings_that_a_machine_cannot_have_are_refused(
 @pytest.mark.parametrize(
     ("name", "target", "message"),
     [
-        (
-            "pigeon",
-            "c2",
-            (
-                "is not a protocol: choose one of paper, tensorflow, pytorch, lowest-latency,"
-                " io-tiles"
-            ),
-        ),
+        ("pigeon", "c2", "is not a protocol: choose one of paper, tensorflow, .*"),
         ("tensorflow", "c2", "is not a protocol of c2"),
-        ("paper", "m2000", "is not a protocol of m2000"),
         ("paper", "bow-2000", "is not a protocol of bow-2000"),
     ],
 )
