@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 from ipu_results.runner.estimate import Block, Stamps
 
@@ -17,22 +19,31 @@ def session(*ends: int, start: int = 0) -> tuple[Stamps, ...]:
 
 LATE = ((0, 0, 0, 10, 10), (20, 20, 20, 30, 30))
 OVERLAPPING = ((0, 5, 10, 18, 20), (12, 14, 20, 28, 30))
-WINDOWS = {
-    "one session is all of it": ([session(10, 20, 40)], 4, (0, 40, 12)),
-    "from the last start to the first end":
+
+
+@pytest.mark.parametrize(
+    ("stamps", "batch", "expected"),
+    [
+        ([session(10, 20, 40)], 4, (0, 40, 12)),
+        # from the last start to the first end
         ([session(10, 20, 30, 40), session(15, 25, 35, 45, 55, start=5)], 2, (5, 40, 7)),
-    "an iteration counts for its part": ([session(40), session(15, 20, 25, 30, start=10)], 2, (10, 30, 20 / 40 + 4)),
-    "items are shares of the batch": ([session(10, 20), session(10, 20)], 12, (0, 20, 24)),
-    "a gap belongs to the next iteration": ([LATE, session(20)], 2, (0, 20, 1.5 + 1)),
-    "images made ahead do not count twice": ([OVERLAPPING], 1, (0, 30, 2)),
-    "sessions never at work together": ([session(10, 20), session(40, 50, start=30)], 2, (0, 50, 4)),
-    "shorter than the clock's resolution": ([session(10, 10, 20)], 1, (0, 20, 3)),
-}  # fmt: skip
-
-
-@pytest.mark.parametrize("case", WINDOWS)
-def test_window_and_its_items_by_hand(case: str) -> None:
-    stamps, batch, expected = WINDOWS[case]
+        # an iteration counts for its part
+        ([session(40), session(15, 20, 25, 30, start=10)], 2, (10, 30, 20 / 40 + 4)),
+        # items are shares of the batch
+        ([session(10, 20), session(10, 20)], 12, (0, 20, 24)),
+        # a gap belongs to the next iteration
+        ([LATE, session(20)], 2, (0, 20, 1.5 + 1)),
+        # images made ahead do not count twice
+        ([OVERLAPPING], 1, (0, 30, 2)),
+        # never at work together
+        ([session(10, 20), session(40, 50, start=30)], 2, (0, 50, 4)),
+        # shorter than the clock's resolution
+        ([session(10, 10, 20)], 1, (0, 20, 3)),
+    ],
+)
+def test_window_and_its_items_by_hand(
+    stamps: list[Any], batch: int, expected: tuple[float, ...]
+) -> None:
     window = Block(0, 0, batch, "amortised", "", tuple(stamps)).window
     assert (window.start, window.end, window.items) == pytest.approx(expected)
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import getpass
 import json
-import os
 import shlex
 import socket
 from pathlib import Path
@@ -74,7 +73,6 @@ def test_cpu_is_described_by_its_first_processor() -> None:
         # a path that only the host has
         ("0::/../../kubepods/pod1", {"cpu.max": "250000 100000"}, 2.5),
         ("0::/", {"cpu.max": "max 100000"}, None),
-        ("0::/", {"cpu.max": "100000 0"}, None),
         ("0::/", {"cpu.max": "-1 100000"}, None),
         ("", {}, None),
     ],
@@ -128,13 +126,9 @@ def test_environment_of_this_machine_is_json_and_names_no_host_user_or_path() ->
     text = json.dumps(environment, allow_nan=False)
     assert json.loads(text) == environment
     words = {word.strip('",[]{}') for word in text.split()}
-    assert not words & {
-        socket.gethostname(),
-        getpass.getuser(),
-        os.fspath(Path.home()),
-        os.getcwd(),
-    }
-    assert f"{os.sep}home{os.sep}" not in text
+    private = {socket.gethostname(), getpass.getuser(), str(Path.home()), str(Path.cwd())}
+    assert not words & private
+    assert "/home/" not in text
     assert 1 <= environment["usable_cores"] <= environment["logical_cores"]
     assert environment["memory_gb"] > 0
     assert len(environment["load_average"]) == 3
