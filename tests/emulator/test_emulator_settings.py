@@ -16,7 +16,7 @@ from ipu_results.emulator.settings import (
     select_protocol,
 )
 from ipu_results.emulator.target import load_target
-from ipu_results.errors import InconsistentModelError, UnrecognisedModelError
+from ipu_results.errors import UnrecognisedModelError
 
 from tests.conftest import run_cli
 from tests.emulator.model_support import predict_json
@@ -37,36 +37,17 @@ def test_settings_change_the_machine_and_its_host_path() -> None:
 
 
 @pytest.mark.parametrize(
-    ("key", "value", "message"),
+    ("key", "value", "says"),
     [
-        ("clok", "1", "clok: is not a setting of m2000; similar: clock"),
-        ("clock", "1e30", "clock: must be a number from 1.33e+06 to 1.33e+12, not 1e30"),
-        ("clock", "nan", "clock: must be a number from 1.33e+06 to 1.33e+12, not nan"),
-        ("clock", [1e9], "clock: must be a number from 1.33e+06 to 1.33e+12, not [1000000000.0]"),
-        ("exchange.bytes", "-4", "exchange.bytes: must be a number from 0.004 to 4000, not -4"),
-        ("tiles", "1.5", "tiles: must be a whole number from 1 to 10000, not 1.5"),
-        ("tiles", "20000", "tiles: must be a whole number from 1 to 10000, not 20000"),
-        ("input_bits", [8], "input_bits: must be a whole number from 1 to 100000, not [8]"),
-        ("input_bits", "0", "input_bits: must be a whole number from 1 to 100000, not 0"),
-        ("prefetch", "maybe", "prefetch: must be one of true, on, false, off, not maybe"),
-        ("replicas", True, "replicas: must be a whole number"),
+        ("clock", [1e9], "must be a number from 1.33e"),
+        ("input_bits", [8], "must be a whole"),
+        ("replicas", True, "must be a whole"),
     ],
 )
-def test_wrong_settings_are_refused(key: str, value: Any, message: str) -> None:
-    with pytest.raises(UnrecognisedModelError) as caught:
+def test_setting_of_another_type_is_refused(key: str, value: Any, says: str) -> None:
+    """`refused.toml` has what is refused as text."""
+    with pytest.raises(UnrecognisedModelError, match=f"^{key}: {says}"):
         apply(**{key: value})
-    assert str(caught.value).startswith(message)
-
-
-def test_settings_that_do_not_fit_together_are_refused() -> None:
-    with pytest.raises(InconsistentModelError, match="5 replicas are more than the 4 chips"):
-        apply(replicas=5)
-    with pytest.raises(UnrecognisedModelError, match="prefetch: c2 has no memory to prefetch into"):
-        apply("c2", prefetch=True)
-    with pytest.raises(UnrecognisedModelError, match="clock is not KEY=VALUE"):
-        parse_pairs(("clock",))
-    with pytest.raises(UnrecognisedModelError, match=r"^clock is set twice$"):
-        parse_pairs(("clock=1e9", " clock = 2e9"))
 
 
 def write(tmp_path: Path, text: str) -> Path:
@@ -85,28 +66,10 @@ def test_machine_of_a_file_extends_a_known_one(tmp_path: Path) -> None:
     assert machine.constants["host.link"].source == "mine"
 
 
-@pytest.mark.parametrize(
-    ("text", "message"),
-    [
-        ("= 1", "is not TOML"),
-        pytest.param(f"a = {'[' * 5000}", "is not TOML: it is nested too deeply", id="nested"),
-        ('extends = "tpu"', "`extends` must be one of c2, m2000, bow-2000"),
-        ("", "`extends` must be one of"),
-        ('extends = "c2"\nchips = 0', "`chips` must be a whole number from 1 to 1024, not 0"),
-        ('extends = "c2"\nchips = "4"', "`chips` must be a whole number from 1 to 1024, not '4'"),
-        ('extends = "c2"\nname = 3', "`name` and `chip` must be text"),
-        ('extends = "c2"\nclock = 1', "clock is not a key of a machine"),
-        ('extends = "c2"\nconstants = 1', "`constants` must be a table"),
-        ('extends = "c2"\n[constants]\nclok = 1', "clok is not a constant of c2; similar: clock"),
-        ('extends = "c2"\n[constants]\nclock = "x"', "clock must be a number from 1.6e+06 to"),
-        ('extends = "c2"\n[constants]\nclock = {source = "x"}', "clock must be a number from"),
-    ],
-)
-def test_wrong_files_are_refused(tmp_path: Path, text: str, message: str) -> None:
-    path = write(tmp_path, text)
-    with pytest.raises(UnrecognisedModelError) as caught:
+def test_file_that_is_nested_too_deeply_is_refused(tmp_path: Path) -> None:
+    path = write(tmp_path, f"a = {'[' * 5000}")
+    with pytest.raises(UnrecognisedModelError, match=f"^{path}: is not TOML: it is nested too"):
         load_target_file(path)
-    assert str(caught.value).startswith(f"{path}: {message}")
 
 
 def test_pipe_is_refused(tmp_path: Path) -> None:

@@ -128,12 +128,16 @@ def test_what_is_refused_predicts_nothing_and_says_why(
     kind: str, status: int, models: dict[str, str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
+    machine = tmp_path / "machine.toml"
+    models["{machine}"] = str(machine)
+    machine.touch()
     before = sorted(tmp_path.iterdir())
     for case in REFUSED[kind]:
         args = [models.get(word, word) for word in case["args"]]
+        machine.write_text(case.get("machine", ""), encoding="utf-8")
         done = run_cli("predict", *args)
         assert (done.returncode, done.stdout) == (status, ""), case
-        assert case["says"] in done.stderr
+        assert case["says"] in done.stderr, case
         assert status == 2 or done.stderr.count("\n") == 1
     assert sorted(tmp_path.iterdir()) == before
 

@@ -8,15 +8,9 @@ import pytest
 from ipu_results.emulator.operators import Program, Tensor
 from ipu_results.emulator.settings import (
     compute_timing,
-    count_replicas,
     select_protocol,
 )
 from ipu_results.emulator.target import Fit, load_target
-from ipu_results.errors import (
-    HostBoundError,
-    InconsistentModelError,
-    UnrecognisedModelError,
-)
 
 INPUTS = (Tensor("image", (2, 3, 224, 224), 32),)
 OUTPUTS = (Tensor("classes", (2, 1000), 32),)
@@ -78,43 +72,8 @@ def test_latency_without_prefetch_counts_the_transfers_of_all_chips_of_a_process
     assert timing.latency - timing.period == pytest.approx((PIXELS + 2 * CLASSES) / 3.1e9, rel=1e-9)
 
 
-def test_one_process_that_waits_for_each_batch_is_refused() -> None:
-    message = "^poptorch-call: host-bound: not predicted, as one PyTorch process"
-    with pytest.raises(HostBoundError, match=message):
-        select_protocol("poptorch-call", load_target("m2000"))
-
-
 def test_fit_with_a_negative_time_of_a_batch_makes_no_host_time_negative() -> None:
     machine = load_target("m2000")
     protocol = select_protocol("tensorflow", machine)
     timing = compute_timing(DEVICE, IMAGES, machine, protocol, Fit(600, -1.0, 0.0))
     assert timing.protocol == pytest.approx((PIXELS + 2 * CLASSES) / 7e9, rel=1e-9)
-
-
-@pytest.mark.parametrize(
-    ("changes", "message"),
-    [
-        ({"replicas": 5}, "5 replicas are more than the 4 chips of m2000"),
-        ({"instances": 3}, "3 instances cannot share 4 replicas evenly"),
-        ({"io_tiles": 1472}, "1472 I/O tiles leave none of the 1472 tiles"),
-    ],
-)
-def test_settings_that_a_machine_cannot_have_are_refused(
-    changes: dict[str, int], message: str
-) -> None:
-    machine = load_target("m2000")
-    with pytest.raises(InconsistentModelError, match=message):
-        count_replicas(replace(select_protocol("tensorflow", machine), **changes), machine)
-
-
-@pytest.mark.parametrize(
-    ("name", "target", "message"),
-    [
-        ("pigeon", "c2", "is not a protocol: choose one of paper, tensorflow, .*"),
-        ("tensorflow", "c2", "is not a protocol of c2"),
-        ("paper", "bow-2000", "is not a protocol of bow-2000"),
-    ],
-)
-def test_unknown_protocol_is_refused(name: str, target: str, message: str) -> None:
-    with pytest.raises(UnrecognisedModelError, match=f"^{name}: {message}$"):
-        select_protocol(name, load_target(target))
