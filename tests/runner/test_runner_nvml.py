@@ -32,10 +32,10 @@ class FakeNvml(SimpleNamespace):
 
     NVMLError = NVMLError
 
-    def __init__(self, names: tuple[str, ...] = ("NVIDIA H200", "NVIDIA H200")) -> None:
-        super().__init__(names=names, mig=0, energy={0: 10_000, 1: 70_000}, users=0, failing=set())
+    def __init__(self) -> None:
+        super().__init__(mig=0, energy={0: 10_000, 1: 70_000}, users=0, failing=set())
         self.nvmlDeviceGetHandleByUUID = {"GPU-aa": 0, "GPU-bb": 1}.__getitem__
-        self.nvmlDeviceGetName = names.__getitem__
+        self.nvmlDeviceGetName = lambda _: "NVIDIA H200"
 
     def fail_if(self, failing: bool, reason: str = "Not Supported") -> None:
         if failing:
@@ -46,7 +46,7 @@ class FakeNvml(SimpleNamespace):
         self.users += 1
 
     def nvmlDeviceGetHandleByIndex(self, index: int) -> int:
-        self.fail_if(index >= len(self.names), "Invalid Argument")
+        self.fail_if(index not in self.energy, "Invalid Argument")
         return index
 
     def nvmlDeviceGetMigMode(self, _handle: int) -> list[int]:
@@ -108,7 +108,6 @@ def test_window_that_nvml_cannot_resolve_has_a_reason(
         ({}, "tensorrt:1", None),
         ({}, "cuda:7", "no GPU in NVML: invalid argument"),
         ({}, "GPU.0", "GPU.0 is not the name of an NVIDIA GPU, and NVML reads no other"),
-        ({}, "coreml", "coreml is not the name of an NVIDIA GPU, and NVML reads no other"),
     ],
 )
 def test_gpu_has_a_counter_or_a_reason(
@@ -122,27 +121,15 @@ def test_gpu_has_a_counter_or_a_reason(
     assert (meter is None) == bool(reason)
 
 
-@pytest.mark.parametrize(
-    ("visible", "number", "handle"),
-    [
-        (None, 1, 1),
-        ("1,0", 1, 0),
-        ("GPU-bb, GPU-aa", 0, 1),
-        ("", 1, None),
-        ("0", 1, None),
-        ("MIG-aa,MIG-bb", 1, None),
-    ],
-)
-def test_gpu_is_numbered_as_cuda_sees_it(
-    monkeypatch: pytest.MonkeyPatch, visible: str | None, number: int, handle: int | None
-) -> None:
-    if visible is not None:
+def test_gpu_is_numbered_as_cuda_sees_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert find_handle(FakeNvml(), 1) == 1
+    for visible, number, handle in (("1,0", 1, 0), ("GPU-bb, GPU-aa", 0, 1)):
         monkeypatch.setenv("CUDA_VISIBLE_DEVICES", visible)
-    if handle is None:
-        with pytest.raises(RunnerError, match="CUDA_VISIBLE_DEVICES"):
-            find_handle(FakeNvml(), number)
-    else:
         assert find_handle(FakeNvml(), number) == handle
+    for visible in ("", "0", "MIG-aa,MIG-bb"):
+        monkeypatch.setenv("CUDA_VISIBLE_DEVICES", visible)
+        with pytest.raises(RunnerError, match="CUDA_VISIBLE_DEVICES"):
+            find_handle(FakeNvml(), 1)
 
 
 def test_another_order_of_gpus_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
