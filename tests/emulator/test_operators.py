@@ -40,8 +40,12 @@ def describe(operator: Operator) -> str:
     if not isinstance(operator, Product):
         return " ".join(map(str, astuple(operator)))
     shape = operator.shape
-    text = f"{operator.name} {operator.kind} {shape.groups} {shape.rows} {shape.ins} {shape.outs}"
-    return f"{text} constant" if operator.constant else text
+    sizes = astuple(shape)
+    if operator.kind == "gemm":
+        sizes = (shape.groups, shape.rows, shape.ins, shape.outs)
+    text = " ".join(map(str, (operator.name, operator.kind, *sizes)))
+    text += " constant" if operator.constant else ""
+    return f"{text} bias" if operator.bias else text
 
 
 @pytest.mark.parametrize("graph", GRAPHS, ids=lambda graph: graph["body"][:40])
@@ -59,6 +63,7 @@ def test_work_by_hand(graph: dict[str, Any]) -> None:
         "operators": list(map(describe, program.operators)),
         "sources": list(map(list, program.sources)),
         "shape": list(program.outputs[0].shape),
+        "parameters": program.parameters,
         "live": list(count_live_elements(program)),
     }
     for name in graph.keys() - GIVEN:
