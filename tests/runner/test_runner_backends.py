@@ -306,6 +306,7 @@ def test_gpus_are_numbered_as_cuda_does(
     monkeypatch.setattr(onnxruntime, "get_available_providers", lambda: ["CUDAExecutionProvider"])
     cuda = [device for device in ort.probe() if device.name.startswith("cuda")]
     assert [device.name for device in cuda] == [f"cuda:{number}" for number in range(len(cuda))]
+    assert {device.kind for device in cuda} == {"gpu"}
     if names:
         assert [device.description for device in cuda] == names
     else:

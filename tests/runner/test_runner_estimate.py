@@ -136,6 +136,7 @@ HALF_EMPTY = replace(block(100, 1), stamps=(block(100).stamps[0], ()))
     [
         (quiet(kind="isolated"), "no amortised block was measured"),
         ([block(100, 0), block(100, 1, batch=8)], "several batch sizes: 4, 8"),
+        ([replace(block(100), stamps=())], "block 0 has a session without iterations"),
         ([block(100, 0), HALF_EMPTY], "block 1 has a session without iterations"),
         ([block(0.0)], "block 0 has zero duration"),
     ],

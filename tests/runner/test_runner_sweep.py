@@ -91,6 +91,7 @@ def test_quiet_device_is_measured_exactly(tmp_path: Path, sessions: int) -> None
             "null",
             sessions,
         )
+        assert (point["preprocess_ms"], point["retrieve_ms"]) == (0, 0)
         for name in "suspect cosine top1 power_w".split():
             assert point[name] is None
     assert recorder.warnings == []
