@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import json
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 import numpy as np
 import onnx
@@ -13,33 +15,37 @@ from ipu_results.emulator.networks.builder import DATA_INPUTS
 from ipu_results.emulator.operators import Operator
 from onnx import numpy_helper
 
+from tests.conftest import run_cli
+
 IMAGE = "(float[N,4,8,8] x) => (float[] y)"
+Weight = Sequence[int] | float
 
 
 def model(
     signature: str,
     body: str,
-    weights: Mapping[str, tuple[int, ...]] | None = None,
+    weights: Mapping[str, Weight] | None = None,
     *,
     opset: int = 17,
     ir: int = 8,
 ) -> onnx.ModelProto:
-    """`signature` as `(float[N,3,8,8] x) => (float[N,4] y)`; each weight is an initializer of
-    zeros.
+    """Parse a model of a signature as `(float[N,3,8,8] x) => (float[N,4] y)`.
 
-    A node has no name of its own unless the body gives one, so it is called after its output.
+    Each weight is an initializer: zeros of a shape, or a number. A node has no name of its own
+    unless the body gives one, so it is called after its output.
     """
     head = f'<ir_version: {ir}, opset_import: ["" : {opset}]>'
     parsed = onnx.parser.parse_model(f"{head} tiny {signature} {{ {body} }}")
-    for name, shape in (weights or {}).items():
-        parsed.graph.initializer.append(
-            numpy_helper.from_array(np.zeros(shape, dtype=np.float32), name)
-        )
+    for name, weight in (weights or {}).items():
+        values = np.array(weight, np.float32)
+        if isinstance(weight, Sequence):
+            values = np.zeros(weight, np.float32)
+        parsed.graph.initializer.append(numpy_helper.from_array(values, name))
     return parsed
 
 
 def image(
-    body: str, weights: Mapping[str, tuple[int, ...]] | None = None, **versions: int
+    body: str, weights: Mapping[str, Weight] | None = None, **versions: int
 ) -> onnx.ModelProto:
     """Return a model from the image x, of 4 channels and 8 by 8, to y."""
     return model(IMAGE, body, weights, **versions)
@@ -50,29 +56,27 @@ def operators(source: onnx.ModelProto, batch: int = 2) -> list[Operator]:
 
 
 def count_parameters(model: onnx.ModelProto) -> int:
-    """Count trainable values: weights, biases, and scale and shift of norms, with data or by shape
-    alone.
-    """
-    data = {
-        name
-        for entry in model.metadata_props
-        if entry.key == DATA_INPUTS
-        for name in entry.value.split()
-    }
-    shapes = {
-        value.name: [axis.dim_value for axis in value.type.tensor_type.shape.dim]
-        for value in model.graph.input
-    }
-    floats = (
-        tensor for tensor in model.graph.initializer if tensor.data_type == onnx.TensorProto.FLOAT
-    )
-    shapes |= {tensor.name: list(tensor.dims) for tensor in floats}
-    running = {
-        name
-        for node in model.graph.node
-        if node.op_type == "BatchNormalization"
-        for name in node.input[3:5]
-    }
-    return sum(
-        math.prod(shape) for name, shape in shapes.items() if shape and name not in data | running
-    )
+    """Count trainable values: weights, biases, scale and shift of norms, stored or by shape alone."""
+    shapes = {}
+    for value in model.graph.input:
+        shapes[value.name] = [axis.dim_value for axis in value.type.tensor_type.shape.dim]
+    for tensor in model.graph.initializer:
+        if tensor.data_type == onnx.TensorProto.FLOAT:
+            shapes[tensor.name] = list(tensor.dims)
+    for entry in model.metadata_props:
+        if entry.key == DATA_INPUTS:
+            for name in entry.value.split():
+                del shapes[name]
+    for node in model.graph.node:
+        if node.op_type == "BatchNormalization":
+            for running in node.input[3:5]:
+                shapes.pop(running, None)
+    return sum(math.prod(shape) for shape in shapes.values() if shape)
+
+
+def predict_json(*args: object) -> list[dict[str, Any]]:
+    """Run `ipu-results predict`; return its records."""
+    done = run_cli("predict", *args, "--format", "json")
+    assert (done.returncode, done.stderr) == (0, "")
+    records: list[dict[str, Any]] = json.loads(done.stdout)
+    return records

@@ -30,52 +30,40 @@ W = {"w": (8, 4, 3, 3)}
 SWISH = "s = Sigmoid(x) y = Mul(x, s)"
 
 
-def edit(source: onnx.ModelProto, change: Callable[[onnx.ModelProto], object]) -> onnx.ModelProto:
-    change(source)
+def edit(change: Callable[[onnx.GraphProto, onnx.TensorProto], object]) -> onnx.ModelProto:
+    """Return a model after a change of its graph or of its weight."""
+    source = image("y = Conv(x, w)", W)
+    change(source.graph, source.graph.initializer[0])
     return source
 
 
-def edit_weight(change: Callable[[onnx.TensorProto], object]) -> onnx.ModelProto:
-    return edit(
-        image("y = Add(x, w)", {"w": (8,)}), lambda source: change(source.graph.initializer[0])
-    )
-
-
-def cut_data(tensor: onnx.TensorProto) -> None:
+def cut_data(_: object, tensor: onnx.TensorProto) -> None:
     """Leave out the last half of the data, as of a file that was not loaded whole."""
     tensor.raw_data = tensor.raw_data[: len(tensor.raw_data) // 2]
+
+
+def drop_opset() -> onnx.ModelProto:
+    source = image("y = Relu(x)")
+    source.ClearField("opset_import")
+    return source
+
+
+NO_DATA = "the data of initializer w do not match its shape and type"
+NO_SHAPE = "initializer w has an invalid shape or element type"
+NO_TYPE = "input x has an unsupported element type"
 
 
 # What no text can state.
 ODD = [
     (
         UnsupportedOperatorError,
-        edit(
-            image("y = Relu(x)"),
-            lambda source: setattr(source.graph.input[0].type.tensor_type, "elem_type", 77),
-        ),
-        "input x has an unsupported element type",
+        edit(lambda graph, _: setattr(graph.input[0].type.tensor_type, "elem_type", 77)),
+        NO_TYPE,
     ),
-    (
-        InconsistentModelError,
-        edit_weight(lambda tensor: tensor.dims.__setitem__(0, 10**12)),
-        "the data of initializer w do not match its shape and type",
-    ),
-    (
-        InconsistentModelError,
-        edit(image("y = Conv(x, w)", W), lambda source: cut_data(source.graph.initializer[0])),
-        "the data of initializer w do not match its shape and type",
-    ),
-    (
-        InconsistentModelError,
-        edit_weight(lambda tensor: tensor.dims.__setitem__(0, -8)),
-        "initializer w has an invalid shape or element type",
-    ),
-    (
-        InconsistentModelError,
-        edit_weight(lambda tensor: setattr(tensor, "data_type", 77)),
-        "initializer w has an invalid shape or element type",
-    ),
+    (InconsistentModelError, edit(lambda _, w: w.dims.__setitem__(0, 10**12)), NO_DATA),
+    (InconsistentModelError, edit(cut_data), NO_DATA),
+    (InconsistentModelError, edit(lambda _, w: w.dims.__setitem__(0, -8)), NO_SHAPE),
+    (InconsistentModelError, edit(lambda _, w: setattr(w, "data_type", 77)), NO_SHAPE),
     (
         UnrecognisedModelError,
         image("y = Relu(x)", opset=99),
@@ -86,14 +74,10 @@ ODD = [
         image("y = Relu(x)", ir=99),
         f"IR version 99 is newer than {int(onnx.IR_VERSION)}, the last known",
     ),
+    (UnrecognisedModelError, drop_opset(), "does not name a version of the ONNX operators"),
     (
         UnrecognisedModelError,
-        edit(image("y = Relu(x)"), lambda source: source.ClearField("opset_import")),
-        "does not name a version of the ONNX operators",
-    ),
-    (
-        UnrecognisedModelError,
-        edit(image("y = Relu(x)"), lambda source: source.graph.ClearField("node")),
+        edit(lambda graph, _: graph.ClearField("node")),
         "is not an ONNX model, or has no nodes",
     ),
 ]
@@ -144,9 +128,8 @@ def test_file_that_is_not_a_model_is_refused(tmp_path: Path, data: bytes) -> Non
 
 
 def test_missing_file_and_folder_are_refused(tmp_path: Path) -> None:
-    with pytest.raises(
-        UnrecognisedModelError, match=r"gone\.onnx: is not a file and not a built-in network"
-    ):
+    message = r"gone\.onnx: is not a file and not a built-in network"
+    with pytest.raises(UnrecognisedModelError, match=message):
         load_network(tmp_path / "gone.onnx")
     with pytest.raises(UnrecognisedModelError, match=r"cannot be read: Is a directory$"):
         load_network(tmp_path)

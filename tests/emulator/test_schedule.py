@@ -20,20 +20,18 @@ from ipu_results.emulator.split import plan_split
 from ipu_results.emulator.target import TARGETS, Calibration, Fit, Target, load_band, load_target
 from ipu_results.errors import InconsistentModelError
 
-MK1, MK2, BOW = (load_target(name) for name in TARGETS[:3])
+MK1 = load_target("c2")
+MK2 = load_target("m2000")
 CONV = Product("c", "convolution", ConvolutionShape(2, 4, 16, 32, 7, 12, 3, 5, 2, 14, 12))
-CALIBRATION = Calibration(
-    Fit(700.0, 5e-5, 3e-4), (Fit(500.0, 6e-5, 3.5e-4),), MK1.digest, (Fit(800.0, 4e-5, 2.5e-4),)
-)
+CALIBRATION = Calibration(Fit(700.0, 5e-5, 3e-4), (Fit(500.0, 6e-5, 3.5e-4),), MK1.digest)
 TRANSFER = (2 * 3 * 224 * 224 * 2 + 2 * 1000 * 2) / 6e9  # of two images, on C2
 
 resnet = load_network("resnet50")
 
 
 def chain(*operators: Operator) -> Program:
-    return Program(
-        "tiny", operators, tuple((at - 1,) for at in range(len(operators))), (), (), (), 0
-    )
+    sources = tuple((at - 1,) for at in range(len(operators)))
+    return Program("tiny", operators, sources, (), (), (), 0)
 
 
 # The schedule
@@ -41,16 +39,17 @@ def chain(*operators: Operator) -> Program:
 
 def test_a_copy_has_one_rate_whatever_the_length_of_a_row() -> None:
     """By the cliff that one figure gave, 729 values of a row took 25 times as long as 736."""
-    odd, whole = (estimate_copy(16 * 729 * row, MK2) for row in (729, 736))
+    odd = estimate_copy(16 * 729 * 729, MK2)
+    whole = estimate_copy(16 * 729 * 736, MK2)
     assert odd == pytest.approx(ceil(16 * 729 * 729 / 1472) * 2 * 0.44)
     assert odd < whole < 1.02 * odd
 
 
 def test_products_of_activations_are_laid_out_again() -> None:
-    weights, activations = (
-        make_gemm("g", 12, 128, 64, 128, constant=constant) for constant in (True, False)
-    )
-    fixed, moved = (schedule(chain(each), MK2).steps[0] for each in (weights, activations))
+    weights = make_gemm("g", 12, 128, 64, 128)
+    activations = make_gemm("g", 12, 128, 64, 128, constant=False)
+    (fixed,) = schedule(chain(weights), MK2).steps
+    (moved,) = schedule(chain(activations), MK2).steps
     copied = 2 * estimate_copy(12 * 128 * 64, MK2)
     assert moved.cycles - fixed.cycles == pytest.approx(copied)
     assert copied > 0
@@ -59,23 +58,18 @@ def test_products_of_activations_are_laid_out_again() -> None:
 def test_program_is_the_sum_of_its_operators() -> None:
     gemm = make_gemm("g", 1, 8, 64, 32)
     result = schedule(chain(CONV, Elementwise("r", "relu", CONV.elements), gemm), MK2)
-    plans = [plan_split(product.shape, MK2) for product in (CONV, gemm)]
-    assert [step.kind for step in result.steps] == ["convolution", "relu", "gemm"]
+    first = plan_split(CONV.shape, MK2)
+    last = plan_split(gemm.shape, MK2)
+    _, relu, _ = result.steps
     # The convolution reads the network's input, which is copied from the order of the host.
     copied = estimate_copy(2 * 14 * 12 * 4 * 16, MK2)
     assert copied > 0
-    assert result.cycles == pytest.approx(
-        plans[0].cycles + copied + result.steps[1].cycles + plans[1].cycles
-    )
-    assert result.supersteps == plans[0].supersteps + 1 + plans[1].supersteps
-    assert [step.temporary for step in result.steps] == [
-        plans[0].temporary,
-        0.0,
-        plans[1].temporary,
-    ]
+    assert result.cycles == pytest.approx(first.cycles + copied + relu.cycles + last.cycles)
+    assert result.supersteps == first.supersteps + 1 + last.supersteps
+    temporary = [step.temporary for step in result.steps]
+    assert temporary == [first.temporary, 0.0, last.temporary]
     assert [step.macs for step in result.steps] == [CONV.macs, 0, 8 * 64 * 32]
-    empty = schedule(chain(), MK1)
-    assert (empty.cycles, empty.supersteps) == (0, 0)
+    assert schedule(chain(), MK1).cycles == 0
 
 
 def test_split_input_channels_cost_a_superstep_per_stage_and_one_more() -> None:
@@ -96,46 +90,35 @@ def predict_resnet(target: Target, *batches: int, protocol: str | None = None) -
 @pytest.mark.parametrize("name", TARGETS)
 def test_figures_of_a_prediction_are_consistent(name: str) -> None:
     target = load_target(name)
-    for prediction in predict_resnet(target, target.chips, 4 * target.chips):
-        assert prediction.throughput * prediction.timing.period == pytest.approx(
-            prediction.batch_size, rel=1e-12
-        )
-        assert prediction.micro_batch_size * target.chips == prediction.batch_size
-        assert prediction.latency_ms_low <= prediction.latency_ms <= prediction.latency_ms_high
-        assert (
-            prediction.compute_share + prediction.exchange_share + prediction.superstep_share
-            == pytest.approx(1, rel=1e-12)
-        )
-        assert (
-            min(prediction.compute_share, prediction.exchange_share, prediction.superstep_share) > 0
-        )
-        assert prediction.device_ms + prediction.protocol_ms == pytest.approx(
-            1000 * prediction.timing.period, rel=1e-12
-        )
-        assert (prediction.target, prediction.calibration_id) == (name, CALIBRATION.id)
+    for each in predict_resnet(target, target.chips, 4 * target.chips):
+        period = each.timing.period
+        assert each.throughput * period == pytest.approx(each.batch_size, rel=1e-12)
+        assert each.micro_batch_size * target.chips == each.batch_size
+        assert each.latency_ms_low <= each.latency_ms <= each.latency_ms_high
+        shares = (each.compute_share, each.exchange_share, each.superstep_share)
+        assert sum(shares) == pytest.approx(1, rel=1e-12)
+        assert min(shares) > 0
+        total_ms = each.device_ms + each.protocol_ms
+        assert total_ms == pytest.approx(1000 * period, rel=1e-12)
+        assert (each.target, each.calibration_id) == (name, CALIBRATION.id)
 
 
 def test_time_and_band_by_hand() -> None:
     (prediction,) = predict_resnet(MK1, 4)
     plan = schedule(resnet(2), MK1)
-    assert prediction.device_ms == pytest.approx(
-        1000 * (plan.cycles + 600 * plan.supersteps) / 1.6e9, rel=1e-12
-    )
+    device_ms = 1000 * (plan.cycles + 600 * plan.supersteps) / 1.6e9
+    assert prediction.device_ms == pytest.approx(device_ms, rel=1e-12)
     assert prediction.protocol_ms == pytest.approx(1000 * (TRANSFER + 5e-5 + 2 * 3e-4), rel=1e-12)
-    band = (prediction.latency_ms_low, prediction.latency_ms_high)
-    assert band == pytest.approx(
-        [prediction.latency_ms * end for end in load_band("inference")], rel=1e-12
-    )
+    low, high = load_band("inference")
+    assert prediction.latency_ms_low == pytest.approx(prediction.latency_ms * low, rel=1e-12)
+    assert prediction.latency_ms_high == pytest.approx(prediction.latency_ms * high, rel=1e-12)
 
 
-@pytest.mark.parametrize(("target", "batch"), [(MK1, 0), (MK1, -4), (MK1, 7), (MK2, 6), (BOW, 7)])
+@pytest.mark.parametrize(("target", "batch"), [(MK1, 0), (MK1, -4), (MK1, 7), (MK2, 6)])
 def test_batch_that_the_chips_cannot_share_is_refused(target: Target, batch: int) -> None:
-    with pytest.raises(InconsistentModelError) as caught:
+    message = f"^batch {batch} is not a multiple of the {target.chips} chips of {target.name}$"
+    with pytest.raises(InconsistentModelError, match=message):
         predict_resnet(target, batch)
-    assert (
-        str(caught.value)
-        == f"batch {batch} is not a multiple of the {target.chips} chips of {target.name}"
-    )
 
 
 def test_io_tiles_are_taken_from_the_compute_tiles() -> None:

@@ -84,27 +84,29 @@ FAULTS: dict[str, Callable[[], object]] = {
 
 def register_faulty() -> None:
     """Register the faulty backend in this process, as `faulty`."""
-    register_backend(
-        "faulty",
-        SimpleNamespace(
-            NAME="faulty", TRAITS=BackendTraits(computes=False), open=FaultySession, probe=list
-        ),
-    )
+    traits = BackendTraits(computes=False)
+    backend = SimpleNamespace(NAME="faulty", TRAITS=traits, open=FaultySession, probe=list)
+    register_backend("faulty", backend)
+
+
+PROGRAM = """\
+import sys
+sys.path.insert(0, {root!r})
+{first}
+from tests.runner.faulty_backend import register_faulty
+from ipu_results.runner.worker import main
+register_faulty()
+main()
+"""
 
 
 def write_faulty_python(folder: Path, first: str = "") -> str:
     """Write an interpreter whose worker knows the faulty backend and runs the code `first` before."""
     folder.mkdir(parents=True, exist_ok=True)
     program = folder / "faulty.py"
-    program.write_text(
-        f"import sys\nsys.path.insert(0, {str(ROOT)!r})\n{first}\nfrom tests.runner.faulty_backend"
-        " import register_faulty\nfrom ipu_results.runner.worker import"
-        " main\nregister_faulty()\nmain()\n",
-        encoding="utf-8",
-    )
+    program.write_text(PROGRAM.format(root=str(ROOT), first=first), encoding="utf-8")
     launcher = folder / "python"
-    launcher.write_text(
-        f"#!/bin/sh\nexec {shlex.join([sys.executable, str(program)])}\n", encoding="utf-8"
-    )
+    command = shlex.join([sys.executable, str(program)])
+    launcher.write_text(f"#!/bin/sh\nexec {command}\n", encoding="utf-8")
     launcher.chmod(0o755)
     return str(launcher)

@@ -133,11 +133,8 @@ def null_task(batches: tuple[int, ...] = (2, 4, 6), sessions: int = 2, **more: A
     """
     options = more.pop("options", {"noise": 0.02})
     plan = SweepPlan(batches, sessions, **{"budget_s": 20.0, **more})
-    return SweepTask(
-        Device("null", "null", "simulated", "null"),
-        plan,
-        SweepConfig(model="none", options=options),
-    )
+    device = Device("null", "null", "simulated", "null")
+    return SweepTask(device, plan, SweepConfig(model="none", options=options))
 
 
 def emulator_task(model: Path, images: Path, batches: tuple[int, ...] = (2, 4)) -> SweepTask:
@@ -150,9 +147,8 @@ def cpu_task(
     model: Path, images: Path | None, batches: tuple[int, ...] = (2, 4), sessions: int = 2
 ) -> SweepTask:
     plan = SweepPlan(batches, sessions, budget_s=0.0, **SHORT)
-    config = SweepConfig(
-        model=str(model), precision="fp32", images=None if images is None else str(images)
-    )
+    folder = str(images) if images else None
+    config = SweepConfig(model=str(model), precision="fp32", images=folder)
     return SweepTask(Device("onnxruntime", "cpu", "cpu", "a CPU"), plan, config, threads=1)
 
 

@@ -6,8 +6,8 @@ import csv
 import hashlib
 import io
 import json
+import tomllib
 from collections.abc import Iterable, Mapping
-from datetime import date
 from pathlib import Path
 from typing import Any
 
@@ -20,67 +20,12 @@ from ipu_results.schema.vocabulary import load_vocabulary
 RUN_ID = "20261121-134501-onnxruntime-cpu-3fa2"
 EMULATED_ID = "20261121-140000-emulator-c2-00b1"
 POINT_COLUMNS = load_vocabulary().header_of("sweep-points", "sweep_points").names
-CPU: dict[str, Any] = {
-    "platform": "Some CPU @ 2.00GHz",
-    "framework": "onnxruntime",
-    "compute_precision": "fp32",
-    "backend": "onnxruntime",
-    "backend_version": "1.31.0",
-    "provider": "CPUExecutionProvider",
-    "device": "cpu",
-    "threads": 2,
-    "power_reason": "no sensor",
-    "origin": "measured",
-    "interval_confidence": 0.95,
-    "latency_isolated_ms": 101.5,
-    "latency_p90_ms": 120.25,
-    "probe_ms": 5.25,
-    "foreign_cpu": 1e-05,
-    "steal": 0.0,
-}
-C2: dict[str, Any] = {
-    "platform": "C2",
-    "sdk_version": "1.0.136",
-    "framework": "PopART",
-    "compute_precision": "fp16",
-    "backend": "emulator",
-    "backend_version": "0.1.0",
-    "provider": "emulator",
-    "device": "c2",
-    "power_w": 225.0,
-    "power_scope": "board",
-    "origin": "emulated",
-    "calibration_id": "a-calibration",
-    "sessions": 2,
-}
-SHARED: dict[str, Any] = {
-    "sessions": 1,
-    "latency_kind": "amortised",
-    "rounds": 5,
-    "blocks": 5,
-    "iterations": 40,
-    "disturbed_blocks": 0,
-    "model": "resnext101-32x4d",
-    "item": "image",
-    "pipeline": "serial",
-    "preprocessing": "centre crop 224, ImageNet normalisation",
-    "model_precision": "fp32",
-    "weights": "random-he-seed0",
-    "model_sha256": "a" * 64,
-    "cosine": 1.0,
-    "top1": 1.0,
-    "load_s": 0.75,
-    "first_run_ms": 210.5,
-    "warm_up_runs": 10,
-    "preprocess_ms": 2.2,
-    "infer_ms": 98.75,
-    "retrieve_ms": 0.01,
-}
+RUN = tomllib.loads(Path(__file__).with_name("run.toml").read_text(encoding="utf-8"))
 
 
 def point(batch_size: int, throughput: float, **changes: Any) -> dict[str, Any]:
     """Return one line of points.csv, of a CPU measurement but for `changes`; None is a blank cell."""
-    values = {**SHARED, **CPU, **changes}
+    values = {**RUN["shared"], **RUN["cpu"], **changes}
     latency = batch_size / throughput * 1000
     watts = values.get("power_w")
     return {
@@ -96,8 +41,8 @@ def point(batch_size: int, throughput: float, **changes: Any) -> dict[str, Any]:
 
 
 def emulated_point(batch_size: int, throughput: float, **changes: Any) -> dict[str, Any]:
-    absent = dict.fromkeys(CPU.keys() - C2.keys())
-    return point(batch_size, throughput, **{**absent, **C2, **changes})
+    absent = dict.fromkeys(RUN["cpu"])
+    return point(batch_size, throughput, **{**absent, **RUN["c2"], **changes})
 
 
 POINTS = (
@@ -109,22 +54,7 @@ EMULATED = (emulated_point(2, 1480.0), emulated_point(4, 2050.5))
 
 
 def record(run_id: str = RUN_ID, **changes: Any) -> dict[str, Any]:
-    return {
-        "run_id": run_id,
-        "backend": "onnxruntime",
-        "device": "cpu",
-        "started_at": "2026-11-21T13:45:01Z",
-        "finished_at": "2026-11-21T13:46:31Z",
-        "command_line": "ipu-results sweep --backend onnxruntime",
-        "environment": {"kernel": "6.8", "cpu": {"name": "Some CPU @ 2.00GHz", "flags": ["avx2"]}},
-        "versions": {"onnxruntime": "1.31.0", "numpy": "2.4.0"},
-        "setup": {"threads": 2},
-        "plan": {"seed": 0, "rounds": 5, "batch_sizes": [1, 4, 8]},
-        "model": {"name": "resnext101-32x4d", "sha256": "a" * 64},
-        "images": {"source": "generated", "seed": 0},
-        "notes": ["auto took the CPU: no IPU is here"],
-        **changes,
-    }
+    return {"run_id": run_id, **RUN["record"], **changes}
 
 
 def put_run(
@@ -140,9 +70,8 @@ def put_run(
     target = raw / "runs" / (folder or run_id)
     target.mkdir(parents=True)
     lines = list(points)
-    (target / "record.json").write_text(
-        json.dumps(record(run_id, **changes), indent=1), encoding="utf-8"
-    )
+    text = json.dumps(record(run_id, **changes), indent=1)
+    (target / "record.json").write_text(text, encoding="utf-8")
     (target / "points.csv").write_text(format_points(lines), encoding="utf-8")
     (target / "blocks.jsonl").write_text('{"block": 0}\n', encoding="utf-8")
     names = ("block", "session", "iteration", *STAMPS)
@@ -168,14 +97,6 @@ def format_points(points: Iterable[Mapping[str, Any]]) -> str:
 
 def write_sidecars(folder: Path, run_id: str = RUN_ID, rows: int = len(POINTS)) -> None:
     """Write the sidecars of a run for its present files."""
-    shared = {
-        "publisher": "local",
-        "kind": "run",
-        "licence": "CC-BY-4.0",
-        "published_on": date(2026, 11, 21),
-        "retrieved_on": date(2026, 11, 21),
-        "note": "made for a test",
-    }
     attachments = {}
     for name in ("blocks.jsonl", "stamps.parquet"):
         if (folder / name).exists():
@@ -196,7 +117,7 @@ def write_sidecars(folder: Path, run_id: str = RUN_ID, rows: int = len(POINTS)) 
         },
     }
     for name, own in files.items():
-        entry = {**shared, **own, "sha256": compute_digest(folder / name)}
+        entry = {**RUN["sidecar"], **own, "sha256": compute_digest(folder / name)}
         (folder / f"{name}.toml").write_text(tomli_w.dumps(entry), encoding="utf-8")
 
 

@@ -17,9 +17,7 @@ from ipu_results.runner.record import STAMPS
 from tests.conftest import RAW, Query
 from tests.runner.runner_support import read_blocks, read_points, read_record
 
-RUNS = sorted(
-    path for path in (RAW / "runs").iterdir() if path.is_dir() and not path.name.startswith(".")
-)
+RUNS = sorted(path.parent for path in RAW.glob("runs/[!.]*/record.json"))
 EXPECTED = {
     ("onnxruntime", "fp32", "fp32"),
     ("onnxruntime", "fp16", "fp16"),
@@ -41,10 +39,10 @@ def load_blocks(run: Path) -> list[Block]:
         if row["session"] == len(sessions):
             sessions.append([])
         sessions[row["session"]].append([row[name] for name in STAMPS])
-    return [
-        msgspec.convert({**line, "stamps": stamps[line["block"]]}, Block)
-        for line in read_blocks(run)
-    ]
+    lines = read_blocks(run)
+    for line in lines:
+        line["stamps"] = stamps[line["block"]]
+    return msgspec.convert(lines, list[Block])
 
 
 def test_committed_runs_are_complete() -> None:
@@ -87,20 +85,16 @@ def test_record_names_no_path_and_no_host(run: Path) -> None:
 
 
 def test_measured_and_emulated_rows_are_marked(query: Query) -> None:
-    rows = query(
-        "SELECT DISTINCT origin, platform, calibration_id IS NOT NULL, framework FROM detail.local_runs"
-        " ORDER BY ALL"
-    )
+    columns = "origin, platform, calibration_id IS NOT NULL, framework"
+    rows = query(f"SELECT DISTINCT {columns} FROM detail.local_runs")
     assert ("emulated", "C2", True, "emulator") in rows
-    assert all(row[2] is (row[0] == "emulated") for row in rows)
-    assert query(
-        "SELECT count(*) FROM results WHERE run_id IS NOT NULL AND publisher <> 'local'"
-    ) == [(0,)]
+    assert all(calibrated is (origin == "emulated") for origin, _, calibrated, _ in rows)
+    foreign = "SELECT 1 FROM results WHERE run_id IS NOT NULL AND publisher <> 'local'"
+    assert query(foreign) == []
 
 
 def test_every_point_of_a_run_is_a_result(query: Query) -> None:
     lines = sum(len(read_points(run)) for run in RUNS)
-    assert query("SELECT count(*) FROM detail.run_points JOIN results USING (result_id)") == [
-        (lines,)
-    ]
+    points = "SELECT count(*) FROM detail.run_points JOIN results USING (result_id)"
+    assert query(points) == [(lines,)]
     assert query("SELECT count(*) FROM runs") == [(len(RUNS),)]

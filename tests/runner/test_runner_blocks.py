@@ -2,39 +2,40 @@
 
 from __future__ import annotations
 
+import tomllib
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
 import pytest
 from ipu_results.runner.estimate import Block, Stamps
 
+TEXT = Path(__file__).with_name("windows.toml").read_text(encoding="utf-8")
+WINDOWS = tomllib.loads(TEXT)["window"]
 
-def session(*ends: int, start: int = 0) -> tuple[Stamps, ...]:
+
+def make_session(*times: int) -> tuple[Stamps, ...]:
     """Return iterations one after the other, of which only the ends matter."""
-    stamps = []
-    for end in ends:
-        stamps.append((start, start, start, end, end))
-        start = end
-    return tuple(stamps)
+    return tuple((start, start, start, end, end) for start, end in pairwise(times))
 
 
-LATE = ((0, 0, 0, 10, 10), (20, 20, 20, 30, 30))
-OVERLAPPING = ((0, 5, 10, 18, 20), (12, 14, 20, 28, 30))
-WINDOWS = {
-    "one session is all of it": ([session(10, 20, 40)], 4, (0, 40, 12)),
-    "from the last start to the first end":
-        ([session(10, 20, 30, 40), session(15, 25, 35, 45, 55, start=5)], 2, (5, 40, 7)),
-    "an iteration counts for its part": ([session(40), session(15, 20, 25, 30, start=10)], 2, (10, 30, 20 / 40 + 4)),
-    "items are shares of the batch": ([session(10, 20), session(10, 20)], 12, (0, 20, 24)),
-    "a gap belongs to the next iteration": ([LATE, session(20)], 2, (0, 20, 1.5 + 1)),
-    "images made ahead do not count twice": ([OVERLAPPING], 1, (0, 30, 2)),
-    "sessions never at work together": ([session(10, 20), session(40, 50, start=30)], 2, (0, 50, 4)),
-    "shorter than the clock's resolution": ([session(10, 10, 20)], 1, (0, 20, 3)),
-}  # fmt: skip
+@pytest.mark.parametrize("case", WINDOWS, ids=lambda case: case["why"])
+def test_window_and_its_items_by_hand(case: dict[str, Any]) -> None:
+    sessions = tuple(make_session(*times) for times in case["sessions"])
+    window = Block(0, 0, case["batch"], "amortised", "", sessions).window
+    assert [window.start, window.end, window.items] == pytest.approx(case["expected"])
 
 
-@pytest.mark.parametrize("case", WINDOWS)
-def test_window_and_its_items_by_hand(case: str) -> None:
-    stamps, batch, expected = WINDOWS[case]
-    window = Block(0, 0, batch, "amortised", "", tuple(stamps)).window
-    assert (window.start, window.end, window.items) == pytest.approx(expected)
+def test_gap_belongs_to_the_next_iteration() -> None:
+    late = ((0, 0, 0, 10, 10), (20, 20, 20, 30, 30))
+    window = Block(0, 0, 2, "amortised", "", (late, make_session(0, 20))).window
+    assert (window.start, window.end, window.items) == (0, 20, 1.5 + 1)
+
+
+def test_images_made_ahead_do_not_count_twice() -> None:
+    overlapping = ((0, 5, 10, 18, 20), (12, 14, 20, 28, 30))
+    window = Block(0, 0, 1, "amortised", "", (overlapping,)).window
+    assert (window.start, window.end, window.items) == (0, 30, 2)
 
 
 def test_latencies_are_from_the_first_start_to_the_last_end() -> None:

@@ -55,9 +55,8 @@ def test_damaged_history_of_probes_counts_as_absent(tmp_path: Path, damage: str)
 
 # --- shares of the CPU
 
-LinuxTimes = namedtuple(
-    "LinuxTimes", "user nice system idle iowait irq softirq steal guest guest_nice"
-)
+LINUX = "user nice system idle iowait irq softirq steal guest guest_nice"
+LinuxTimes = namedtuple("LinuxTimes", LINUX)
 OtherTimes = namedtuple("OtherTimes", "user system idle")
 
 

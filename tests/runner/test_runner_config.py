@@ -1,9 +1,10 @@
-"""What a configuration leads to: devices, plans and defaults."""
+"""What a configuration leads to: devices, plans, and what a sweep visits in which order."""
 
 from __future__ import annotations
 
 import json
 import re
+from collections import Counter
 from dataclasses import asdict, fields
 from pathlib import Path
 from typing import Any
@@ -11,13 +12,15 @@ from typing import Any
 import msgspec
 import pytest
 from ipu_results.emulator.target import DEFAULT_BATCH_SIZES, TARGETS
-from ipu_results.errors import SweepConfigError
+from ipu_results.errors import RunnerError, SweepConfigError
 from ipu_results.runner import SweepConfig
 from ipu_results.runner.backends import Device
 from ipu_results.runner.config import (
     RUNS,
     SETTINGS,
+    SweepPlan,
     SweepTask,
+    check_batch_sizes,
     choose_batch_sizes,
     count_cores,
     parse_settings,
@@ -81,6 +84,8 @@ def test_contradictions_are_refused() -> None:
 
 def test_settings_are_typed_fields_of_the_configuration() -> None:
     texts = ("sessions=4", "overlap=false", "budget_s=1.5", "python=a=b", 'options.a={"b": [1]}')
+    with pytest.raises(SweepConfigError, match=r"^--set options\.x is set twice$"):
+        parse_settings(["options.x=1", "options.x=2"])
     assert parse_settings([*texts, "options.noise=0.02", "seed=-1"]) == {
         "sessions": 4,
         "overlap": False,
@@ -97,7 +102,6 @@ def test_settings_are_typed_fields_of_the_configuration() -> None:
     [
         ("sesions=4", "with a key of network, sequence_length, sessions, .*, options.NAME$"),
         ("sessions", "is not KEY=VALUE"),
-        ("options=1", "is not KEY=VALUE with a key of"),
         ("options.=1", "is not KEY=VALUE with a key of"),
         ("options.noise=loud", "expected a JSON value"),
         pytest.param(f"options.x={'[' * 100_000}", "expected a JSON value", id="nested"),
@@ -110,11 +114,6 @@ def test_settings_are_typed_fields_of_the_configuration() -> None:
 def test_unusable_setting_is_named_with_what_is_expected(text: str, message: str) -> None:
     with pytest.raises(SweepConfigError, match=f"^--set {re.escape(text)}.*{message}"):
         parse_settings([text])
-
-
-def test_setting_given_twice_is_refused() -> None:
-    with pytest.raises(SweepConfigError, match=r"^--set options\.x is set twice$"):
-        parse_settings(["options.x=1", "options.x=2"])
 
 
 def test_task_survives_the_journal_and_publishes_no_path() -> None:
@@ -133,3 +132,44 @@ def test_task_survives_the_journal_and_publishes_no_path() -> None:
         "options": {"a": 1},
     }
     assert "  batch sizes 2, 4, 6, 8, 10, 12; 6 rounds however long they take" in task.describe()
+
+
+# --- visits
+
+
+def test_every_round_visits_every_batch_size_and_every_other_one_alone_too() -> None:
+    plan = SweepPlan((2, 4, 6), 2)
+    for number in range(4):
+        visits = plan.list_visits(number)
+        assert {visit.round for visit in visits} == {number}
+        kinds = Counter(visit.kind for visit in visits)
+        assert kinds == {"amortised": 3, **({} if number % 2 else {"isolated": 3})}
+        assert len(set(visits)) == len(visits)
+
+
+def test_order_is_frozen() -> None:
+    """Another order would change every simulated sweep, and a resumed one would lose its place."""
+    order = [(visit.batch_size, visit.kind[:2]) for visit in SweepPlan((2, 4, 6), 2).list_visits(0)]
+    assert order == [(2, "am"), (6, "am"), (4, "is"), (2, "is"), (6, "is"), (4, "am")]
+
+
+@pytest.mark.parametrize(
+    ("least", "most", "budget", "expected"),
+    [(6, 1000, 0, 6), (1, 3, 1e9, 3), (2, 1000, 45, 5), (6, 1000, 45, 6)],
+)
+def test_rounds_of_ten_seconds_within_minimum_budget_and_maximum(
+    least: int, most: int, budget: float, expected: int
+) -> None:
+    plan = SweepPlan((2,), 2, least_rounds=least, most_rounds=most, budget_s=budget)
+    done = 0
+    while plan.needs_round(10.0 * done, done):
+        done += 1
+    assert done == expected
+
+
+def test_batch_size_that_sessions_cannot_share_is_refused() -> None:
+    for sizes, sessions, named in (((2, 3), 2, 3), ((4, 0), 1, 0)):
+        message = f"^batch {named} cannot be shared evenly by {sessions} sessions; see --set"
+        with pytest.raises(RunnerError, match=message):
+            check_batch_sizes(sizes, sessions)
+    assert check_batch_sizes([4, 2, 4, 8], 2) == (4, 2, 8), "repeated ones count once"

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import math
 import random
-from collections.abc import Iterable
 from dataclasses import replace
 from itertools import pairwise
-from statistics import fmean, median
+from statistics import fmean
 from typing import Any
 
 import pytest
@@ -28,11 +27,11 @@ from ipu_results.runner.estimate import (
 from benchmarks.runner.repeatability import QUIET
 from benchmarks.runner.simulation import Scenario, simulate_sweeps
 
-# the number of the slowest that LoadGen 6.0.17 would discard of N queries; None: it requires more
-# queries
+# How many of N queries LoadGen 6.0.17 would discard as the slowest, and one more; 0 where it
+# requires more queries.
 LOADGEN = {
-    0.90: {63: None, 64: 0, 80: 0, 81: 1, 99: 2, 1000: 77},
-    0.99: {661: None, 662: 0, 837: 0, 838: 1, 1001: 2},
+    0.90: {63: 0, 64: 1, 80: 1, 81: 2, 99: 3, 1000: 78},
+    0.99: {661: 0, 662: 1, 837: 1, 838: 2, 1001: 3},
 }
 
 
@@ -71,10 +70,8 @@ def quiet(count: int = 6, **observed: Any) -> list[Block]:
 
 def test_constant_clock_is_measured_exactly_and_without_suspicion() -> None:
     row = estimate([*quiet(), *quiet(3, kind="isolated")])
-    assert row.throughput == pytest.approx(40)
     intervals = (row.latency_ms, row.latency_ms_low, row.latency_ms_high, row.latency_isolated_ms)
     assert intervals == pytest.approx((100, 100, 100, 100))
-    assert row.interval_confidence == 0.95
     assert (row.rounds, row.blocks, row.iterations, row.disturbed_blocks) == (6, 9, 9 * 16, 0)
     assert (row.preprocess_ms, row.infer_ms, row.retrieve_ms) == pytest.approx((10, 80, 10))
     assert row.suspect == []
@@ -82,7 +79,7 @@ def test_constant_clock_is_measured_exactly_and_without_suspicion() -> None:
 
 def test_throughput_is_the_median_over_rounds() -> None:
     row = estimate(rounds(100, 101, 102, 103, 104, 105))
-    assert row.throughput == pytest.approx(median(4e3 / length for length in range(100, 106)))
+    assert row.throughput == pytest.approx((4e3 / 102 + 4e3 / 103) / 2)
     assert (row.latency_ms_low, row.latency_ms_high) == pytest.approx((100, 105))
     assert row.latency_ms == pytest.approx(4e3 / row.throughput)
     several = [block(100, 0), block(100, 0), block(100, 0), block(200, 1), block(300, 2)]
@@ -91,21 +88,20 @@ def test_throughput_is_the_median_over_rounds() -> None:
 
 
 def test_isolated_latency_is_the_median_of_block_medians() -> None:
-    isolated = [block(ms, number, "isolated") for number, ms in enumerate((90, 110, 300))]
+    isolated = rounds(90, 110, 300, kind="isolated")
     assert estimate([*quiet(), *isolated]).latency_isolated_ms == pytest.approx(110)
-    times = pairwise(end * int(MS) for end in (0, 100, 200, 600, 700, 800))
-    stamps = tuple((start, start, start, end, end) for start, end in times)
-    slow_once = replace(block(100, 0, "isolated"), stamps=(stamps, stamps))
+    stamps = []
+    for start, end in pairwise((0, 100, 200, 600, 700, 800)):
+        stamps.append((start * int(MS), 0, 0, 0, end * int(MS)))
+    slow_once = replace(block(100, 0, "isolated"), stamps=(tuple(stamps), tuple(stamps)))
     assert estimate([*quiet(), slow_once]).latency_isolated_ms == pytest.approx(100)
 
 
 def test_observations_are_reported_by_median_or_maximum() -> None:
-    blocks = [
-        block(100, 0, probe_ms=(5.0, 5.2), foreign_cpu=0.01, steal=0.0, power_w=90.0),
-        block(100, 1, probe_ms=(5.1, 5.3), foreign_cpu=0.03, steal=0.01),
-        block(100, 2, probe_ms=(5.1, 5.4), power_w=94.0),
-    ]
-    row = estimate([*blocks, block(100, 0, "isolated", power_w=40.0)])
+    first = block(100, 0, probe_ms=(5.0, 5.2), foreign_cpu=0.01, steal=0.0, power_w=90.0)
+    second = block(100, 1, probe_ms=(5.1, 5.3), foreign_cpu=0.03, steal=0.01)
+    third = block(100, 2, probe_ms=(5.1, 5.4), power_w=94.0)
+    row = estimate([first, second, third, block(100, 0, "isolated", power_w=40.0)])
     assert row.probe_ms == pytest.approx(5.15)
     assert (row.foreign_cpu, row.steal) == (0.03, 0.01)
     assert row.power_w == 92.0, "of amortised blocks only"
@@ -117,7 +113,7 @@ def test_step_of_several_batches_counts_each_of_them() -> None:
     row = estimate([several])
     assert row.throughput == pytest.approx(5 * 40)
     assert (row.latency_ms, row.infer_ms, row.preprocess_ms) == pytest.approx((20, 16, 2))
-    assert (several.iterations, alone.iterations) == (16 * 5, 16)
+    assert several.iterations == 16 * 5
     assert several.to_json()["batches_per_step"] == 5
     assert "batches_per_step" not in alone.to_json()
 
@@ -138,7 +134,6 @@ HALF_EMPTY = replace(block(100, 1), stamps=(block(100).stamps[0], ()))
 @pytest.mark.parametrize(
     ("blocks", "message"),
     [
-        ([], "no amortised block was measured"),
         (quiet(kind="isolated"), "no amortised block was measured"),
         ([block(100, 0), block(100, 1, batch=8)], "several batch sizes: 4, 8"),
         ([replace(block(100), stamps=())], "block 0 has a session without iterations"),
@@ -179,13 +174,12 @@ def test_binomial_probabilities_of_a_million_trials_neither_vanish_nor_overflow(
 
 @pytest.mark.parametrize("share", sorted(LOADGEN))
 def test_as_many_are_discarded_as_by_loadgen(share: float) -> None:
-    for count, discarded in LOADGEN[share].items():
-        allowed = count_allowed_slow(count, share)
-        assert (allowed - 1 if allowed else None) == discarded
+    for count, allowed in LOADGEN[share].items():
+        assert (count_allowed_slow(count, share) or 0) == allowed
 
 
 def test_tail_of_the_row_is_that_of_isolated_iterations() -> None:
-    isolated = [block(ms, number, "isolated", runs=22) for number, ms in enumerate((90, 100, 110))]
+    isolated = rounds(90, 100, 110, kind="isolated", runs=22)
     row = estimate([*quiet(runs=500), *isolated])
     assert (row.latency_p90_ms, row.latency_p99_ms) == (pytest.approx(110), None)
     assert estimate([*quiet(runs=500), *isolated[:2]]).latency_p90_ms is None
@@ -196,34 +190,31 @@ def test_tail_of_the_row_is_that_of_isolated_iterations() -> None:
 SLOW_PROBE = {"probe_ms": (5.0, 7.9)}
 GOOD_PROBE = {"probe_ms": (5.0, 5.1)}
 DRIFT = "drift of -5.7 % from the first half of the rounds to the second"
-SUSPECT = {
-    "width": (rounds(100, 100, 100, 100, 100, 130), ["interval is 23.1 % wide"], 1),
-    "one probe": ([*quiet(8, **GOOD_PROBE), block(100, 8, **SLOW_PROBE)], [], 1),
-    "two probes": (
-        [*quiet(7, **GOOD_PROBE), block(100, 7, **SLOW_PROBE), block(100, 8, **SLOW_PROBE)],
-        ["2 of 9 blocks disturbed: probe up to 1.58 times its best"],
-        2,
-    ),
-    "a fifth": (
-        [*quiet(8), block(100, 8, foreign_cpu=0.06), block(100, 9, foreign_cpu=0.06)],
-        ["2 of 10 blocks disturbed: foreign processes took up to 6 % of the machine"],
-        2,
-    ),
-    "steal": (
-        quiet(steal=0.09),
-        ["6 of 6 blocks disturbed: up to 9 % stolen by the hypervisor"],
-        6,
-    ),
-    # kept: text
-    "others": ([*quiet(5), block(100, 5, others=2)], ["another sweep ran beside 1 of 6 blocks"], 1),
-}
+PROBED = quiet(7, **GOOD_PROBE)
+SLOW = [block(100, 7, **SLOW_PROBE), block(100, 8, **SLOW_PROBE)]
+FOREIGN = [block(100, 8, foreign_cpu=0.06), block(100, 9, foreign_cpu=0.06)]
 
 
-@pytest.mark.parametrize("case", SUSPECT)
-def test_reasons_for_suspicion(case: str) -> None:
-    blocks, suspect, disturbed = SUSPECT[case]
+@pytest.mark.parametrize(
+    ("blocks", "suspect", "disturbed"),
+    [
+        (rounds(100, 100, 100, 100, 100, 130), "interval is 23.1 % wide", 1),
+        # one of eight is not enough
+        ([*PROBED, SLOW[0]], None, 1),
+        ([*PROBED, *SLOW], "2 of 9 blocks disturbed: probe up to 1.58 times its best", 2),
+        (
+            [*quiet(8), *FOREIGN],
+            "2 of 10 blocks disturbed: foreign processes took up to 6 % of the machine",
+            2,
+        ),
+        (quiet(steal=0.09), "6 of 6 blocks disturbed: up to 9 % stolen by the hypervisor", 6),
+        ([*quiet(5), block(100, 5, others=2)], "another sweep ran beside 1 of 6 blocks", 1),
+    ],
+)
+def test_reasons_for_suspicion(blocks: list[Block], suspect: str | None, disturbed: int) -> None:
     row = estimate(blocks)
-    assert (row.suspect, row.disturbed_blocks) == (suspect, disturbed)
+    assert row.suspect == ([suspect] if suspect else [])
+    assert row.disturbed_blocks == disturbed
     assert row.latency_ms == pytest.approx(100), "disturbed blocks do not move the median"
 
 
@@ -239,9 +230,7 @@ def test_reasons_for_suspicion(case: str) -> None:
 def test_drift_is_between_the_halves_of_the_rounds(
     latencies_ms: tuple[float, ...], drifts: bool
 ) -> None:
-    reasons = estimate(rounds(*latencies_ms)).suspect
-    found = [reason for reason in reasons if reason.startswith("drift")]
-    assert found == ([DRIFT] if drifts else [])
+    assert (DRIFT in estimate(rounds(*latencies_ms)).suspect) == drifts
 
 
 def test_best_probe_of_the_run_reveals_a_row_that_is_slow_throughout() -> None:
@@ -256,7 +245,7 @@ def test_flips_that_no_probe_sees_show_between_rounds() -> None:
     assert row.disturbed_blocks == 4
     assert "4 of 6 blocks disturbed: up to 60 % slower than the fastest of its kind" in row.suspect
     assert row.latency_ms == pytest.approx(160), "disturbed blocks count in the median"
-    isolated = [block(ms, number, "isolated") for number, ms in enumerate((200, 200, 260))]
+    isolated = rounds(200, 200, 260, kind="isolated")
     causes = find_disturbances([*quiet(3), *isolated], None)
     assert list(map(bool, causes)) == [False] * 5 + [True], "compared with isolated ones"
 
@@ -264,19 +253,15 @@ def test_flips_that_no_probe_sees_show_between_rounds() -> None:
 # --- simulated machines
 
 
-def share(outcomes: Iterable[bool]) -> float:
-    return fmean(outcomes)
-
-
 def test_quiet_machine_is_measured_within_a_hundredth_and_rarely_suspect() -> None:
     sweeps = simulate_sweeps(100, Scenario("quiet", QUIET))
     assert max(abs(sweep.row.latency_ms / sweep.quiet_ms - 1) for sweep in sweeps) < 0.015
-    assert share(bool(sweep.row.suspect) for sweep in sweeps) <= 0.05
-    assert share(sweep.holds for sweep in sweeps) >= 0.95 - 4 * math.sqrt(0.95 * 0.05 / 100)
+    assert fmean(bool(sweep.row.suspect) for sweep in sweeps) <= 0.05
+    assert fmean(sweep.holds for sweep in sweeps) >= 0.95 - 4 * math.sqrt(0.95 * 0.05 / 100)
 
 
 @pytest.mark.parametrize("blind", [False, True])
 def test_row_put_off_by_flips_is_suspect_or_contains_the_quiet_value(blind: bool) -> None:
     sweeps = simulate_sweeps(60, Scenario("flips", {**QUIET, "regimes": (1.6, 5.0, 10.0)}, blind))
-    assert share(sweep.off for sweep in sweeps) > 0.2
-    assert share(sweep.misleads for sweep in sweeps) <= 0.02
+    assert fmean(sweep.off for sweep in sweeps) > 0.2
+    assert fmean(sweep.misleads for sweep in sweeps) <= 0.02

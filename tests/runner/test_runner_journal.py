@@ -102,17 +102,22 @@ def test_damaged_line_is_named_and_the_journal_kept(
     assert path.read_bytes() == b"\n".join(lines)
 
 
-def test_missing_journal_is_named(tmp_path: Path) -> None:
-    message = f"^{RUN_ID}: has no journal: No such file or directory$"
-    with pytest.raises(DamagedRunError, match=message):
-        load_steps(tmp_path)
-
-
 def test_run_without_a_step_leaves_no_folder(tmp_path: Path) -> None:
     out = tmp_path / "raw" / "runs"
     with Journal(out, RUN_ID).lock():
         assert list_unfinished(out) == [RUN_ID]
     assert list_names(out) == []
+
+
+def test_folder_that_cannot_be_made_is_reported(tmp_path: Path) -> None:
+    (tmp_path / "runs").write_text("a file\n")
+    with pytest.raises(DamagedRunError, match=f"^{RUN_ID}: cannot be written: "):
+        write_steps(tmp_path / "runs")
+
+
+def test_missing_journal_is_named(tmp_path: Path) -> None:
+    with pytest.raises(DamagedRunError, match=f"^{RUN_ID}: has no journal: No such file or dir"):
+        load_steps(tmp_path)
 
 
 # --- a full disk
@@ -121,13 +126,13 @@ def test_run_without_a_step_leaves_no_folder(tmp_path: Path) -> None:
 def fill_disk(monkeypatch: pytest.MonkeyPatch, room: int) -> None:
     """Leave room for a few more bytes."""
     write = os.write
-    left = [room]
 
     def write_some(descriptor: int, data: bytes) -> int:
-        if not left[0]:
+        nonlocal room
+        if not room:
             raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
-        done = write(descriptor, data[: left[0]])
-        left[0] -= done
+        done = write(descriptor, data[:room])
+        room -= done
         return done
 
     monkeypatch.setattr(os, "write", write_some)
@@ -154,27 +159,26 @@ def test_full_disk_keeps_the_steps_before(
 # --- two at once
 
 
+LOCKING = """
+import pathlib, sys
+from ipu_results.runner.record import Journal
+with Journal(pathlib.Path(sys.argv[1]), sys.argv[2]).lock():
+    print("locked")
+"""
+
+
 @pytest.mark.slow
 def test_one_process_measures_a_run(tmp_path: Path) -> None:
     journal = write_steps(tmp_path)
     message = f"{RUN_ID}: another process is measuring it"
-    program = "import sys, pathlib\nfrom ipu_results.runner.record import Journal\n"
-    program += "with Journal(pathlib.Path(sys.argv[1]), sys.argv[2]).lock(): print('locked')"
-    command = [sys.executable, "-c", program, str(tmp_path), RUN_ID]
+    command = [sys.executable, "-c", LOCKING, str(tmp_path), RUN_ID]
     with journal.lock():
-        with pytest.raises(DamagedRunError, match=f"^{message}$"), Journal(tmp_path, RUN_ID).lock():
-            pass
+        with pytest.raises(DamagedRunError, match=f"^{message}$"):
+            write_steps(tmp_path)
         done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
         assert (done.returncode, done.stdout) == (1, "")
         assert f"DamagedRunError: {message}" in done.stderr
     assert load_steps(tmp_path) == STEPS
-
-
-def test_folder_that_cannot_be_made_is_reported(tmp_path: Path) -> None:
-    (tmp_path / "runs").write_text("a file\n")
-    message = f"^{RUN_ID}: cannot be written: "
-    with pytest.raises(DamagedRunError, match=message), Journal(tmp_path / "runs", RUN_ID).lock():
-        pass
 
 
 # --- publishing
@@ -184,12 +188,7 @@ class StoppedError(BaseException):
     """The process is gone here."""
 
 
-def _stop() -> None:
-    raise StoppedError
-
-
-def _break() -> None:
-    raise OSError(errno.EIO, os.strerror(errno.EIO))
+BROKEN = OSError(errno.EIO, os.strerror(errno.EIO))
 
 
 def read_published(out: Path) -> dict[str, bytes]:
@@ -197,19 +196,19 @@ def read_published(out: Path) -> dict[str, bytes]:
 
 
 def _stop_at_call(
-    patched: pytest.MonkeyPatch, at: int, stop: Callable[[], None], after: bool
+    patched: pytest.MonkeyPatch, at: int, error: BaseException, after: bool
 ) -> list[str]:
-    """Stop before or after the call of this number of those that change the disk; return the calls."""
+    """Fail before or after the call of this number of those that change the disk; return the calls."""
     calls: list[str] = []
 
     def wrap(name: str, real: Callable[..., Any]) -> Callable[..., Any]:
         def call(*args: Any, **more: Any) -> Any:
             calls.append(name)
             if len(calls) == at and not after:
-                stop()
+                raise error
             result = real(*args, **more)
-            if len(calls) == at and after:
-                stop()
+            if len(calls) == at:
+                raise error
             return result
 
         return call
@@ -221,9 +220,9 @@ def _stop_at_call(
 
 
 @pytest.mark.parametrize("after", [False, True])
-@pytest.mark.parametrize("stop", [_stop, _break])
+@pytest.mark.parametrize("error", [StoppedError(), BROKEN], ids=["killed", "broken"])
 def test_publishing_is_all_or_nothing(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, stop: Callable[[], None], after: bool
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, error: BaseException, after: bool
 ) -> None:
     """Whichever call it is killed at, or fails at; what is half built is not a document."""
     states = set()
@@ -231,7 +230,7 @@ def test_publishing_is_all_or_nothing(
         out = tmp_path / str(at)
         journal = write_steps(out)
         with monkeypatch.context() as patched:
-            calls = _stop_at_call(patched, at, stop, after)
+            calls = _stop_at_call(patched, at, error, after)
             with suppress(StoppedError, DamagedRunError):
                 journal.publish(FILES)
         whole = (out / RUN_ID).exists()

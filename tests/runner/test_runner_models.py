@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import hashlib
+import re
+import tomllib
 from pathlib import Path
 
 import numpy as np
@@ -24,10 +26,11 @@ def store(model: onnx.ModelProto, folder: Path, name: str = "tiny.onnx") -> str:
     return str(path)
 
 
-def agreement(
-    model: PreparedModel, x: np.ndarray, plain: PreparedModel, y: np.ndarray
-) -> Agreement:
-    return compare_outputs(compute_reference(model.path, x), compute_reference(plain.path, y))
+def compare(model: PreparedModel, plain: PreparedModel, images: int) -> Agreement:
+    """Compare the outputs of two models, the first of which may take fp16."""
+    x = draw_images(images)
+    own = x.astype(np.float16) if model.precision == "fp16" else x
+    return compare_outputs(compute_reference(model.path, own), compute_reference(plain.path, x))
 
 
 # --- preparing
@@ -47,14 +50,11 @@ def test_file_is_run_unchanged(tmp_path: Path) -> None:
 
 def test_built_in_network_has_the_same_bytes_each_time(tmp_path: Path) -> None:
     plain = prepare_model("efficientnet-b0", None, tmp_path)
-    built = networks.build("efficientnet-b0", weights=True).SerializeToString()
-    again = hashlib.sha256(built).hexdigest()
+    built = networks.build("efficientnet-b0", weights=True)
+    assert onnx.load(plain.path) == built
+    again = hashlib.sha256(built.SerializeToString()).hexdigest()
     assert (plain.sha256, plain.source_sha256) == (again, again)
     assert (plain.name, plain.outputs) == ("efficientnet-b0", 1000)
-    graph = onnx.load(plain.path)
-    assert any(node.op_type == "BatchNormalization" for node in graph.graph.node)
-    assert (graph.opset_import[0].version, graph.ir_version) == (11, 6)
-    assert graph.graph.input[0].type.tensor_type.shape.dim[0].dim_param == "batch"
     half = prepare_model("efficientnet-b0", "fp16", tmp_path)
     assert half.source_sha256 == plain.sha256 != half.sha256
     assert half.weights == plain.weights == "random-he-seed0"
@@ -70,7 +70,7 @@ def test_fp16_converts_weights_inputs_and_outputs(tmp_path: Path) -> None:
     assert {value.type.tensor_type.elem_type for value in ends} == {TensorProto.FLOAT16}
     assert not any(node.op_type == "Cast" for node in graph.node)
     assert (half.source_sha256, half.weights) == (plain.sha256, plain.sha256)
-    cosine, top1 = agreement(half, draw_images(6).astype(np.float16), plain, draw_images(6))
+    cosine, top1 = compare(half, plain, 6)
     assert 0.9999 < cosine < 1
     assert top1 == 1
 
@@ -85,10 +85,9 @@ def test_int8_quantises_the_convolutions_and_agrees(tmp_path: Path) -> None:
     largest = 0
     for tensor in graph.initializer:
         if tensor.data_type == TensorProto.INT8 and len(tensor.dims) == 4:
-            weights = numpy_helper.to_array(tensor).astype(int)
-            largest = max(largest, int(np.abs(weights).max()))
+            largest = max(largest, np.abs(numpy_helper.to_array(tensor)).max())
     assert 60 <= largest <= 64  # seven bits
-    cosine, top1 = agreement(small, draw_images(20), plain, draw_images(20))
+    cosine, top1 = compare(small, plain, 20)
     assert 0.99 < cosine < 1
     assert top1 >= 0.9
     assert not list(tmp_path.glob("*folded*"))
@@ -106,7 +105,7 @@ def test_static_batch_becomes_symbolic(tmp_path: Path) -> None:
     free = prepare_model(store(build_tiny_model(), tmp_path), None, tmp_path)
     fixed = prepare_model(store(build_tiny_model(batch=4), tmp_path, "fixed.onnx"), None, tmp_path)
     assert fixed.sha256 != fixed.weights == fixed.source_sha256
-    assert agreement(fixed, draw_images(3), free, draw_images(3)) == (pytest.approx(1), 1)
+    assert compare(fixed, free, 3) == (pytest.approx(1), 1)
 
 
 def test_external_data_are_included_and_hashed(tmp_path: Path) -> None:
@@ -123,7 +122,7 @@ def test_external_data_are_included_and_hashed(tmp_path: Path) -> None:
     model = prepare_model(str(path), None, tmp_path)
     tensors = onnx.load(model.path, load_external_data=False).graph.initializer
     assert not any(tensor.external_data for tensor in tensors)
-    assert agreement(model, draw_images(2), inside, draw_images(2)) == (pytest.approx(1), 1)
+    assert compare(model, inside, 2) == (pytest.approx(1), 1)
     both = path.read_bytes() + path.with_name("big.weights").read_bytes()
     assert model.weights == model.source_sha256 == hashlib.sha256(both).hexdigest()
     path.with_name("big.weights").unlink()
@@ -131,36 +130,18 @@ def test_external_data_are_included_and_hashed(tmp_path: Path) -> None:
         prepare_model(str(path), None, tmp_path)
 
 
-POOL = "g = GlobalAveragePool(x) y = Flatten(g)"
-REFUSED = {
-    "two inputs": ("(float[N,3,8,8] x, float[N,3,8,8] z) => (float[N,3] y)", POOL, r"has 2 inputs \('x', 'z'\)"),
-    "one channel": ("(float[N,1,8,8] x) => (float[N,1] y)", POOL, r"input 'x' is float \(N, 1, 8, 8\): expected one"),
-    "float64": ("(double[N,3,8,8] x) => (double[N,3] y)", POOL, r"input 'x' is double \(N, 3, 8, 8\): expected one"),
-    "3-D": ("(float[3,8,8] x) => (float[3,8] y)", "y = ReduceMean<axes=[2], keepdims=0>(x)", r"is float \(3, 8, 8\)"),
-    "no height": ("(float[N,3,?,8] x) => (float[N,3] y)", POOL, r"input 'x' is float \(N, 3, \?, 8\): expected one"),
-    "no input": ("() => (float[2] y)", "y = Constant<value = float[2] {1, 2}>()", r"has 0 inputs \(none\)"),
-    "built-in batch": (
-        "(float[4,3,8,8] x) => (float[4,3] y)",
-        "g = GlobalAveragePool(x) s = Constant<value_ints = [4, 3]>() y = Reshape(g, s)",
-        "does not run for a batch of two images: .*Reshape",
-    ),
-    "flattened batch": (
-        "(float[1,3,8,8] x) => (float[1,3] y)",
-        "g = GlobalAveragePool(x) s = Constant<value_ints = [1, -1]>() y = Reshape(g, s)",
-        r"output is of shape \(1, 6\) for two images",
-    ),
-    "unknown operator": ("(float[N,3,8,8] x) => (float[N,3] y)", "y = Guess(x)", "does not run for a batch of two"),
-}  # fmt: skip
+TEXT = Path(__file__).with_name("refused_models.toml").read_text(encoding="utf-8")
+REFUSED = tomllib.loads(TEXT)["refused"]
 
 
-@pytest.mark.parametrize("case", REFUSED)
-def test_network_that_is_not_an_image_classifier_is_refused(tmp_path: Path, case: str) -> None:
-    signature, body, message = REFUSED[case]
-    source = store(parse_model(f"{signature} {{ {body} }}"), tmp_path, "odd.onnx")
-    with pytest.raises(RunnerError, match=message) as caught:
+@pytest.mark.parametrize("case", REFUSED, ids=lambda case: case["signature"])
+def test_network_that_is_not_an_image_classifier_is_refused(
+    tmp_path: Path, case: dict[str, str]
+) -> None:
+    model = parse_model(f"{case['signature']} {{ {case['body']} }}")
+    source = store(model, tmp_path, "odd.onnx")
+    with pytest.raises(RunnerError, match=f"^{source}: .*{re.escape(case['says'])}.*$"):
         prepare_model(source, None, tmp_path)
-    assert caught.value.document == source
-    assert "\n" not in str(caught.value)
 
 
 def test_source_that_is_not_a_model_is_refused(tmp_path: Path) -> None:
@@ -186,22 +167,22 @@ def test_fixed_batch_changes_nothing_else(tmp_path: Path) -> None:
 # --- comparing
 
 
-REFERENCE = np.array([[3.0, 4.0], [1.0, 0.0]])
+REFERENCE = [[3, 4], [1, 0]]
 
 
 @pytest.mark.parametrize(
     ("outputs", "reference", "agreement"),
     [
-        ([[4.0, 3.0], [2.0, 0.0]], REFERENCE, (pytest.approx(24 / 25), 0.5)),
-        (-REFERENCE, REFERENCE, (pytest.approx(-1), 0.0)),
-        ([[3.0, np.nan], [1.0, 0.0]], REFERENCE, (None, 0.5)),
-        (REFERENCE, [[3.0, np.inf], [1.0, 0.0]], (None, 0.5)),
-        (np.zeros((2, 3)), np.ones((2, 3)), (None, 1.0)),
-        (np.ones((2, 4)), np.ones((2, 3)), (None, 0.0)),
+        ([[4, 3], [2, 0]], REFERENCE, (pytest.approx(24 / 25), 0.5)),
+        ([[-3, -4], [-1, 0]], REFERENCE, (pytest.approx(-1), 0.0)),
+        ([[3, np.nan], [1, 0]], REFERENCE, (None, 0.5)),
+        (REFERENCE, [[3, np.inf], [1, 0]], (None, 0.5)),
+        ([[0, 0, 0]], [[1, 1, 1]], (None, 1.0)),
+        ([[1, 1, 1, 1]], [[1, 1, 1]], (None, 0.0)),
         (np.ones((0, 3)), np.ones((0, 3)), (None, 0.0)),
     ],
 )
 def test_agreement_by_hand(
     outputs: object, reference: object, agreement: tuple[object, float]
 ) -> None:
-    assert compare_outputs(np.array(outputs), np.array(reference)) == agreement
+    assert compare_outputs(np.array(outputs, float), np.array(reference, float)) == agreement

@@ -14,8 +14,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 import onnx
-import onnxruntime
 import pytest
+from ipu_results.runner.workload import compute_reference
 
 from tests.runner.runner_support import CLASSES, build_tiny_model
 
@@ -60,9 +60,11 @@ def models(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
     made["opset"].opset_import[0].version = 12
     made["ir"] = build_tiny_model(SIZE, 1)
     made["ir"].ir_version = 8
+    paths = {}
     for name, model in made.items():
-        onnx.save(model, folder / f"{name}.onnx")
-    return {name: str(folder / f"{name}.onnx") for name in made}
+        paths[name] = str(folder / f"{name}.onnx")
+        onnx.save(model, paths[name])
+    return paths
 
 
 def drive(
@@ -73,24 +75,16 @@ def drive(
     """
     variables = {key: value for key, value in os.environ.items() if not key.startswith("POP")}
     variables["PYTHONPATH"] = f"{package}{os.pathsep}{ROOT / 'pipeline'}"
-    whole = (
-        f"MODELS, SIZE = {models!r}, {SIZE}\n{PRELUDE}\n{script}\nprint('\\n' + json.dumps(result))"
-    )
-    done = subprocess.run(
-        [sys.executable, "-W", "error", "-c", whole],
-        env={**variables, **environment},
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    assert done.returncode == 0, done.stderr
-    return dict(json.loads(done.stdout.splitlines()[-1]))
+    given = f"MODELS, SIZE = {models!r}, {SIZE}"
+    whole = "\n".join((given, PRELUDE, script, "print('\\n' + json.dumps(result))"))
+    command = [sys.executable, "-W", "error", "-c", whole]
+    printed = subprocess.check_output(command, env={**variables, **environment}, text=True)
+    return dict(json.loads(printed.splitlines()[-1]))
 
 
 def reference(model: str, micro_batch: int) -> npt.NDArray[np.float32]:
     images = np.random.default_rng(micro_batch).standard_normal((micro_batch, 3, SIZE, SIZE))
-    session = onnxruntime.InferenceSession(model, providers=["CPUExecutionProvider"])
-    return np.asarray(session.run(None, {"image": images.astype(np.float32)})[0])
+    return compute_reference(Path(model), images.astype(np.float32))
 
 
 @pytest.mark.parametrize("sdk", SDKS)

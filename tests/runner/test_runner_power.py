@@ -1,14 +1,18 @@
 """Power: meters by their own formats, on fakes of the machine. No figure unless it was read."""
 
+# ruff: noqa: N802 (names of NVML)
+
 from __future__ import annotations
 
 import math
 import os
+import shlex
 import sys
 import threading
 from collections.abc import Callable
-from itertools import pairwise
+from itertools import chain, repeat
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -18,9 +22,11 @@ from ipu_results.errors import RunnerError
 from ipu_results.runner import power
 from ipu_results.runner.power import (
     CommandMeter,
+    NvmlMeter,
     PowerMeter,
     RaplMeter,
     count_spent,
+    find_handle,
     find_meter,
     run_command,
 )
@@ -68,29 +74,35 @@ def gc_info(*ipus: str) -> Callable[[list[str]], str]:
 
 
 @pytest.mark.parametrize(
-    ("ipus", "described"),
+    ("ipus", "reason"),
     [
-        ([c2(0), c2(1)], "gc-info"),
-        ([c2(0), c2(1), "no such device"], "gc-info"),
-        ([c2(0), c2(1), c2(0, serial="another")], "no sensor: IPUs of several boards"),
-        ([c2(0), c2(0) + c2(1, serial="another")], "no sensor: IPUs of several boards"),
-        ([], "no sensor: gc-info ended with status 1"),
-        (["| 0 | C2 | 99.5W |"], "no sensor: gc-info gave no board serial number"),
-        ([c2(0, "N/A")], "no sensor: gc-info gave no total board power in watts"),
-        ([c2(0, "-3.0 W")], "no sensor: gc-info gave no total board power in watts"),
-        ([c2(0, "0.0 W")], "no sensor: gc-info gave 0 W"),
-        ([c2(0, "9" * 400 + " W")], "no sensor: gc-info gave inf W"),
+        ([c2(0), c2(1), c2(0, serial="another")], "IPUs of several boards"),
+        ([c2(0), c2(0) + c2(1, serial="another")], "IPUs of several boards"),
+        ([], "gc-info ended with status 1"),
+        (["| 0 | C2 | 99.5W |"], "gc-info gave no board serial number"),
+        ([c2(0, "N/A")], "gc-info gave no total board power in watts"),
+        ([c2(0, "-3.0 W")], "gc-info gave no total board power in watts"),
+        ([c2(0, "0.0 W")], "gc-info gave 0 W"),
+        ([c2(0, "9" * 400 + " W")], "gc-info gave inf W"),
     ],
 )
-def test_board_of_the_ipus_is_read_or_has_a_reason(
-    ipus: list[str], described: str, monkeypatch: pytest.MonkeyPatch
+def test_ipus_without_the_power_of_one_board_have_a_reason(
+    ipus: list[str], reason: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Of several boards it is unknown which one measures."""
     monkeypatch.setattr(power, "run_command", gc_info(*ipus))
     meter, text = find_meter("ipu", "ipu")
-    assert text.startswith(described)
-    if meter is not None:
-        assert (meter.scope, meter.read()) == ("board", 99.5)
+    assert meter is None
+    assert text.startswith(f"no sensor: {reason}")
+
+
+@pytest.mark.parametrize("more", [[], ["no such device"]])
+def test_board_of_the_ipus_is_read(monkeypatch: pytest.MonkeyPatch, more: list[str]) -> None:
+    monkeypatch.setattr(power, "run_command", gc_info(c2(0), c2(1), *more))
+    meter, text = find_meter("ipu", "ipu")
+    assert text.startswith("gc-info")
+    assert meter is not None
+    assert (meter.scope, meter.read()) == ("board", 99.5)
 
 
 # --- sampling
@@ -104,11 +116,11 @@ class ScriptMeter(PowerMeter):
     interval_s = 0.002
 
     def __init__(self, *readings: float | Exception) -> None:
-        self._script = list(readings)
+        self._script = chain(readings, repeat(readings[-1]))
         self._taken = threading.Semaphore(0)
 
     def read(self) -> float:
-        reading = self._script.pop(0) if len(self._script) > 1 else self._script[0]
+        reading = next(self._script)
         self._taken.release()
         if isinstance(reading, Exception):
             raise reading
@@ -154,77 +166,46 @@ def test_short_or_empty_window_has_no_mean() -> None:
 
 # --- the power command
 
-PROGRAM = Path(sys.executable).name
+
+def print_text(text: str) -> str:
+    """Return a command that prints this, without a shell: what looks like one is a word of it."""
+    return shlex.join([sys.executable, "-c", "import sys; print(sys.argv[1])", text, ";", "exit"])
 
 
-def parse_watts(text: str) -> float:
-    """Return the power of a command that prints this."""
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(power, "run_command", lambda *_: text)
-        return CommandMeter("meter").read()
-
-
-NOT_WATTS = (
-    "",
-    "0",
-    "-5",
-    "nan",
-    "1e999",
-    "1000000.1",
-    "12 W",
-    "12\n13",
-    "1_0",
-    "0x10",
-    "१२",
-    "5,5",
-)
-
-
-def test_power_command_prints_one_number_of_watts() -> None:
+def test_power_command_prints_one_number_of_watts(monkeypatch: pytest.MonkeyPatch) -> None:
+    meter = CommandMeter(print_text("230.25"))
+    assert (meter.scope, meter.name) == ("wall", f"power command {Path(sys.executable).name}")
+    assert meter.read() == 230.25
     for text, watts in ((" 240.5\n", 240.5), ("1.5e2\r\n", 150.0), ("1e6", 1e6)):
-        assert parse_watts(text) == watts
-    for text in NOT_WATTS:
-        with pytest.raises(RunnerError, match="the power command"):
-            parse_watts(text)
+        monkeypatch.setattr(power, "run_command", lambda *_, text=text: text)
+        assert meter.read() == watts
 
 
-def python(code: str) -> list[str]:
-    return [sys.executable, "-c", code]
-
-
-OPEN = (
-    "import subprocess, sys; subprocess.Popen([sys.executable, '-c', 'import time;"
-    " time.sleep(600)']); print(5)"
+@pytest.mark.parametrize(
+    "text",
+    ["", "0", "-5", "nan", "1e999", "1000000.1", "12 W", "12\n13", "1_0", "0x10", "१२", "5,5"],
 )
+def test_other_text_of_the_power_command_is_refused(
+    monkeypatch: pytest.MonkeyPatch, text: str
+) -> None:
+    monkeypatch.setattr(power, "run_command", lambda *_: text)
+    with pytest.raises(RunnerError, match="the power command"):
+        CommandMeter("meter").read()
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
-    ("argv", "timeout_s", "reason"),
+    ("command", "reason"),
     [
-        (python(OPEN), 1, "{} did not answer within 1 s"),  # its child keeps the output open
-        (python("raise SystemExit(3)"), 60, "{} ended with status 3"),
-        (
-            ["no-such-meter", "-a"],
-            60,
-            "no-such-meter could not be started: No such file or directory",
-        ),
-        (["no\0meter"], 60, "no\0meter could not be started: not a command"),
+        ("sh -c 'sleep 600 & echo 5'", "sh did not answer within 1 s"),  # its child keeps it open
+        ("false", "false ended with status 1"),
+        ("no-such-meter -a", "no-such-meter could not be started: No such file or directory"),
+        ("no\0meter", "no\0meter could not be started: not a command"),
     ],
 )
-def test_command_without_an_answer_is_an_error(
-    argv: list[str], timeout_s: float, reason: str
-) -> None:
-    with pytest.raises(RunnerError) as caught:
-        run_command(argv, timeout_s)
-    assert caught.value.message == reason.format(PROGRAM)
-
-
-def test_wall_meter_runs_its_command_without_a_shell(tmp_path: Path) -> None:
-    meter = CommandMeter(f"{sys.executable} -c 'print(230.25)' ; touch {tmp_path / 'made'}")
-    assert (meter.scope, meter.name) == ("wall", f"power command {PROGRAM}")
-    assert meter.read() == 230.25
-    assert not (tmp_path / "made").exists()
+def test_command_without_an_answer_is_an_error(command: str, reason: str) -> None:
+    with pytest.raises(RunnerError, match=f"^{reason}$"):
+        run_command(shlex.split(command), 1)
 
 
 @pytest.mark.parametrize(
@@ -304,12 +285,10 @@ def test_whole_packages_add_up_over_wrap_arounds(powercap: FakePowercap) -> None
 
 @given(st.integers(1, 10**12), st.data())
 def test_no_energy_is_lost_or_counted_twice_over_wraps(span: int, data: st.DataObject) -> None:
-    totals = [data.draw(st.integers(0, span - 1))]
-    steps = data.draw(st.lists(st.integers(0, span - 1), max_size=20))
-    for step in steps:
-        totals.append(totals[-1] + step)
-    spent = [count_spent(first % span, last % span, span) for first, last in pairwise(totals)]
-    assert spent == steps
+    total = data.draw(st.integers(0, span - 1))
+    for step in data.draw(st.lists(st.integers(0, span - 1), max_size=20)):
+        assert count_spent(total % span, (total + step) % span, span) == step
+        total += step
 
 
 def test_counter_that_goes_back_voids_its_window_and_not_the_next(powercap: FakePowercap) -> None:
@@ -374,3 +353,128 @@ def test_unreal_and_unknown_devices_have_no_meter() -> None:
         reason = f"no sensor: the device is {kind}, and what this machine draws is not its power"
         assert find_meter(kind, "c2", "meter", 75) == (None, reason)
     assert find_meter("tpu", "tpu:0") == (None, "no sensor: none is known for a device of kind tpu")
+
+
+# --- NVML: the right GPU, or a reason
+
+
+@pytest.fixture(autouse=True)
+def _no_cuda_variables(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("CUDA_VISIBLE_DEVICES", raising=False)
+    monkeypatch.setenv("CUDA_DEVICE_ORDER", "PCI_BUS_ID")
+
+
+class NVMLError(Exception):
+    pass
+
+
+class FakeNvml(SimpleNamespace):
+    """As much of pynvml as is used: two GPUs, their energy in millijoules."""
+
+    NVMLError = NVMLError
+
+    def __init__(self) -> None:
+        super().__init__(mig=0, energy={0: 10_000, 1: 70_000}, users=0, failing=set())
+        self.nvmlDeviceGetHandleByUUID = {"GPU-aa": 0, "GPU-bb": 1}.__getitem__
+        self.nvmlDeviceGetName = lambda _: "NVIDIA H200"
+
+    def fail_if(self, failing: bool, reason: str = "Not Supported") -> None:
+        if failing:
+            raise NVMLError(reason)
+
+    def nvmlInit(self) -> None:
+        self.fail_if("init" in self.failing)
+        self.users += 1
+
+    def nvmlDeviceGetHandleByIndex(self, index: int) -> int:
+        self.fail_if(index not in self.energy, "Invalid Argument")
+        return index
+
+    def nvmlDeviceGetMigMode(self, _handle: int) -> list[int]:
+        self.fail_if(self.mig is None)
+        return [self.mig, self.mig]
+
+    def nvmlDeviceGetTotalEnergyConsumption(self, handle: int) -> int:
+        self.fail_if("energy" in self.failing)
+        self.fail_if(not self.users, "Uninitialized")
+        return int(self.energy[handle])
+
+
+@pytest.fixture
+def nvml(monkeypatch: pytest.MonkeyPatch) -> FakeNvml:
+    fake = FakeNvml()
+    monkeypatch.setitem(sys.modules, "pynvml", fake)
+    return fake
+
+
+def test_millijoules_over_the_window_are_watts(nvml: FakeNvml) -> None:
+    meter = NvmlMeter("cuda:1")
+    meter.clock = tick(100.0, 105.0)
+    assert (meter.scope, meter.name) == ("device", "NVML energy counter, NVIDIA H200")
+    meter.start()
+    nvml.energy[0] += 999_999
+    nvml.energy[1] += 1_500_000
+    assert meter.stop() == pytest.approx(300.0)
+
+
+@pytest.mark.parametrize(
+    ("change", "seconds", "fails", "reason"),
+    [
+        (1_000, 4.9, False, "the window of 4.9 s is shorter than 5 s"),
+        (0, 5.0, False, "NVML gave 0 W"),
+        (-10_000, 5.0, False, "NVML gave -2 W"),
+        (1_000, 5.0, True, "the energy counter of NVML: not supported"),
+    ],
+)
+def test_window_that_nvml_cannot_resolve_has_a_reason(
+    nvml: FakeNvml, change: int, seconds: float, fails: bool, reason: str
+) -> None:
+    """Too short, without energy, or with a counter that fails."""
+    meter = NvmlMeter("cuda:0")
+    meter.clock = tick(0.0, seconds)
+    meter.start()
+    nvml.energy[0] += change
+    nvml.failing = {"energy"} if fails else set()
+    assert (meter.stop(), meter.reason) == (None, reason)
+
+
+@pytest.mark.parametrize(
+    ("state", "device", "reason"),
+    [
+        ({"failing": {"energy"}}, "cuda:0", "the energy counter of NVML: not supported"),
+        ({"failing": {"init"}}, "cuda:0", "no NVML: not supported"),
+        ({"mig": 1}, "cuda:0", "the GPU is divided (MIG), and NVML counts the energy of the whole"),
+        (None, "cuda:0", "no NVML: nvidia-ml-py is not installed"),
+        ({"mig": None}, "cuda", None),
+        ({}, "tensorrt:1", None),
+        ({}, "cuda:7", "no GPU in NVML: invalid argument"),
+        ({}, "GPU.0", "GPU.0 is not the name of an NVIDIA GPU, and NVML reads no other"),
+    ],
+)
+def test_gpu_has_a_counter_or_a_reason(
+    nvml: FakeNvml, monkeypatch: pytest.MonkeyPatch, state: Any, device: str, reason: str | None
+) -> None:
+    vars(nvml).update(state or {})
+    if state is None:
+        monkeypatch.setitem(sys.modules, "pynvml", None)
+    meter, text = find_meter("gpu", device)
+    assert text == (f"no sensor: {reason}" if reason else "NVML energy counter, NVIDIA H200")
+    assert (meter is None) == bool(reason)
+
+
+def test_gpu_is_numbered_as_cuda_sees_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert find_handle(FakeNvml(), 1) == 1
+    for visible, number, handle in (("1,0", 1, 0), ("GPU-bb, GPU-aa", 0, 1)):
+        monkeypatch.setenv("CUDA_VISIBLE_DEVICES", visible)
+        assert find_handle(FakeNvml(), number) == handle
+    for visible in ("", "0", "MIG-aa,MIG-bb"):
+        monkeypatch.setenv("CUDA_VISIBLE_DEVICES", visible)
+        with pytest.raises(RunnerError, match="CUDA_VISIBLE_DEVICES"):
+            find_handle(FakeNvml(), 1)
+
+
+def test_another_order_of_gpus_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    """CUDA may count them otherwise than NVML."""
+    monkeypatch.delenv("CUDA_DEVICE_ORDER")
+    with pytest.raises(RunnerError, match="CUDA_DEVICE_ORDER"):
+        find_handle(FakeNvml(), 0)

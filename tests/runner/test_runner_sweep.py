@@ -36,14 +36,8 @@ from tests.runner.runner_support import (
 pytestmark = pytest.mark.slow  # sweeps are run
 
 MODES = ("RGB", "broken", "L", "RGB", "CMYK", "RGB", "RGB")
-FILES = {
-    "record.json",
-    "record.json.toml",
-    "points.csv",
-    "points.csv.toml",
-    "blocks.jsonl",
-    "stamps.parquet",
-}
+FILES = set("record.json record.json.toml points.csv points.csv.toml".split())
+FILES |= {"blocks.jsonl", "stamps.parquet"}
 
 Ran = tuple[SweepResult, Recorder]
 
@@ -85,25 +79,21 @@ def test_quiet_device_is_measured_exactly(tmp_path: Path, sessions: int) -> None
     task = null_task((2, 4, 6), sessions, options={"base_ms": 7, "per_item_ms": 11})
     run = run_task(task, tmp_path, recorder)
     assert [point["batch_size"] for point in run.points] == [2, 4, 6]
-    names = "latency_ms latency_ms_low latency_ms_high latency_isolated_ms first_run_ms infer_ms"
+    times = "latency_ms latency_ms_low latency_ms_high latency_isolated_ms first_run_ms infer_ms"
     for point in run.points:
         truth_ms = 7 + 11 * point["batch_size"] / sessions
         assert point["throughput"] == pytest.approx(1000 * point["batch_size"] / truth_ms)
-        for name in names.split():
+        for name in times.split():
             assert point[name] == pytest.approx(truth_ms)
-        expected = {
-            "origin": "simulated",
-            "backend": "null",
-            "suspect": None,
-            "micro_batch_size": point["batch_size"] // sessions,
-            "sessions": sessions,
-            "cosine": None,
-            "top1": None,
-            "power_w": None,
-            "preprocess_ms": 0,
-            "retrieve_ms": 0,
-        }
-        assert point.items() >= expected.items()
+        assert point["micro_batch_size"] == point["batch_size"] / sessions
+        assert (point["origin"], point["backend"], point["sessions"]) == (
+            "simulated",
+            "null",
+            sessions,
+        )
+        assert (point["preprocess_ms"], point["retrieve_ms"]) == (0, 0)
+        for name in "suspect cosine top1 power_w".split():
+            assert point[name] is None
     assert recorder.warnings == []
 
 
@@ -111,15 +101,15 @@ def test_every_visit_of_the_plan_is_a_block(tmp_path: Path) -> None:
     recorder = Recorder()
     task = null_task(least_rounds=3, most_rounds=3, budget_s=0.0)
     run = run_task(task, tmp_path, recorder)
-    visits = [*task.plan.list_visits(0), *task.plan.list_visits(1), *task.plan.list_visits(2)]
+    visits = [visit for number in range(3) for visit in task.plan.list_visits(number)]
     blocks = []
     for block in read_blocks(run.folder):
         blocks.append(Visit(block["round"], block["batch_size"], block["kind"]))
     assert recorder.visits == visits == blocks
-    assert [done for _, done, _, _ in recorder.reports] == list(range(len(visits)))
-    assert {total for _, _, total, _ in recorder.reports} == {len(visits)}
-    left = [left_s for *_, left_s in recorder.reports]
-    assert left == sorted(left, reverse=True)
+    _, done, total, left_s = zip(*recorder.reports, strict=True)
+    assert done == tuple(range(len(visits)))
+    assert set(total) == {len(visits)}
+    assert list(left_s) == sorted(left_s, reverse=True)
 
 
 # --- an emulated device
@@ -146,8 +136,8 @@ def test_emulated_run_is_marked_as_such(emulated: Ran) -> None:
         assert point.items() >= expected.items()
         assert point["latency_ms_low"] < point["latency_ms"] < point["latency_ms_high"]
         assert point["efficiency"] == pytest.approx(point["throughput"] / point["power_w"])
-        batches = 1000 * point["batch_size"] / point["latency_ms"]
-        assert point["throughput"] == pytest.approx(batches)
+        images_per_s = 1000 * point["batch_size"] / point["latency_ms"]
+        assert point["throughput"] == pytest.approx(images_per_s)
         assert point["cosine"] > 0.9999
     assert any("nothing is measured" in note for note in read_record(run.folder)["notes"])
     assert recorder.warnings[1:] == []
@@ -195,9 +185,8 @@ def test_blocks_hold_what_was_observed_and_other_sweeps_are_warned_of(
         assert block["others"] == 1
         start, end = block["window_ns"]
         assert block["throughput"] == pytest.approx(block["items"] / (end - start) * 1e9)
-    warnings = [text for text in recorder.warnings if text.startswith("another sweep runs on")]
-    assert len(warnings) == 1
-    assert "20261121-134501-other" in warnings[0]
+    (warning,) = (text for text in recorder.warnings if text.startswith("another sweep runs on"))
+    assert "20261121-134501-other" in warning
     assert all("another sweep ran " in point["suspect"] for point in run.points)
 
 
@@ -206,17 +195,10 @@ def test_record_describes_the_run(on_cpu: Ran, model: Path) -> None:
     run, recorder = on_cpu
     record = read_record(run.folder)
     digest = hashlib.sha256(model.read_bytes()).hexdigest()
+    digests = dict.fromkeys(("weights", "sha256", "source_sha256"), digest)
+    sizes = {"height": SIDE, "width": SIDE, "outputs": CLASSES}
     assert (record["run_id"], record["device"]) == (run.run_id, "cpu")
-    assert record["model"] == {
-        "name": "tiny",
-        "precision": "fp32",
-        "weights": digest,
-        "sha256": digest,
-        "source_sha256": digest,
-        "height": SIDE,
-        "width": SIDE,
-        "outputs": CLASSES,
-    }
+    assert record["model"] == {"name": "tiny", "precision": "fp32", **digests, **sizes}
     assert record["plan"]["batch_sizes"] == [2, 4]
     assert {"numpy", "onnx", "onnxruntime"} <= record["versions"].keys()
     assert record["started_at"] <= record["finished_at"]
@@ -237,8 +219,9 @@ def test_sidecars_hold_the_checksums_of_the_files(
         sidecar = tomllib.loads((run.folder / f"{name}.toml").read_text(encoding="utf-8"))
         for file, digest in {name: sidecar["sha256"], **sidecar.get("attachments", {})}.items():
             assert hashlib.sha256((run.folder / file).read_bytes()).hexdigest() == digest
-    everything = b"".join((run.folder / name).read_bytes() for name in sorted(FILES))
-    assert str(model.parent).encode() not in everything, "a path of this machine"
+    for file in FILES:
+        data = (run.folder / file).read_bytes()
+        assert str(model.parent).encode() not in data, "a path of this machine"
 
 
 def test_measured_and_emulated_runs_are_ingested_and_simulated_ones_refused(
@@ -249,11 +232,11 @@ def test_measured_and_emulated_runs_are_ingested_and_simulated_ones_refused(
     sql = "SELECT run_id, batch_size, throughput, origin FROM detail.local_runs ORDER BY ALL"
     rows = query_rows(tmp_path / "warehouse", sql)
     expected = []
-    for run, _ in (on_cpu, emulated):
+    for run, _ in sorted((on_cpu, emulated), key=lambda ran: ran[0].run_id):
         for point in run.points:
             throughput = pytest.approx(point["throughput"])
             expected.append((run.run_id, point["batch_size"], throughput, point["origin"]))
-    assert rows == sorted(expected, key=lambda row: row[:2])
+    assert rows == expected
     refused = query_rows(tmp_path / "warehouse", "SELECT DISTINCT document_id FROM quarantine")
     assert refused == [(f"sweep-{simulated.run_id}-points",)]
 

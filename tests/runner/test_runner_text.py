@@ -4,6 +4,7 @@ right kind.
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -46,6 +47,12 @@ BODY = """
 """
 
 
+def save(model: onnx.ModelProto, path: Path) -> str:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    onnx.save(model, path)
+    return str(path)
+
+
 def store(folder: Path, inputs: str = INPUTS) -> str:
     """Write a text model as exporters do: any batch, any length, two outputs, weights as
     initialisers.
@@ -53,26 +60,20 @@ def store(folder: Path, inputs: str = INPUTS) -> str:
     model = parse_model(f"({inputs}) => (float[N,S,4] z, float[N,4] pooled) {{ {BODY} }}")
     random = np.random.default_rng(0)
     for tensor, shape in (("table", (WORDS, 8)), ("product", (8, 4))):
-        values = random.normal(size=shape).astype(np.float32)
+        values = random.standard_normal(shape, np.float32)
         model.graph.initializer.append(onnx.numpy_helper.from_array(values, tensor))
-    folder.mkdir(parents=True, exist_ok=True)
-    onnx.save(model, folder / "bert_base.onnx")
-    return str(folder / "bert_base.onnx")
+    return save(model, folder / "bert_base.onnx")
 
 
 def build_bert(folder: Path) -> str:
     """Write one layer of BERT, as the built-in networks are made, with the span as its output."""
-    model = Bert(1, 64).build(GraphBuilder(0), "bert-base", LENGTH)
-    folder.mkdir(parents=True, exist_ok=True)
-    onnx.save(model, folder / "bert-base.onnx")
-    return str(folder / "bert-base.onnx")
+    return save(Bert(1, 64).build(GraphBuilder(0), "bert-base", LENGTH), folder / "bert-base.onnx")
 
 
 def make_task(source: str, device: Device, **more: Any) -> SweepTask:
-    config = SweepConfig(model=source, **more)
-    return SweepTask(
-        device, SweepPlan((2, 4), 2, **SHORT), config, 1 if device.kind == "cpu" else None
-    )
+    plan = SweepPlan((2, 4), 2, **SHORT)
+    threads = 1 if device.kind == "cpu" else None
+    return SweepTask(device, plan, SweepConfig(model=source, **more), threads)
 
 
 CPU = Device("onnxruntime", "cpu", "cpu", "CPU")
@@ -112,10 +113,8 @@ def test_text_model_that_cannot_be_fed_is_refused(
     tmp_path: Path, inputs: str, length: int | None, message: str
 ) -> None:
     source = store(tmp_path / "user", inputs)
-    with pytest.raises(RunnerError, match=message) as caught:
+    with pytest.raises(RunnerError, match=f"^{source}: .*{message}.*$"):
         prepare_model(source, None, tmp_path, sequence_length=length)
-    assert caught.value.document == source
-    assert "\n" not in str(caught.value)
 
 
 def test_sequences_are_full_and_the_same_each_time(tmp_path: Path) -> None:
@@ -141,18 +140,15 @@ def test_sequences_are_full_and_the_same_each_time(tmp_path: Path) -> None:
     assert batch["a/ids"].flags.c_contiguous
 
 
-@pytest.mark.parametrize("precision", ["fp16", "int8"])
-def test_text_model_is_converted(tmp_path: Path, precision: str) -> None:
+@pytest.mark.parametrize(("precision", "dtype"), [("fp16", "float16"), ("int8", "float32")])
+def test_text_model_is_converted(tmp_path: Path, precision: str, dtype: str) -> None:
     source = build_bert(tmp_path / "user")
     plain = prepare_model(source, None, tmp_path)
     x = generate_sequences(plain.text_inputs, 8, 0)
     model = prepare_model(source, precision, tmp_path, x)
     assert (model.precision, model.weights) == (precision, plain.weights)
-    stream = SequenceStream(
-        **save_sequences(tmp_path / "x.npz", x),
-        dtype="float16" if precision == "fp16" else "float32",
-        micro_batch=8,
-    )
+    arguments = save_sequences(tmp_path / "x.npz", x)
+    stream = SequenceStream(**arguments, dtype=dtype, micro_batch=8)
     outputs = compute_reference(model.path, stream.prepare(stream.load()))
     cosine, _ = compare_outputs(outputs, compute_reference(plain.path, x))
     assert cosine is not None
@@ -163,17 +159,15 @@ def test_text_model_is_converted(tmp_path: Path, precision: str) -> None:
 
 
 def test_network_of_a_file_is_a_name_of_the_record() -> None:
-    def plan(model: str, network: str) -> SweepTask:
-        config = SweepConfig(backend="emulator", model=model, network=network)
-        return plan_sweeps(config, Path("out"))[0]
-
-    assert plan("net.onnx", "bert_base").config.network == "BERT-Base"
+    config = SweepConfig(backend="emulator", model="net.onnx", network="bert_base")
+    (task,) = plan_sweeps(config, Path("out"))
+    assert task.config.network == "BERT-Base"
     message = "bert-bas is not a network of the record; the nearest is BERT-Base"
     with pytest.raises(SweepConfigError, match=message):
-        plan("net.onnx", "bert-bas")
+        plan_sweeps(replace(config, network="bert-bas"), Path("out"))
     message = "the setting network is for an ONNX file: resnet50 is a built-in network"
     with pytest.raises(SweepConfigError, match=message):
-        plan("resnet50", "BERT-Base")
+        plan_sweeps(replace(config, model="resnet50"), Path("out"))
 
 
 @pytest.mark.parametrize(
@@ -233,11 +227,8 @@ def test_runs_pass_the_gates_with_model_item_and_length(
     sql = "SELECT origin, model, sequence_length, item, table_name, count(*) FROM results"
     rows = query_rows(warehouse, f"{sql} GROUP BY ALL ORDER BY ALL")
     kind = (LENGTH, "sequence", "sweep_sequence_points")
-    assert rows == [
-        ("emulated", "BERT-Base", *kind, 2),
-        ("measured", "BERT-Base", *kind, 2),
-        ("measured", "BERT-Large", *kind, 2),
-    ]
+    names = [("emulated", "BERT-Base"), ("measured", "BERT-Base"), ("measured", "BERT-Large")]
+    assert rows == [(*name, *kind, 2) for name in names]
     with open_warehouse(warehouse) as connection:
         measurements = read_source(runs["cpu"].folder, load_known_words(connection))
     for own in measurements:

@@ -75,10 +75,8 @@ def run_block(
 
 
 def test_stamps_have_no_gap_and_outputs_are_read_on_the_host_before_the_last_one() -> None:
-    expected = []
-    for now in (0, 105, 210):
-        expected.append((now + 1, now + 2, now + 3, now + 4, now + 105))
-    assert run_block(CountingSession(), NumberStream(), False, count=3) == expected
+    stamps = run_block(CountingSession(), NumberStream(), False, count=2)
+    assert stamps == [(1, 2, 3, 4, 105), (106, 107, 108, 109, 210)]
     assert read_classes(np.array([[0.0, 2.0, 1.0], [5.0, 2.0, 1.0]])).tolist() == [1, 0]
 
 

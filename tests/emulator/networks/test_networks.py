@@ -11,7 +11,6 @@ import onnxruntime
 import pytest
 from ipu_results.emulator.frontend import read_program
 from ipu_results.emulator.networks import NAMES, build
-from ipu_results.emulator.operators import Product
 from ipu_results.emulator.target import DEFAULT_NETWORK
 from ipu_results.errors import UnrecognisedModelError
 from onnx import TensorProto, numpy_helper
@@ -27,22 +26,18 @@ def load_weights(model: onnx.ModelProto) -> dict[str, Array]:
     return {tensor.name: numpy_helper.to_array(tensor) for tensor in model.graph.initializer}
 
 
-def run(model: onnx.ModelProto, **inputs: Array) -> list[Array]:
+def run(model: onnx.ModelProto, images: Array) -> list[Array]:
     """Return all outputs, in the order of the graph."""
-    session = onnxruntime.InferenceSession(
-        model.SerializeToString(), providers=["CPUExecutionProvider"]
-    )
-    outputs: list[Array] = session.run(None, inputs)
+    providers = ["CPUExecutionProvider"]
+    session = onnxruntime.InferenceSession(model.SerializeToString(), providers=providers)
+    outputs: list[Array] = session.run(None, {"image": images})
     return outputs
 
 
-def draw_image(resolution: int, batch: int = 1) -> Array:
+def draw_images(count: int) -> Array:
     """Draw pixels as they are after normalisation: mean 0, variance 1."""
-    return (
-        np.random.default_rng(7)
-        .standard_normal((batch, 3, resolution, resolution))
-        .astype(np.float32)
-    )
+    random = np.random.default_rng(7)
+    return random.standard_normal((count, 3, 224, 224), np.float32)
 
 
 def round_weights(model: onnx.ModelProto) -> onnx.ModelProto:
@@ -75,8 +70,8 @@ def test_counts_are_the_published_ones(
     model = build(name)
     program = read_program(model, 1)
     assert count_parameters(model) == parameters
-    products = [each for each in program.operators if isinstance(each, Product)]
-    assert sum(each.kind == "convolution" for each in products) == convolutions
+    kinds = [operator.kind for operator in program.operators]
+    assert kinds.count("convolution") == convolutions
     assert round(program.macs / 1e6) == megamacs
 
 
@@ -96,24 +91,22 @@ def test_seeded_weights_are_the_same_bytes_on_every_machine() -> None:
     """PCG64's raw draws are fixed by numpy's policy; a change here changes every recorded hash of a
     model.
     """
-    first, again = (build("efficientnet-b0", weights=True) for _ in range(2))
-    assert first.SerializeToString() == again.SerializeToString()
+    first = build("efficientnet-b0", weights=True)
+    assert first == build("efficientnet-b0", weights=True)
     stem = load_weights(first)["stem.weight"]
     assert hashlib.sha256(stem.astype("<f4").tobytes()).hexdigest() == STEM
-    assert not build("efficientnet-b0", weights=False).graph.initializer
 
 
 @pytest.mark.slow
 def test_weights_are_he_scaled_and_fill_every_parameter() -> None:
-    drawn, bare = build("resnet50", weights=True), build("resnet50")
-    shapes = {name: values.shape for name, values in load_weights(drawn).items()}
-    inputs = {
-        value.name: tuple(axis.dim_value for axis in value.type.tensor_type.shape.dim)
-        for value in bare.graph.input
-    }
-    assert shapes == {name: shape for name, shape in inputs.items() if name != "image"}
-    assert count_parameters(drawn) == count_parameters(bare) == 25_557_032
-    kernel = load_weights(drawn)["stage3.1.conv.weight"]
+    drawn = build("resnet50", weights=True)
+    bare = build("resnet50")
+    assert not bare.graph.initializer
+    assert count_parameters(drawn) == 25_557_032
+    weights = load_weights(drawn)
+    names = {value.name for value in bare.graph.input}
+    assert weights.keys() == names - {"image"}
+    kernel = weights["stage3.1.conv.weight"]
     assert kernel.std() == pytest.approx(np.sqrt(2 / (256 * 9)), rel=1e-2)
     assert abs(kernel.mean()) < 1e-3
     assert read_program(bare, 2) == read_program(drawn, 2)
@@ -123,29 +116,28 @@ def test_weights_are_he_scaled_and_fill_every_parameter() -> None:
 def test_every_activation_of_resnext_is_within_fp16() -> None:
     model = onnx.shape_inference.infer_shapes(build(DEFAULT_NETWORK, weights=True))
     model.graph.output.extend(model.graph.value_info)
-    largest = [float(np.abs(values).max()) for values in run(model, image=draw_image(224))]
+    largest = [float(np.abs(values).max()) for values in run(model, draw_images(1))]
     assert min(largest) > 1e-3
     assert max(largest) < 1e3
 
 
 @pytest.mark.slow
 def test_network_runs_in_fp32_with_fp16_weights_and_folded() -> None:
-    plain, folded = (build(name, weights=True) for name in ("resnet50", "resnet50-folded"))
+    plain = build("resnet50", weights=True)
     onnx.checker.check_model(plain)
-    image = draw_image(224, batch=2)
-    (full,), (rounded,), (merged,) = (
-        run(model, image=image) for model in (plain, round_weights(plain), folded)
-    )
+    images = draw_images(2)
+    (full,) = run(plain, images)
+    (rounded,) = run(round_weights(plain), images)
+    (merged,) = run(build("resnet50-folded", weights=True), images)
     assert full.shape == (2, 1000)
-    assert np.isfinite(full).all()
     assert full.std() > 0.1
     assert np.abs(full - rounded).max() < 0.1 * full.std()
     np.testing.assert_allclose(full, merged, rtol=2e-3, atol=2e-3)
 
 
 def test_folded_network_has_no_norm() -> None:
-    kinds = [{node.op_type for node in build(name).graph.node} for name in NAMES[2:4]]
-    assert ["BatchNormalization" in own for own in kinds] == [True, False]
+    kinds = {node.op_type for node in build("resnet50-folded").graph.node}
+    assert "BatchNormalization" not in kinds
 
 
 def test_popart_accepts_the_versions_of_the_image_networks() -> None:
@@ -155,10 +147,7 @@ def test_popart_accepts_the_versions_of_the_image_networks() -> None:
 
 
 def test_unknown_name_or_sequence_is_refused() -> None:
-    message = (
-        r"^resnet-50: is not a built-in network: choose one of resnext101-32x4d,"
-        r" .*gpt2-large-split$"
-    )
+    message = "^resnet-50: is not a built-in network: choose one of resnext101-32x4d, .*split$"
     with pytest.raises(UnrecognisedModelError, match=message):
         build("resnet-50")
     for sequence in (0, 513):
