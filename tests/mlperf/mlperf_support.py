@@ -50,6 +50,8 @@ SYSTEM = {
     "other_software_stack": {"NCCL": "2.9"},
 }
 OPEN = SYSTEM | {"division": "open"}
+PLACE = "ACME/results/acme1"
+DESCRIPTION = "ACME/systems/acme1.json"
 FOLDER = "v2.0/Acme/results/pod/resnet"
 
 

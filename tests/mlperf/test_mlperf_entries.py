@@ -55,11 +55,10 @@ def test_paths_make_entries_in_order() -> None:
     )
     assert inventory.findings == ()
     last = inventory.entries[-1]
-    assert (last.path, last.full_path) == ("B/results/s/bert", "v2.0/B/results/s/bert")
-    assert (last.system_path, last.scaling_path) == (
-        "v2.0/B/systems/s.json",
-        "v2.0/B/results/s/bert/scaling.json",
-    )
+    assert last.path == "B/results/s/bert"
+    assert last.full_path == "v2.0/B/results/s/bert"
+    assert last.system_path == "v2.0/B/systems/s.json"
+    assert last.scaling_path == "v2.0/B/results/s/bert/scaling.json"
 
 
 def test_paths_without_an_entry_are_findings() -> None:
@@ -87,7 +86,8 @@ def test_paths_without_an_entry_are_findings() -> None:
 def test_later_round_is_scored_with_a_finding() -> None:
     inventory = find_entries(["A/results/s/bert/result_0.txt"], RULES, "v6.0")
     finding = FileFinding("v6.0", "round 6.0 is later than v5.1, the last known round")
-    assert (len(inventory.entries), inventory.findings) == (1, (finding,))
+    assert len(inventory.entries) == 1
+    assert inventory.findings == (finding,)
 
 
 @pytest.mark.parametrize(
@@ -141,7 +141,8 @@ def test_files_linked_from_outside_are_not_read(tree: Path, outside: Path) -> No
     record, runs, findings = score_one(tree)
     assert [run["counted"] for run in runs] == [True] * 5 + [False]
     assert record["minutes"] == (11 + 12 + 13 + 20) / 4
-    assert (record["system"], record["system_sha256"]) == (None, None)
+    assert record["system"] is None
+    assert record["system_sha256"] is None
     refused = "leads out of the folder; not followed"
     assert f"{PLACE}/result_5.txt: does not count: cannot be read: {refused}" in findings
     assert f"{DESCRIPTION}: cannot be read; the system is unknown: {refused}" in findings
@@ -233,7 +234,8 @@ def test_log_that_cannot_be_read_does_not_count(
     monkeypatch.setattr(LocalTree, "chunks", fail)
     record, runs, _ = score_one(tree)
     assert runs[3]["reason"] == f"cannot be read: {os.strerror(code)}"
-    assert (record["minutes"], record["n_success"]) == ((11 + 12 + 20) / 3, 4)
+    assert record["minutes"] == (11 + 12 + 20) / 3
+    assert record["n_success"] == 4
 
 
 def test_folder_that_cannot_be_listed_is_a_finding(
@@ -254,7 +256,8 @@ def test_folder_that_cannot_be_listed_is_a_finding(
 def test_small_file_that_is_large_is_refused(tree: Path) -> None:
     put(tree, "ACME/systems/acme1.json", b" " * (MAX_SMALL + 1))
     record, _, findings = score_one(tree)
-    assert (record["system"], record["minutes"]) == (None, 12.0)
+    assert record["system"] is None
+    assert record["minutes"] == 12.0
     assert findings == [
         "ACME/systems/acme1.json: cannot be read; the system is unknown: is larger than 1,000,000"
         " bytes"
@@ -309,7 +312,9 @@ def test_logs_are_files_with_the_name_of_a_result(tmp_path: Path) -> None:
     (folder / "result_8.txt").mkdir()
     put(folder, "result_run10.txt", FIVE[4])
     record, _, findings = score_one(tmp_path)
-    assert (record["n_runs"], record["minutes"], findings) == (5, 12.0, [])
+    assert record["n_runs"] == 5
+    assert record["minutes"] == 12.0
+    assert findings == []
 
 
 def test_rounds_are_at_the_top_or_a_few_folders_below(tmp_path: Path) -> None:
@@ -317,7 +322,8 @@ def test_rounds_are_at_the_top_or_a_few_folders_below(tmp_path: Path) -> None:
     entry(top / "training_results_v2.0", FIVE)
     for root, round_folder in ((top, "training_results_v2.0"), (top / "training_results_v2.0", "")):
         [scored] = score(root).entries
-        assert (scored.entry.round_folder, scored.minutes) == (round_folder, 12.0)
+        assert scored.entry.round_folder == round_folder
+        assert scored.minutes == 12.0
     deep = tmp_path / "deep"
     top.rename(put(deep, "1/2/3/4", "").with_name("all"))
     with pytest.raises(UnrecognisedDocumentError, match="has no entry"):

@@ -83,7 +83,9 @@ def test_all_of_a_log() -> None:
 def test_broken_line_is_named_with_its_number(text: bytes, reason: str) -> None:
     parsed = read(b"noise\n", BEGIN, MARK + text + b"\n", stop())
     assert str(parsed.problem).startswith(f"line 5 {reason}")
-    assert (parsed.lines, parsed.minutes, parsed.status) == (4, 10.0, "success")
+    assert parsed.lines == 4
+    assert parsed.minutes == 10.0
+    assert parsed.status == "success"
 
 
 def test_only_the_first_broken_lines_are_named() -> None:
@@ -106,7 +108,9 @@ def test_the_status_is_in_the_metadata_only(metadata: object, status: str | None
     for value in (None, {"status": "success"}, "success"):
         fields = {"key": "run_stop", "time_ms": T0 + 600_000, "value": value, "metadata": metadata}
         parsed = read(BEGIN, MARK + json.dumps(fields).encode())
-        assert (parsed.status, parsed.minutes, parsed.problem) == (status, 10.0, None)
+        assert parsed.status == status
+        assert parsed.minutes == 10.0
+        assert parsed.problem is None
 
 
 @pytest.mark.parametrize(
@@ -123,7 +127,8 @@ def test_a_run_is_from_the_last_start_before_the_first_stop(
     pieces: list[bytes], minutes: float | None, status: str | None
 ) -> None:
     parsed = read(*pieces)
-    assert (parsed.minutes, parsed.status) == (minutes, status)
+    assert parsed.minutes == minutes
+    assert parsed.status == status
 
 
 def test_initialisation_is_from_the_first_start_to_the_last_stop() -> None:
@@ -137,14 +142,16 @@ def test_initialisation_is_from_the_first_start_to_the_last_stop() -> None:
 )
 def test_the_batch_size_is_a_whole_number_or_unknown(values: list[object]) -> None:
     parsed = read(BEGIN, *(line("global_batch_size", 0, value) for value in values), stop())
-    assert (parsed.global_batch_size, parsed.findings) == (256 if 256 in values else None, ())
+    assert parsed.global_batch_size == (256 if 256 in values else None)
+    assert parsed.findings == ()
     assert parsed.problem is None
 
 
 def test_several_batch_sizes_are_a_finding() -> None:
     sizes = line("global_batch_size", 0, 256) + line("global_batch_size", 0, None)
     parsed = read(BEGIN, sizes, stop())
-    assert (parsed.global_batch_size, parsed.problem) == (None, None)
+    assert parsed.global_batch_size is None
+    assert parsed.problem is None
     assert parsed.findings == ("logs several global batch sizes; none is used",)
 
 
@@ -197,7 +204,9 @@ def test_a_line_without_end_is_abandoned(tmp_path: Path) -> None:
     parsed = read_log(LocalTree(str(tmp_path)).chunks("huge.txt"))
     peak = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
-    assert (parsed.lines, parsed.minutes, parsed.problem) == (5, 10.0, None)
+    assert parsed.lines == 5
+    assert parsed.minutes == 10.0
+    assert parsed.problem is None
     assert peak < 8 * CHUNK
 
 
@@ -342,9 +351,13 @@ def test_each_line_is_a_row_of_the_table(end: bytes) -> None:
     assert table.columns == COLUMNS
     start, end = table.rows
     cells = ("1624000000000", "", "INTERVAL_START", "run_start", "", "")
-    assert (start.number, start.locator, start.cells) == (1, "line 2", cells)
+    assert start.number == 1
+    assert start.locator == "line 2"
+    assert start.cells == cells
     cells = ("1624000000000", "", "INTERVAL_END", "run_stop", "", '{"status": "success"}')
-    assert (end.number, end.locator, end.cells) == (2, "line 4", cells)
+    assert end.number == 2
+    assert end.locator == "line 4"
+    assert end.cells == cells
     assert document.problems == ()
 
 
@@ -353,7 +366,8 @@ def test_a_broken_line_is_a_problem_of_the_table(text: bytes) -> None:
     document = read_mlperf_log(lines(START) + MARK + text + b"\n" + lines(STOP))
     assert [row.number for row in document.tables[0].rows] == [1, 3]
     [problem] = document.problems
-    assert (problem.row_number, problem.locator) == (2, "line 2")
+    assert problem.row_number == 2
+    assert problem.locator == "line 2"
     assert problem.reason == "broken-log-line"
 
 
@@ -380,5 +394,6 @@ def test_extract_recognises_a_log(tmp_path: Path) -> None:
     done = run_cli("extract", path, "--format", "json")
     assert done.returncode == 0
     [table] = json.loads(done.stdout)
-    assert (table["table_name"], len(table["rows"])) == ("mlperf_log", 2)
+    assert table["table_name"] == "mlperf_log"
+    assert len(table["rows"]) == 2
     assert run_cli("extract", path, "--kind", "inference-paper").returncode == 1

@@ -70,4 +70,5 @@ def test_rule_12_compares_at_the_printed_digits(
 
 def test_rule_12_names_an_id_without_an_entry() -> None:
     [(severity, column, _)] = compare_printed(6.302183, "6.30", mlperf_id="2.0-9999")
-    assert (severity, column) == ("warn", "mlperf_id")
+    assert severity == "warn"
+    assert column == "mlperf_id"

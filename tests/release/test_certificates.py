@@ -243,7 +243,8 @@ def leave_out_factor(lines: dict[str, list[Line]]) -> None:
 def name_other_place(lines: dict[str, list[Line]]) -> None:
     """Name another place of the same text in the same file."""
     first, second = [line for line in lines["csv"] if line.get("in") == "chip_count"][-2:]
-    assert (first["file"], first["raw"]) == (second["file"], second["raw"])
+    assert first["file"] == second["file"]
+    assert first["raw"] == second["raw"]
     first["locator"] = second["locator"]
 
 

@@ -173,11 +173,13 @@ def test_version_of_the_repository_is_default_and_a_lower_one_is_refused(
         " cell changed; flags: 1 row new"
     )
     low = run_cli(*options, "--version", "1.9.0")
-    assert (low.returncode, low.stderr) == (1, f"error: {too_low}\n")
+    assert low.returncode == 1
+    assert low.stderr == f"error: {too_low}\n"
     monkeypatch.setattr("ipu_results.kit.files.read_version", lambda: "1.9.0")
     low = run_cli(*options)
     message = f"error: pyproject.toml: {too_low}. Raise it there and run: make docs\n"
-    assert (low.returncode, low.stderr) == (1, message)
+    assert low.returncode == 1
+    assert low.stderr == message
     assert not out.exists()
     monkeypatch.setattr("ipu_results.kit.files.read_version", lambda: "2.1.0")
     result = run_cli(*options)
@@ -220,7 +222,8 @@ def test_changed_definition_is_major_and_reported(
     monkeypatch.setattr(query, "sql_view", change)
     assert str(publish_release(small, out).decision.version) == "2.0.0"
     diff = diff_releases(small_release, out)
-    assert (diff.views, diff.is_empty) == (("inference",), False)
+    assert diff.views == ("inference",)
+    assert not diff.is_empty
     assert "~ the definition of inference" in format_diff_text(diff).splitlines()
     assert '"definitions_changed": [\n  "inference"\n ]' in format_diff_json(diff)
     assert "<td>inference</td>" in format_diff_html(diff)
@@ -307,7 +310,8 @@ def test_removed_row_needs_a_reason_that_is_published(
     assert verify_release(out) == []
     (correction,) = read_record(out)["corrections"]
     assert correction["key"] == {name: flag[name] for name in FLAG_KEY}
-    assert (correction["table"], correction["rows"]) == ("flags", 1)
+    assert correction["table"] == "flags"
+    assert correction["rows"] == 1
     assert correction["reason"] == REASON
     card = (out / "README.md").read_text("utf-8")
     assert r"The rule was \| wrong &lt;b&gt;here&lt;/b&gt;." in card
@@ -377,14 +381,18 @@ def test_record_of_a_release_describes_the_changes(
     records = tmp_path / "releases"
     publish_release(small, out, record=records)
     first = read_record(records, "1.0.0.json")
-    assert (first["previous"], first["figures_changed"]) == (None, [])
+    assert first["previous"] is None
+    assert first["figures_changed"] == []
     assert first["summary"][0].startswith("First release: 12 results, ")
     publish_release(changed, out, record=records)
     second = read_record(records, "2.0.0.json")
-    assert (second["previous"], second["level"]) == ("1.0.0", "major")
+    assert second["previous"] == "1.0.0"
+    assert second["level"] == "major"
     assert second["summary"] == ["1 figure changed.", "Rows of flags: 1 new."]
     [figure] = second["figures_changed"]
-    assert (figure["column"], figure["new"], figure["table"]) == ("throughput", 1.5, "results")
+    assert figure["column"] == "throughput"
+    assert figure["new"] == 1.5
+    assert figure["table"] == "results"
     publish_release(changed, out, record=records)
     assert sorted(path.name for path in records.iterdir()) == ["1.0.0.json", "2.0.0.json"]
     assert read_record(records, "2.0.0.json") == second
