@@ -19,19 +19,6 @@ from tests.conftest import ROOT
 
 OFFICIAL = ROOT.parent / "shared" / "mlperf"
 V1, V2 = OFFICIAL / "training_v1.0_results_part.tar.xz", OFFICIAL / "training_v2.0_results.tar.xz"
-GRAPHCORE = {  # minutes by round, software and benchmark, and number of IPUs
-    "1.0": {
-        "POPART-closed/bert": {16: 34.488767, 64: 11.075850},
-        "POPART-open/bert": {16: 27.753863, 64: 9.392079},
-        "TF1/resnet": {16: 37.115211, 64: 14.484628},
-    },
-    "2.0": {
-        "TF1-closed/resnet": {16: 19.635156, 64: 6.302183, 128: 4.185306, 256: 2.672083},
-        "POPART-closed/bert": {16: 20.653890, 64: 6.702808, 128: 4.415231, 256: 3.184854},
-        "PaddlePaddle-closed/bert": {16: 20.746906, 64: 6.768646},
-        "POPART-open/rnnt": {64: 109.357188},
-    },
-}
 T0 = 1_650_000_000_000
 GOOD = 0.95  # reaches every target of one number that is better when higher
 MINUTE = 60_000
@@ -196,12 +183,3 @@ def as_archive(target: Path, held: Iterable[Member], kind: str = "") -> Path:
         for info, data in held:
             tar.addfile(info, io.BytesIO(data))
     return target
-
-
-def graphcore_scores(round_: str) -> dict[str, float]:
-    """Return the official minutes of Graphcore's entries by path."""
-    return {
-        f"Graphcore/results/ipu-pod{ipus}-{name}": minutes
-        for name, pods in GRAPHCORE[round_].items()
-        for ipus, minutes in pods.items()
-    }

@@ -10,7 +10,6 @@ import pytest
 
 from tests.conftest import Query
 from tests.doors.analyses.test_views import assert_rows
-from tests.mlperf.mlperf_support import graphcore_scores
 from tests.record.check.rules_support import change, load_dataset, pick, run
 
 FACTS = tomllib.loads(Path(__file__).with_name("facts.toml").read_text(encoding="utf-8"))["fact"]
@@ -19,13 +18,6 @@ FACTS = tomllib.loads(Path(__file__).with_name("facts.toml").read_text(encoding=
 @pytest.mark.parametrize("fact", FACTS, ids=lambda fact: " ".join(fact["sql"].split()))
 def test_figures_of_the_record(fact: dict[str, str], query: Query) -> None:
     assert_rows(query, fact)
-
-
-def test_scores_of_graphcore(query: Query) -> None:
-    for round_ in ("1.0", "2.0"):
-        where = f"round = '{round_}' AND submitter = 'Graphcore'"
-        scores = query(f"SELECT path, minutes FROM mlperf_entries WHERE {where}")
-        assert dict(scores) == pytest.approx(graphcore_scores(round_), abs=6e-7)
 
 
 PRINTED = "mlperf_v2_training 2"  # 2.0-2050, ResNet-50 v1.5
