@@ -24,7 +24,6 @@ from ipu_results.errors import (
 from ipu_results.mlperf import archive
 from ipu_results.mlperf.round import ScoredRound, score_path
 
-from tests.conftest import run_cli
 from tests.mlperf.mlperf_support import (
     FOLDER,
     Member,
@@ -33,6 +32,7 @@ from tests.mlperf.mlperf_support import (
     log,
     member,
     members,
+    put,
     texts,
 )
 
@@ -50,19 +50,13 @@ def new_findings(tmp_path: Path, scored: ScoredRound) -> set[str]:
     return set(texts(scored)) - set(texts(usual))
 
 
-@pytest.mark.parametrize("kind", ["gz", "xz"])
-def test_an_archive_is_scored_like_its_folder(tmp_path: Path, kind: str) -> None:
-    path = as_archive(tmp_path / f"round.tar.{kind}", reversed(members()), kind)
-    folder = as_folder(tmp_path / "unpacked")
-    scored = score_path(str(path))
-    assert scored == score_path(str(folder))
+@pytest.mark.parametrize(("kind", "prefix"), [("gz", "./"), ("xz", "")])
+def test_an_archive_is_scored_like_its_folder(tmp_path: Path, kind: str, prefix: str) -> None:
+    held = [member(f"{prefix}{info.name}", data) for info, data in reversed(members())]
+    scored = score_path(str(as_archive(tmp_path / f"round.tar.{kind}", held, kind)))
+    # which may be named like an archive
+    assert scored == score_path(str(as_folder(tmp_path / "unpacked.tar")))
     assert sum(len(each.runs) for each in scored.entries) == 15
-
-
-def test_paths_may_begin_with_a_dot(tmp_path: Path) -> None:
-    dotted = [member(f"./{info.name}", data) for info, data in members()]
-    path = as_archive(tmp_path / "round.tgz", dotted, "gz")
-    assert score_path(str(path)) == score_path(str(as_archive(tmp_path / "other.tar", members())))
 
 
 def test_the_archive_may_name_the_round(tmp_path: Path) -> None:
@@ -92,9 +86,10 @@ def test_a_benchmark_folder_without_logs_is_an_entry(tmp_path: Path) -> None:
 )
 def test_a_link_to_an_unread_file_does_not_count(tmp_path: Path, kind: bytes, target: str) -> None:
     scored = score_with(tmp_path, member(f"{FOLDER}/result_9.txt", type=kind, linkname=target))
-    assert scored.entries[0].runs[-1].reason == UNREAD_LINK
-    assert len(scored.entries[0].runs) == 6
-    assert scored.entries[0].n_success == 5
+    [changed, *_] = scored.entries
+    assert changed.runs[-1].reason == UNREAD_LINK
+    assert len(changed.runs) == 6
+    assert changed.n_success == 5
     assert f"{FOLDER}/result_9.txt: does not count: {UNREAD_LINK}" in new_findings(tmp_path, scored)
 
 
@@ -107,20 +102,18 @@ def test_a_link_to_an_unread_file_does_not_count(tmp_path: Path, kind: bytes, ta
     ],
 )
 def test_a_link_to_a_log_is_that_log(tmp_path: Path, kind: bytes, target: str) -> None:
-    [scored, *_] = score_with(
-        tmp_path, member(f"{FOLDER}/result_9.txt", type=kind, linkname=target)
-    ).entries
+    link = member(f"{FOLDER}/result_9.txt", type=kind, linkname=target)
+    [scored, *_] = score_with(tmp_path, link).entries
     assert scored.runs[-1].file == "result_9.txt"
     assert scored.runs[-1].log == scored.runs[1].log
     assert scored.n_success == 6
 
 
 def test_a_linked_scaling_file_makes_no_score(tmp_path: Path) -> None:
-    scored = score_with(
-        tmp_path, member(f"{FOLDER}/scaling.json", type=tarfile.SYMTYPE, linkname="/etc/passwd")
-    )
-    assert scored.entries[0].minutes is None
-    assert scored.entries[0].scaling_factor is None
+    link = member(f"{FOLDER}/scaling.json", type=tarfile.SYMTYPE, linkname="/etc/passwd")
+    [scored, *_] = score_with(tmp_path, link).entries
+    assert scored.minutes is None
+    assert scored.scaling_factor is None
 
 
 def test_a_link_in_place_of_a_folder_is_not_followed(tmp_path: Path) -> None:
@@ -154,10 +147,7 @@ def test_the_last_of_two_members_is_used(tmp_path: Path, name: str) -> None:
 def test_a_description_that_is_too_large_is_not_read(tmp_path: Path) -> None:
     scored = score_with(tmp_path, member("v2.0/Acme/systems/pod.json", b" " * 1_000_001))
     assert scored.entries[0].system.division is None
-    assert any(
-        "pod.json: cannot be read" in text and "larger than 1,000,000 bytes" in text
-        for text in texts(scored)
-    )
+    assert "is larger than 1,000,000 bytes" in "".join(texts(scored))
 
 
 def sparse_header(name: str, size: int, extended: bytes = b"") -> bytes:
@@ -184,14 +174,16 @@ def raw_archive(tmp_path: Path, headers: bytes) -> str:
 
 def test_a_sparse_log_does_not_count(tmp_path: Path) -> None:
     scored = score_path(raw_archive(tmp_path, sparse_header(f"{FOLDER}/result_9.txt", 2**60)))
-    pax = {
-        "GNU.sparse.map": "0,0",
-        "GNU.sparse.size": str(2**60),
-        "GNU.sparse.name": f"{FOLDER}/result_9.txt",
-    }
-    for each in (scored, score_with(tmp_path, member("x", pax_headers=pax))):
-        assert each.entries[0].runs[-1].reason == "is a sparse file; not read"
-        assert len(each.entries) == 3
+    assert scored.entries[0].runs[-1].reason == "is a sparse file; not read"
+    assert len(scored.entries) == 3
+
+
+def test_a_log_that_a_header_calls_sparse_does_not_count(tmp_path: Path) -> None:
+    pax = {"GNU.sparse.map": "0,0", "GNU.sparse.size": str(2**60)}
+    pax["GNU.sparse.name"] = f"{FOLDER}/result_9.txt"
+    scored = score_with(tmp_path, member("x", pax_headers=pax))
+    assert scored.entries[0].runs[-1].reason == "is a sparse file; not read"
+    assert len(scored.entries) == 3
 
 
 def bomb(tmp_path: Path, header: tarfile.TarInfo, size: int) -> str:
@@ -205,18 +197,26 @@ def bomb(tmp_path: Path, header: tarfile.TarInfo, size: int) -> str:
     return str(path)
 
 
-def test_a_bomb_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.fixture
+def low_limits(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Take for a bomb what decompresses to 4 MB, and to a hundred times its size."""
     monkeypatch.setattr(archive, "MAX_UNPACKED_BYTES", 2**22)
     monkeypatch.setattr(archive, "MAX_RATIO", 100)
-    with pytest.raises(
-        DocumentTooLargeError,
-        match=r"bomb\.tar\.gz: at its start: decompresses to more than .*: a bomb",
-    ):
+
+
+@pytest.mark.usefixtures("low_limits")
+def test_a_bomb_is_refused(tmp_path: Path) -> None:
+    message = r"bomb\.tar\.gz: at its start: decompresses to more than .*: a bomb"
+    with pytest.raises(DocumentTooLargeError, match=message):
         score_path(bomb(tmp_path, tarfile.TarInfo(LOG), 2**25))
-    zeros_after_the_end = as_archive(tmp_path / "round.tar", members()).read_bytes() + bytes(2**25)
-    (tmp_path / "round.tar.xz").write_bytes(lzma.compress(zeros_after_the_end, preset=0))
+
+
+@pytest.mark.usefixtures("low_limits")
+def test_a_bomb_after_the_end_is_refused(tmp_path: Path) -> None:
+    data = as_archive(tmp_path / "round.tar", members()).read_bytes()
+    path = put(tmp_path, "round.tar.xz", lzma.compress(data + bytes(2**25), preset=0))
     with pytest.raises(DocumentTooLargeError, match="a bomb"):
-        score_path(str(tmp_path / "round.tar.xz"))
+        score_path(str(path))
 
 
 @pytest.mark.parametrize("kind", [tarfile.GNUTYPE_LONGNAME, tarfile.XHDTYPE])
@@ -227,16 +227,22 @@ def test_a_huge_header_is_refused_before_it_is_in_memory(tmp_path: Path, kind: b
         score_path(bomb(tmp_path, header, 2**23))
 
 
-def test_odd_headers_are_refused(tmp_path: Path) -> None:
-    endless_map = struct.pack("504s8s", b"00000000001\0" * 42, b"\x01") * 5000
+def test_an_endless_sparse_map_is_refused(tmp_path: Path) -> None:
+    blocks = struct.pack("504s8s", b"00000000001\0" * 42, b"\x01") * 5000
     with pytest.raises(DocumentTooLargeError, match="a header is longer"):
-        score_path(raw_archive(tmp_path, sparse_header("x", 5, endless_map)))
+        score_path(raw_archive(tmp_path, sparse_header("x", 5, blocks)))
+
+
+def test_nested_headers_are_refused(tmp_path: Path) -> None:
     name = tarfile.TarInfo("long")
     name.type = tarfile.GNUTYPE_LONGNAME
     name.size = 1
-    nested = (name.tobuf(tarfile.GNU_FORMAT) + b"x".ljust(512, b"\0")) * 1000
+    header = name.tobuf(tarfile.GNU_FORMAT) + b"x".ljust(512, b"\0")
     with pytest.raises(DocumentError):
-        score_path(raw_archive(tmp_path, nested))
+        score_path(raw_archive(tmp_path, header * 1000))
+
+
+def test_an_absurd_size_is_refused(tmp_path: Path) -> None:
     absurd = tarfile.TarInfo(LOG)
     absurd.size = 2**62
     with pytest.raises(DocumentTooLargeError):
@@ -252,34 +258,34 @@ def test_too_many_members_are_refused(
         score_with(tmp_path)
 
 
+@pytest.mark.parametrize("part", [0.2, 0.999])
 @pytest.mark.parametrize("kind", ["", "gz", "xz"])
-def test_a_truncated_archive_is_damaged(tmp_path: Path, kind: str) -> None:
+def test_a_truncated_archive_is_damaged(tmp_path: Path, kind: str, part: float) -> None:
     path = as_archive(tmp_path / "round.tar", members(), kind)
-    data = path.read_bytes() if kind else path.read_bytes().rstrip(b"\0")
-    for part in (0.2, 0.5, 0.9, 0.999):
-        path.write_bytes(data[: int(len(data) * part)])
-        done = run_cli("mlperf", path)
-        assert done.returncode == 1
-        assert done.stdout == ""
-        assert done.stderr.startswith(f"error: {path}: a")
-        assert "is damaged or truncated: " in done.stderr
-        assert done.stderr.count("\n") == 1
+    data = path.read_bytes()
+    if not kind:
+        data = data.rstrip(b"\0")
+    path.write_bytes(data[: int(len(data) * part)])
+    with pytest.raises(DamagedDocumentError, match=r"round\.tar: a.*is damaged or truncated: "):
+        score_path(str(path))
 
 
 def test_a_changed_byte_is_damage_and_not_the_end(tmp_path: Path) -> None:
     path = as_archive(tmp_path / "round.tar", members())
-    data = bytearray(path.read_bytes())
-    data[data.index(b"v2.0/Globex/results")] ^= 1
-    path.write_bytes(data)
-    with pytest.raises(
-        DamagedDocumentError, match=r"after v2\.0/Acme/results/pod/resnet/result_4\.txt: is damaged"
-    ):
+    data = path.read_bytes()
+    path.write_bytes(data.replace(b"v2.0/Globex/results", b"w2.0/Globex/results", 1))
+    last = "v2.0/Acme/results/pod/resnet/result_4.txt"
+    with pytest.raises(DamagedDocumentError, match=f"after {last}: is damaged"):
         score_path(str(path))
-    packed = bytearray(as_archive(tmp_path / "round.tar.xz", members(), "xz").read_bytes())
+
+
+def test_a_changed_byte_of_a_packed_archive_is_damage(tmp_path: Path) -> None:
+    path = as_archive(tmp_path / "round.tar.xz", members(), "xz")
+    packed = bytearray(path.read_bytes())
     packed[len(packed) // 2] ^= 0xFF
-    (tmp_path / "round.tar.xz").write_bytes(packed)
+    path.write_bytes(packed)
     with pytest.raises(DamagedDocumentError):
-        score_path(str(tmp_path / "round.tar.xz"))
+        score_path(str(path))
 
 
 @pytest.mark.parametrize(
@@ -292,18 +298,16 @@ def test_other_files_are_damaged_archives(tmp_path: Path, data: bytes) -> None:
         score_path(str(tmp_path / "round.tar.gz"))
 
 
-def test_an_archive_without_entries_is_refused(tmp_path: Path) -> None:
-    for held in ([], [member("README.md", b"text")]):
-        with pytest.raises(UnrecognisedDocumentError, match="has no entry"):
-            score_path(str(as_archive(tmp_path / "round.tar", held)))
-    with pytest.raises(
-        UnrecognisedDocumentError, match=r"none\.tar: cannot be opened: No such file or directory"
-    ):
+@pytest.mark.parametrize("held", [[], [member("README.md", b"text")]])
+def test_an_archive_without_entries_is_refused(tmp_path: Path, held: list[Member]) -> None:
+    with pytest.raises(UnrecognisedDocumentError, match="has no entry"):
+        score_path(str(as_archive(tmp_path / "round.tar", held)))
+
+
+def test_an_archive_that_is_not_there_is_named(tmp_path: Path) -> None:
+    message = r"none\.tar: cannot be opened: No such file or directory"
+    with pytest.raises(UnrecognisedDocumentError, match=message):
         score_path(str(tmp_path / "none.tar"))
-
-
-def test_a_folder_may_be_named_like_an_archive(tmp_path: Path) -> None:
-    assert len(score_path(str(as_folder(tmp_path / "round.tar"))).entries) == 3
 
 
 def test_data_after_the_end_is_a_finding(tmp_path: Path) -> None:
@@ -315,9 +319,8 @@ def test_data_after_the_end_is_a_finding(tmp_path: Path) -> None:
 def test_all_streams_of_an_xz_file_are_read(tmp_path: Path) -> None:
     path = as_archive(tmp_path / "round.tar", members())
     data = path.read_bytes()
-    packed = tmp_path / "round.tar.xz"
     streams = [lzma.compress(data[:5000]), bytes(8), lzma.compress(data[5000:]), bytes(4)]
-    packed.write_bytes(b"".join(streams))
+    packed = put(tmp_path, "round.tar.xz", b"".join(streams))
     assert score_path(str(packed)) == score_path(str(path))
 
 
