@@ -178,8 +178,10 @@ def members() -> list[Member]:
     return [member(name, data) for name, data in checkout().items()]
 
 
-def as_archive(target: Path, held: Iterable[Member], kind: str = "") -> Path:
-    with tarfile.open(target, f"w:{kind}") as tar:  # type: ignore[call-overload]
+def pack(held: Iterable[Member], kind: str = "") -> bytes:
+    """Return an archive, packed as `kind` says."""
+    packed = io.BytesIO()
+    with tarfile.open(fileobj=packed, mode=f"w:{kind}") as tar:  # type: ignore[call-overload]
         for info, data in held:
             tar.addfile(info, io.BytesIO(data))
-    return target
+    return packed.getvalue()
