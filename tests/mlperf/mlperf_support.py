@@ -7,6 +7,7 @@ from __future__ import annotations
 import io
 import json
 import tarfile
+import tomllib
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -52,6 +53,17 @@ def line(key: str, at: float = 0, value: object = None, metadata: object = None)
         "metadata": metadata or {},
     }
     return f":::MLLOG {json.dumps(fields)}\n".encode()
+
+
+def write(lines: Iterable[Mapping[str, Any]]) -> bytes:
+    """Write lines with the parameters of `line`."""
+    return b"".join(line(**each) for each in lines)
+
+
+def load_cases(name: str) -> dict[str, Any]:
+    """Load the cases of a module of tests, which lie beside it."""
+    path = Path(__file__).with_name(f"{name}.toml")
+    return tomllib.loads(path.read_text(encoding="utf-8"))
 
 
 def stop(at: float = 10, status: object = "success") -> bytes:

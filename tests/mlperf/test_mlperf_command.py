@@ -9,7 +9,6 @@ import os
 import subprocess
 import sys
 import tarfile
-import tomllib
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
@@ -34,12 +33,13 @@ from tests.mlperf.mlperf_support import (
     entry,
     evaluation,
     line,
+    load_cases,
     log,
     logs,
     put,
 )
 
-BY_HAND = tomllib.loads(Path(__file__).with_name("score.toml").read_text(encoding="utf-8"))
+BY_HAND = load_cases("score")
 UNREADABLE = "cannot be read; pass a folder or a tar archive (.tar, .tar.gz, .tar.xz)"
 LOG = "ACME/results/acme1/resnet/result_1.txt"
 FINDINGS = [

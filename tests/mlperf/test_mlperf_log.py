@@ -9,7 +9,6 @@ import io
 import json
 import math
 import re
-import tomllib
 import tracemalloc
 from collections.abc import Iterable, Iterator
 from itertools import pairwise
@@ -26,9 +25,20 @@ from ipu_results.mlperf.tree import LocalTree
 from ipu_results.record.read.records import COLUMNS, read_mlperf_log
 
 from tests.conftest import run_cli
-from tests.mlperf.mlperf_support import BEGIN, T0, evaluation, line, log, put, read, stop
+from tests.mlperf.mlperf_support import (
+    BEGIN,
+    T0,
+    evaluation,
+    line,
+    load_cases,
+    log,
+    put,
+    read,
+    stop,
+    write,
+)
 
-CASES = tomllib.loads(Path(__file__).with_name("log.toml").read_text(encoding="utf-8"))
+CASES = load_cases("log")
 
 
 def test_all_of_a_log() -> None:
@@ -112,22 +122,15 @@ def test_the_status_is_in_the_metadata_only(
     assert parsed.problem is None
 
 
-@pytest.mark.parametrize(
-    ("pieces", "minutes", "status"),
-    [
-        ([line("run_start"), line("run_start", 2), stop(10)], 8.0, "success"),
-        ([line("run_start"), stop(10), stop(20, "aborted")], 10.0, "success"),
-        ([line("run_start"), stop(10, "aborted"), stop(20)], 10.0, "aborted"),
-        ([stop(10), line("run_start", 11)], None, "success"),
-        ([line("run_start", 12), stop(10)], -2.0, "success"),
-    ],
-)
-def test_a_run_is_from_the_last_start_before_the_first_stop(
-    pieces: list[bytes], minutes: float | None, status: str | None
-) -> None:
-    parsed = read(*pieces)
-    assert parsed.minutes == minutes
-    assert parsed.status == status
+@pytest.mark.parametrize("case", CASES["span"], ids=lambda case: case["minutes"])
+def test_a_run_is_from_the_last_start_before_the_first_stop(case: dict[str, Any]) -> None:
+    parsed = read(write(case["lines"]))
+    assert parsed.minutes == case["minutes"]
+    assert parsed.status == case["status"]
+
+
+def test_a_stop_before_the_start_is_of_no_run() -> None:
+    assert read(stop(10), line("run_start", 11)).minutes is None
 
 
 def test_initialisation_is_from_the_first_start_to_the_last_stop() -> None:
@@ -136,14 +139,19 @@ def test_initialisation_is_from_the_first_start_to_the_last_stop() -> None:
     assert read(starts, stops).init_minutes == 8.0
 
 
-@pytest.mark.parametrize(
-    "values", [[256, 256.0], [], [-4], [2.5], [math.nan], [[256]], ["256"], [True], [10**400]]
-)
-def test_the_batch_size_is_a_whole_number_or_unknown(values: list[object]) -> None:
-    parsed = read(BEGIN, *(line("global_batch_size", 0, value) for value in values), stop())
-    assert parsed.global_batch_size == (256 if 256 in values else None)
+@pytest.mark.parametrize("value", [-4, 2.5, math.nan, [256], "256", True, 10**400])
+def test_the_batch_size_is_a_whole_number_or_unknown(value: object) -> None:
+    parsed = read(BEGIN, line("global_batch_size", 0, value), stop())
+    assert parsed.global_batch_size is None
     assert parsed.findings == ()
     assert parsed.problem is None
+
+
+def test_the_batch_size_may_be_written_twice() -> None:
+    sizes = line("global_batch_size", 0, 256) + line("global_batch_size", 0, 256.0)
+    parsed = read(BEGIN, sizes, stop())
+    assert parsed.global_batch_size == 256
+    assert parsed.findings == ()
 
 
 def test_several_batch_sizes_are_a_finding() -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import tomllib
 from pathlib import Path
 from typing import Any
 
@@ -22,15 +21,17 @@ from tests.mlperf.mlperf_support import (
     entry,
     evaluation,
     line,
+    load_cases,
     log,
     logs,
     put,
     score,
     score_one,
     texts,
+    write,
 )
 
-CASES = tomllib.loads(Path(__file__).with_name("rounds.toml").read_text(encoding="utf-8"))
+CASES = load_cases("rounds")
 STOPPED = "its power_measurement_stop is not after its power_measurement_start"
 
 
@@ -200,54 +201,22 @@ def test_an_entry_with_missing_logs_has_no_score(tmp_path: Path) -> None:
 # Power
 
 
-def write_power(key: str, seconds: float, value: object = None) -> bytes:
-    return line(key, seconds / 60, value)
+def measure_power(watts: float, minutes: float = 1) -> bytes:
+    """Write a power log with one reading."""
+    reading = line("power_reading", 1, watts)
+    return line("power_measurement_start") + reading + line("power_measurement_stop", minutes)
 
 
-BEGIN = write_power("power_measurement_start", 0)
-END = write_power("power_measurement_stop", 60)
-EARLY_END = write_power("power_measurement_stop", 0)
-SWITCH = write_power("interconnect_power_est", 0, 7)
-
-
-def read_watts(seconds: float, watts: object) -> bytes:
-    return write_power("power_reading", seconds, watts)
-
-
-RISING = BEGIN + read_watts(30, 1000) + read_watts(60, 2000) + END
-STEADY = BEGIN + read_watts(60, 100) + END
-
-
-@pytest.mark.parametrize(
-    ("files", "watts"),
-    [
-        ({"node_0.txt": RISING}, 1500),
-        ({"node_0.txt": write_power("conversion_eff", -1, 0.5) + RISING, "node_1.txt": STEADY}, 850),
-        ({"node_0.txt": STEADY, "sw_0.txt": SWITCH}, 107),
-        # readings after the stop are not part of it
-        ({"node_0.txt": BEGIN + read_watts(30, 300) + END + read_watts(90, 100)}, 150),
-        ({"node_0.txt": BEGIN + read_watts(30, 300) + read_watts(60, 100)}, 200),
-    ],
-)  # fmt: skip
-def test_power_by_the_official_rule(files: dict[str, bytes], watts: float) -> None:
-    power = read_power({name: [data] for name, data in files.items()})
-    assert power.watts == pytest.approx(watts)
-    assert power.problem is None
-
-
-@pytest.mark.parametrize(
-    ("name", "data", "problem"),
-    [
-        ("node_0.txt", BEGIN + EARLY_END, f"node_0.txt: {STOPPED}"),
-        ("node_0.txt", read_watts(60, 7), "node_0.txt: has no power_measurement_start"),
-        ("node_0.txt", BEGIN + read_watts(60, "7") + END, "node_0.txt: power_reading is not a number: '7'"),
-        ("sw_0.txt", SWITCH, "has no power log of a node"),
-    ],
-)  # fmt: skip
-def test_why_a_run_has_no_power(name: str, data: bytes, problem: str) -> None:
-    power = read_power({name: [data]})
-    assert power.watts is None
-    assert power.problem == problem
+@pytest.mark.parametrize("case", CASES["power"], ids=lambda case: case["says"])
+def test_power_by_the_official_rule(case: dict[str, Any]) -> None:
+    files = {name: [write(lines)] for name, lines in case["files"].items()}
+    power = read_power(files)
+    if "watts" in case:
+        assert power.watts == pytest.approx(case["watts"])
+        assert power.problem is None
+    else:
+        assert power.watts is None
+        assert power.problem == case["problem"]
 
 
 def test_energy_is_averaged_over_the_runs_of_the_score(tmp_path: Path) -> None:
@@ -256,13 +225,12 @@ def test_energy_is_averaged_over_the_runs_of_the_score(tmp_path: Path) -> None:
     """
     folder = entry(tmp_path, FIVE, scaling={"scaling_factor": 1.5})
     for run in range(5):
-        reading = read_watts(60, 1000 * (run + 1))
-        put(folder, f"power/result_{run}/node_0.txt", BEGIN + reading + END)
+        put(folder, f"power/result_{run}/node_0.txt", measure_power(1000 * (run + 1)))
     put(folder, "power/result_0/total_power.txt", b"ignored")
     record, runs, _ = score_one(tmp_path)
     assert [run["energy_j"] for run in runs] == pytest.approx([0.6e6, 1.32e6, 2.16e6, 3.12e6, 6e6])
     assert record["energy_j"] == pytest.approx(1.5 * 2.2e6)
-    put(folder, "power/result_2/node_0.txt", BEGIN + EARLY_END)
+    put(folder, "power/result_2/node_0.txt", measure_power(300, minutes=0))
     record, _, findings = score_one(tmp_path)
     assert record["energy_j"] is None
     assert record["minutes"] == 18.0

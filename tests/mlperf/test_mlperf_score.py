@@ -5,7 +5,6 @@ from __future__ import annotations
 import hashlib
 import json
 import math
-import tomllib
 from pathlib import Path
 from typing import Any
 
@@ -19,7 +18,6 @@ from ipu_results.mlperf.rules import load_rules
 from ipu_results.mlperf.score import score_entry
 
 from tests.mlperf.mlperf_support import (
-    BEGIN,
     DESCRIPTION,
     FIVE,
     FOUR,
@@ -29,15 +27,17 @@ from tests.mlperf.mlperf_support import (
     entry,
     evaluation,
     line,
+    load_cases,
     log,
     logs,
     put,
     score_one,
     stop,
+    write,
 )
 
 RULES = load_rules()
-BY_HAND = tomllib.loads(Path(__file__).with_name("score.toml").read_text(encoding="utf-8"))
+BY_HAND = load_cases("score")
 
 
 def assert_record(record: dict[str, Any], table: str, expected: dict[str, Any]) -> None:
@@ -80,37 +80,35 @@ def test_a_whole_run(tmp_path: Path) -> None:
     assert record["global_batch_size"] is None
 
 
-@pytest.mark.parametrize(
-    ("benchmark", "minutes", "aborted", "expected", "reason"),
-    [
-        ("resnet", [10, 11, 12, 13], 1, 12.0, None),
-        ("resnet", [10, 11, 12], 2, None, "2 of 5 runs do not count, at most 1 may"),
-        ("resnet", [10, 11], 0, None, "2 runs are too few for 1 to be left out at each end"),
-        ("unet3d", range(5, 41), 4, 24.5, None),
-        ("unet3d", range(5, 40), 5, None, "5 of 40 runs do not count, at most 4 may"),
-        ("gpt3", [10, 11, 12], 0, 11.0, None),
-    ],
-)
-def test_an_invalid_run_counts_as_one_of_the_slowest(
-    tmp_path: Path,
-    benchmark: str,
-    minutes: list[float],
-    aborted: int,
-    expected: float | None,
-    reason: str | None,
-) -> None:
-    written = [log(1, status="aborted")] * aborted
+@pytest.mark.parametrize("case", BY_HAND["runs"], ids=str)
+def test_an_invalid_run_counts_as_one_of_the_slowest(tmp_path: Path, case: dict[str, Any]) -> None:
+    minutes = range(case["first"], case["last"] + 1)
+    written = [log(1, status="aborted")] * case["aborted"]
     written += logs(*minutes)
-    entry(tmp_path, written, benchmark, described=OPEN)  # which has no target to reach
+    entry(tmp_path, written, case["benchmark"], described=OPEN)  # which has no target to reach
     record, _, _ = score_one(tmp_path)
-    assert record["minutes"] == expected
-    assert record["no_score_reason"] == reason
+    assert record["minutes"] == case.get("score")
+    assert record["no_score_reason"] == case.get("reason")
     assert record["n_runs"] == len(written)
     assert record["n_success"] == len(minutes)
-    assert record["run_minutes_min"] == minutes[0]
+    assert record["run_minutes_min"] == case["first"]
 
 
 JSON_PROBLEM = "line 7 is not JSON: Expecting value: line 1 column 8 (char 7)"
+
+
+def assert_not_counted(root: Path, written: bytes, reason: str) -> None:
+    entry(root, [*FOUR, written])
+    record, runs, findings = score_one(root)
+    assert [run["reason"] for run in runs] == [None] * 4 + [reason]
+    assert record["n_success"] == 4
+    assert record["minutes"] == 12.0
+    assert findings == [f"{PLACE}/resnet/result_4.txt: does not count: {reason}"]
+
+
+@pytest.mark.parametrize("case", BY_HAND["incomplete"], ids=lambda case: case["reason"])
+def test_an_incomplete_run_does_not_count(tmp_path: Path, case: dict[str, Any]) -> None:
+    assert_not_counted(tmp_path, write(case["lines"]), case["reason"])
 
 
 @pytest.mark.parametrize(
@@ -119,12 +117,6 @@ JSON_PROBLEM = "line 7 is not JSON: Expecting value: line 1 column 8 (char 7)"
         (log(10, status="succuss"), "its status is succuss"),
         (log(10, status={"a": 1}), 'its status is {"a": 1}'),
         (log(10, status=None), "its run_stop has no status"),
-        (BEGIN, "has run_start and no run_stop"),
-        (line("init_start", -1) + line("init_stop"), "has no run_start and no run_stop"),
-        (stop(5), "has no run_start before its run_stop"),
-        (line("run_start", 6) + stop(5), "its run_stop is before its run_start"),
-        (line("run_start", 5) + stop(5), "its run_stop is at the time of its run_start"),
-        (line("run_start") + stop(5), "has no init_start and init_stop"),
         (log(10) + stop(20), "has 2 run_stop lines: more than one run"),
         (b"", "holds no :::MLLOG line"),
         (b":::MLPv0.5.0 resnet 1 run_start\n", "has run_start and no run_stop"),
@@ -134,12 +126,7 @@ JSON_PROBLEM = "line 7 is not JSON: Expecting value: line 1 column 8 (char 7)"
     ],
 )
 def test_why_a_run_does_not_count(tmp_path: Path, written: bytes, reason: str) -> None:
-    entry(tmp_path, [*FOUR, written])
-    record, runs, findings = score_one(tmp_path)
-    assert [run["reason"] for run in runs] == [None] * 4 + [reason]
-    assert record["n_success"] == 4
-    assert record["minutes"] == 12.0
-    assert findings == [f"{PLACE}/resnet/result_4.txt: does not count: {reason}"]
+    assert_not_counted(tmp_path, written, reason)
 
 
 TOO_LONG = "its initialisation took 30.0 minutes, the limit is 30"

@@ -15,7 +15,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 import pytest
-from ipu_results.errors import UnreadableReleaseError, WarehouseError
+from ipu_results.errors import WarehouseError
 from ipu_results.kit.files import hash_file
 from ipu_results.record.store.files import DATABASE
 from ipu_results.release import verify_release
@@ -202,13 +202,6 @@ def test_command_reports_a_sound_release(small_release: Path) -> None:
     assert json.loads(result.stdout) == {"ok": True, "problems": [], "notes": []}
 
 
-def test_command_refuses_a_release_of_another_root(small_release: Path) -> None:
-    result = run_cli("verify", small_release, "--root", "0" * 64)
-    assert result.returncode == 1
-    assert result.stdout == ""
-    assert result.stderr.startswith("FAIL SHA256SUMS: has the sha256 ")
-
-
 def test_views_are_compared_with_release_json_alone_if_another_duckdb_wrote_them(
     copy: Path,
 ) -> None:
@@ -252,7 +245,7 @@ def test_signature_finds_a_release_that_was_rewritten_as_a_whole(
     assert run(check).returncode != 0
 
 
-def test_command_names_each_problem(copy: Path, tmp_path: Path) -> None:
+def test_command_names_each_problem(copy: Path) -> None:
     (copy / "LICENSE").unlink()
     result = run_cli("verify", copy)
     assert result.returncode == 1
@@ -260,13 +253,11 @@ def test_command_names_each_problem(copy: Path, tmp_path: Path) -> None:
     assert result.stderr == "FAIL LICENSE: is missing\n"
     result = run_cli("verify", copy, "--format", "json")
     assert result.returncode == 1
-    assert json.loads(result.stdout) == {
-        "ok": False,
-        "problems": [{"path": "LICENSE", "message": "is missing"}],
-        "notes": [],
-    }
+    problem = {"path": "LICENSE", "message": "is missing"}
+    assert json.loads(result.stdout) == {"ok": False, "problems": [problem], "notes": []}
+
+
+def test_command_names_a_folder_that_is_not_there(tmp_path: Path) -> None:
     result = run_cli("verify", tmp_path / "none")
     assert result.returncode == 1
     assert result.stderr == f"error: {tmp_path / 'none'}: no such folder\n"
-    with pytest.raises(UnreadableReleaseError):
-        verify_release(tmp_path / "none")
