@@ -243,29 +243,26 @@ def test_report_leads_with_the_changed_figures_and_names_their_rows(
     assert record["figures_changed"][0]["key"] == {"result_id": result["result_id"]}
 
 
-@pytest.mark.slow
 def test_text_lists_up_to_the_limit_and_counts_everything(folders: tuple[Path, Path]) -> None:
-    result = run_cli("diff", *folders, "--limit", 3)
-    assert result.returncode == 0, result.stderr
-    lines = result.stdout.splitlines()
+    lines = run_cli("diff", *folders, "--limit", 3).stdout.splitlines()
     assert lines[0].startswith(f"old: {folders[0]} (1.0.0)")
     assert "flags: rows +1 -1 ~0; cells +0 -0 ~0; figures +0 -0 ~0" in lines
-    assert any(line.startswith("results: rows +0 -0 ~12; ") for line in lines)
     assert {"12 figures changed:", "  and 9 more", "  ~ and 12 more"} <= set(lines)
     assert lines[-1].endswith("version change needed: major")
 
 
 def test_json_lists_up_to_the_limit_and_counts_everything(folders: tuple[Path, Path]) -> None:
     record = json.loads(run_cli("diff", *folders, "--format", "json", "--limit", 5).stdout)
-    results, flags = record["tables_changed"]
     assert record["level"] == "major"
     assert record["identical"] is False
     assert record["limit"] == 5
     assert record["old"]["version"] == "1.0.0"
     assert {change["column"] for change in record["figures_changed"]} == {"throughput"}
+    results, flags = record["tables_changed"]
     assert results["rows"] == {"added": 0, "removed": 0, "changed": 12, "old": 12, "new": 12}
     assert len(results["changed_cells"]) == 5
-    assert sum(sum(counts.values()) for counts in results["cells_by_column"].values()) == 24
+    for column in ("variant", "throughput"):
+        assert sum(results["cells_by_column"][column].values()) == 12
     assert flags["added_rows"][0]["rule"] == "R99"
 
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import os
 import re
-import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -239,20 +238,6 @@ def test_sqlite_utils_inserts_every_csv(
     database = str(tmp_path / "all.db")
     [counts] = run_reader(COUNT_IN_SQLITE, other_readers, database, json.dumps(files))
     assert counts == rows
-
-
-@pytest.mark.skipif(shutil.which("Rscript") is None, reason="R is not installed")
-def test_r_reads_every_csv(release: Path, expected: Totals) -> None:
-    code = "for (file in commandArgs(TRUE)) cat(nrow(read.csv(file)), '\\n')"
-    done = subprocess.run(
-        ["Rscript", "-e", code, *CSV.values()],
-        capture_output=True,
-        text=True,
-        cwd=release,
-        check=True,
-    )
-    counts = map(int, done.stdout.split())
-    assert dict(zip(CSV, counts, strict=True)) == expected[0]
 
 
 def test_commands_of_the_card_load_the_release(
