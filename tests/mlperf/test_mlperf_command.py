@@ -315,16 +315,13 @@ def test_terminal_codes_do_not_reach_the_terminal(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("kind", ["json", "table", "parquet"])
 def test_texts_that_are_not_unicode_are_written(tmp_path: Path, kind: str) -> None:
-    root, out = tmp_path / "v2.0", tmp_path / "out"
+    root = tmp_path / "v2.0"
     entry(root, FIVE, described=SYSTEM | {"system_name": "A\ud800"})
     os.rename(root / "ACME", os.fsencode(root) + b"/A\xff")
-    done = run(root, "--format", kind, "--out", out)
+    done = run(root, "--format", kind, "--out", tmp_path / "out")
     assert done.returncode == 0
     assert done.stderr == ""
-    written = (
-        pq.read_table(out).to_pylist() if kind == "parquet" else out.read_text(encoding="utf-8")
-    )
-    assert r"A\ud800" in str(written).replace("\\\\", "\\")
+    assert rb"A\ud800" in (tmp_path / "out").read_bytes().replace(b"\\\\", b"\\")
     assert ipu_results.score_mlperf(root)["system"][0] == r"A\ud800"
 
 
@@ -334,15 +331,13 @@ def test_a_file_is_complete_or_absent(
     out = put(tmp_path, "scores.json", b"old")
     nowhere = error_line(run(tree, "--out", tmp_path / "none" / "x"))
     assert nowhere.endswith("cannot be written: No such file or directory")
-    write_bytes = Path.write_bytes
 
-    def fill_disk(self: Path, data: bytes) -> int:
-        write_bytes(self, data[:10])
+    def fill_disk(*_: object) -> None:
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr(Path, "write_bytes", fill_disk)
-    assert error_line(run(tree, "--out", out)).endswith("written: No space left on device")
-    monkeypatch.undo()
+    with monkeypatch.context() as patch:
+        patch.setattr(os, "replace", fill_disk)
+        assert error_line(run(tree, "--out", out)).endswith("written: No space left on device")
 
     def interrupt(*_: object) -> None:
         raise KeyboardInterrupt

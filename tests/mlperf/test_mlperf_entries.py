@@ -6,6 +6,7 @@ import errno
 import os
 from collections.abc import Iterator
 from pathlib import Path, PurePosixPath
+from typing import Any
 
 import pytest
 from hypothesis import given
@@ -18,7 +19,17 @@ from ipu_results.mlperf.records import entry_record
 from ipu_results.mlperf.rules import load_rules, parse_round
 from ipu_results.mlperf.tree import LocalTree
 
-from tests.mlperf.mlperf_support import DESCRIPTION, FIVE, entry, log, put, score, score_one, texts
+from tests.mlperf.mlperf_support import (
+    DESCRIPTION,
+    FIVE,
+    entry,
+    load_cases,
+    log,
+    put,
+    score,
+    score_one,
+    texts,
+)
 
 RULES = load_rules()
 ENTRY = "ACME/results/acme1/resnet"
@@ -43,56 +54,20 @@ def test_name_without_a_round(name: str) -> None:
     assert parse_round(name) is None
 
 
-def test_paths_make_entries_in_order() -> None:
-    paths = [
-        "v2.0/B/results/s/bert/result_1.txt",
-        "v2.0/B/results/s/bert/result_0.txt",
-        "v2.0/B/results/s/bert/summary.txt",
-        "v2.0/B/systems/s.json",
-        "v2.0/A/results/s/resnet/",
-        "v1.0/C/results/s/ssd/result_run1.txt",
-    ]
-    inventory = find_entries(paths, RULES)
-    assert inventory.entries == (
-        Entry("v1.0", "1.0", "C", "s", "ssd", ("result_run1.txt",)),
-        Entry("v2.0", "2.0", "A", "s", "resnet"),
-        Entry("v2.0", "2.0", "B", "s", "bert", ("result_0.txt", "result_1.txt")),
-    )
-    assert inventory.findings == ()
-    last = inventory.entries[-1]
-    assert last.path == "B/results/s/bert"
-    assert last.full_path == "v2.0/B/results/s/bert"
-    assert last.system_path == "v2.0/B/systems/s.json"
-    assert last.scaling_path == "v2.0/B/results/s/bert/scaling.json"
+@pytest.mark.parametrize("case", load_cases("entries")["inventory"], ids=lambda case: case["says"])
+def test_paths_make_an_inventory(case: dict[str, Any]) -> None:
+    inventory = find_entries(case["paths"], RULES, case.get("name", ""))
+    entries = [Entry(*places, tuple(logs)) for *places, logs in case["entries"]]
+    assert list(inventory.entries) == entries
+    assert list(inventory.findings) == [FileFinding(*finding) for finding in case["findings"]]
 
 
-def test_paths_without_an_entry_are_findings() -> None:
-    paths = [
-        "A/results/empty/",
-        "A/results/s/notes/",
-        "A/results/s/notes/readme.txt",
-        "A/results/s/bert/result_0.txt",
-        "A/code/B/results/s/bert/result_0.txt",
-        "A/benchmarks/resnet/X/results/s/resnet/result_0.txt",
-        "A/systems/s.json",
-        "A/systems/unused.json",
-    ]
-    inventory = find_entries(paths, RULES, "v2.0")
-    assert [each.full_path for each in inventory.entries] == ["A/results/s/bert"]
-    assert inventory.findings == (
-        FileFinding(
-            "A/results/s/notes", "has no result_*.txt and is not a known benchmark; ignored"
-        ),
-        FileFinding("A/results/empty", "has no benchmark folder"),
-        FileFinding("A/systems/unused.json", "describes a system without results"),
-    )
-
-
-def test_later_round_is_scored_with_a_finding() -> None:
-    inventory = find_entries(["A/results/s/bert/result_0.txt"], RULES, "v6.0")
-    finding = FileFinding("v6.0", "round 6.0 is later than v5.1, the last known round")
-    assert len(inventory.entries) == 1
-    assert inventory.findings == (finding,)
+def test_an_entry_has_paths() -> None:
+    found = Entry("v2.0", "2.0", "B", "s", "bert")
+    assert found.path == "B/results/s/bert"
+    assert found.full_path == "v2.0/B/results/s/bert"
+    assert found.system_path == "v2.0/B/systems/s.json"
+    assert found.scaling_path == "v2.0/B/results/s/bert/scaling.json"
 
 
 @pytest.mark.parametrize(
@@ -304,9 +279,12 @@ def test_rounds_before_v0_7_are_scored_by_their_own_rules(tmp_path: Path) -> Non
     assert [record["minutes"] for record in records] == [3.0, pytest.approx(240.5 / 60)]
     assert [record["round"] for record in records] == ["0.5", "0.6"]
     assert [record["epochs_to_converge"] for record in records] == [61.0, 4.0]
-    first, second = ([run.reason for run in each.runs] for each in scored.entries)
-    assert first == [None] * 4 + ["its status is aborted"]
-    assert second == [None] * 4 + ["its initialisation took 20.0 minutes, the limit is 20"]
+    reasons = [each.runs[4].reason for each in scored.entries]
+    assert reasons == [
+        "its status is aborted",
+        "its initialisation took 20.0 minutes, the limit is 20",
+    ]
+    assert [each.n_success for each in scored.entries] == [4, 4]
 
 
 def test_a_version_that_is_no_round_names_none(tmp_path: Path) -> None:
@@ -329,10 +307,10 @@ def test_logs_are_files_with_the_name_of_a_result(tmp_path: Path) -> None:
 def test_rounds_are_at_the_top_or_a_few_folders_below(tmp_path: Path) -> None:
     top = tmp_path / "all"
     entry(top / "training_results_v2.0", FIVE)
-    for root, round_folder in ((top, "training_results_v2.0"), (top / "training_results_v2.0", "")):
-        [scored] = score(root).entries
-        assert scored.entry.round_folder == round_folder
-        assert scored.minutes == 12.0
+    [scored] = score(top).entries
+    assert scored.entry.round_folder == "training_results_v2.0"
+    [scored] = score(top / "training_results_v2.0").entries
+    assert scored.entry.round_folder == ""
     deep = tmp_path / "deep"
     top.rename(put(deep, "1/2/3/4", "").with_name("all"))
     with pytest.raises(UnrecognisedDocumentError, match="has no entry"):
