@@ -325,19 +325,29 @@ def test_texts_that_are_not_unicode_are_written(tmp_path: Path, kind: str) -> No
     assert ipu_results.score_mlperf(root)["system"][0] == r"A\ud800"
 
 
-def test_a_file_is_complete_or_absent(
+def test_a_file_in_no_folder_is_an_error(tree: Path, tmp_path: Path) -> None:
+    line = error_line(run(tree, "--out", tmp_path / "none" / "x"))
+    assert line.endswith("cannot be written: No such file or directory")
+
+
+def test_a_full_disk_leaves_the_old_file(
     tree: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     out = put(tmp_path, "scores.json", b"old")
-    nowhere = error_line(run(tree, "--out", tmp_path / "none" / "x"))
-    assert nowhere.endswith("cannot be written: No such file or directory")
+    write_bytes = Path.write_bytes
 
-    def fill_disk(*_: object) -> None:
+    def fill_disk(self: Path, data: bytes) -> int:
+        write_bytes(self, data[:10])
         raise OSError(28, "No space left on device")
 
-    with monkeypatch.context() as patch:
-        patch.setattr(os, "replace", fill_disk)
-        assert error_line(run(tree, "--out", out)).endswith("written: No space left on device")
+    monkeypatch.setattr(Path, "write_bytes", fill_disk)
+    assert error_line(run(tree, "--out", out)).endswith("written: No space left on device")
+    assert out.read_bytes() == b"old"
+    assert {path.name for path in tmp_path.iterdir()} == {"scores.json", tree.name}
+
+
+def test_an_interrupt_leaves_the_old_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    out = put(tmp_path, "scores.json", b"old")
 
     def interrupt(*_: object) -> None:
         raise KeyboardInterrupt
@@ -346,7 +356,7 @@ def test_a_file_is_complete_or_absent(
     with pytest.raises(KeyboardInterrupt):
         write_atomically(out, b"[]")
     assert out.read_bytes() == b"old"
-    assert {path.name for path in tmp_path.iterdir()} == {"scores.json", tree.name}
+    assert [path.name for path in tmp_path.iterdir()] == ["scores.json"]
 
 
 def test_pipes_and_links_are_written_to_and_stay(tmp_path: Path) -> None:

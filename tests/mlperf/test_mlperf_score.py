@@ -247,15 +247,14 @@ def test_only_path_and_description_are_sources(tmp_path: Path) -> None:
     for key, value in submission.items():
         inner += line(f"submission_{key}", 0, value)
     folder = entry(tmp_path, [log(minutes, inner=inner) for minutes in (10, 11, 12, 13, 20)])
-    for place in (folder, folder.parent, tmp_path, tmp_path / "ACME"):
-        put(place, "summary.csv", "system,resnet\nacme1,1.0\n")
-    record, _, findings = score_one(tmp_path)
+    put(folder, "summary.csv", "system,resnet\nacme1,1.0\n")
+    put(tmp_path, "ACME/summary.csv", "system,resnet\nacme1,1.0\n")
+    record, _, _ = score_one(tmp_path)
     assert record["submitter"] == "ACME"
     assert record["division"] == "closed"
     assert record["availability"] == "onprem"
     assert record["benchmark"] == "resnet"
     assert record["minutes"] == 12.0
-    assert len(findings) == 10
     assert record["findings"] == (
         "is a log of bert by its submission_benchmark (5 runs) | is a log of the open division by"
         " its submission_division (5 runs)"
