@@ -6,6 +6,7 @@ import errno
 import os
 from collections.abc import Iterator
 from pathlib import Path, PurePosixPath
+from typing import Any
 
 import pytest
 from hypothesis import given
@@ -18,76 +19,55 @@ from ipu_results.mlperf.records import entry_record
 from ipu_results.mlperf.rules import load_rules, parse_round
 from ipu_results.mlperf.tree import LocalTree
 
-from tests.mlperf.mlperf_support import FIVE, entry, log, put, score, score_one, texts
+from tests.mlperf.mlperf_support import (
+    DESCRIPTION,
+    FIVE,
+    entry,
+    load_cases,
+    log,
+    put,
+    score,
+    score_one,
+    texts,
+)
 
 RULES = load_rules()
-PLACE = "ACME/results/acme1/resnet"
-DESCRIPTION = "ACME/systems/acme1.json"
+ENTRY = "ACME/results/acme1/resnet"
 
 
-def test_round_in_a_name() -> None:
-    for name in (
+@pytest.mark.parametrize(
+    "name",
+    [
         "training_results_v2.0",
         "2.0",
         "mlperf-1.1/v2.0",
         "v2.0.1",
         "training_results_v2.0-cuda11.6",
-    ):
-        assert parse_round(name) == "2.0"
-    for name in ("mlperf-2.0-py3.11", "v2.0-v3.0", "v20", "results", "٢.٠"):
-        assert parse_round(name) is None
+    ],
+)
+def test_round_in_a_name(name: str) -> None:
+    assert parse_round(name) == "2.0"
 
 
-def test_paths_make_entries_in_order() -> None:
-    paths = [
-        "v2.0/B/results/s/bert/result_1.txt",
-        "v2.0/B/results/s/bert/result_0.txt",
-        "v2.0/B/results/s/bert/summary.txt",
-        "v2.0/B/systems/s.json",
-        "v2.0/A/results/s/resnet/",
-        "v1.0/C/results/s/ssd/result_run1.txt",
-    ]
-    inventory = find_entries(paths, RULES)
-    assert inventory.entries == (
-        Entry("v1.0", "1.0", "C", "s", "ssd", ("result_run1.txt",)),
-        Entry("v2.0", "2.0", "A", "s", "resnet"),
-        Entry("v2.0", "2.0", "B", "s", "bert", ("result_0.txt", "result_1.txt")),
-    )
-    assert inventory.findings == ()
-    last = inventory.entries[-1]
-    assert (last.path, last.full_path) == ("B/results/s/bert", "v2.0/B/results/s/bert")
-    assert (last.system_path, last.scaling_path) == (
-        "v2.0/B/systems/s.json",
-        "v2.0/B/results/s/bert/scaling.json",
-    )
+@pytest.mark.parametrize("name", ["mlperf-2.0-py3.11", "v2.0-v3.0", "v20", "results", "٢.٠"])
+def test_name_without_a_round(name: str) -> None:
+    assert parse_round(name) is None
 
 
-def test_paths_without_an_entry_are_findings() -> None:
-    paths = [
-        "A/results/empty/",
-        "A/results/s/notes/",
-        "A/results/s/notes/readme.txt",
-        "A/results/s/bert/result_0.txt",
-        "A/code/B/results/s/bert/result_0.txt",
-        "A/benchmarks/resnet/X/results/s/resnet/result_0.txt",
-        "A/systems/s.json",
-        "A/systems/unused.json",
-    ]
-    inventory = find_entries(paths, RULES, "v2.0")
-    assert [each.full_path for each in inventory.entries] == ["A/results/s/bert"]
-    assert inventory.findings == (
-        FileFinding(
-            "A/results/s/notes", "has no result_*.txt and is not a known benchmark; ignored"
-        ),
-        FileFinding("A/results/empty", "has no benchmark folder"),
-        FileFinding("A/systems/unused.json", "describes a system without results"),
-    )
+@pytest.mark.parametrize("case", load_cases("entries")["inventory"], ids=lambda case: case["says"])
+def test_paths_make_an_inventory(case: dict[str, Any]) -> None:
+    inventory = find_entries(case["paths"], RULES, case.get("name", ""))
+    entries = [Entry(*places, tuple(logs)) for *places, logs in case["entries"]]
+    assert list(inventory.entries) == entries
+    assert list(inventory.findings) == [FileFinding(*finding) for finding in case["findings"]]
 
 
-def test_later_round_is_scored_with_a_finding() -> None:
-    inventory = find_entries(["A/results/s/bert/result_0.txt"], RULES, "v6.0")
-    finding = FileFinding("v6.0", "round 6.0 is later than v5.1, the last known round")
-    assert (len(inventory.entries), inventory.findings) == (1, (finding,))
+def test_an_entry_has_paths() -> None:
+    found = Entry("v2.0", "2.0", "B", "s", "bert")
+    assert found.path == "B/results/s/bert"
+    assert found.full_path == "v2.0/B/results/s/bert"
+    assert found.system_path == "v2.0/B/systems/s.json"
+    assert found.scaling_path == "v2.0/B/results/s/bert/scaling.json"
 
 
 @pytest.mark.parametrize(
@@ -135,21 +115,26 @@ def outside(tmp_path: Path) -> Path:
 
 
 def test_files_linked_from_outside_are_not_read(tree: Path, outside: Path) -> None:
-    (tree / PLACE / "result_5.txt").symlink_to(outside / PLACE / "result_0.txt")
+    (tree / ENTRY / "result_5.txt").symlink_to(outside / ENTRY / "result_0.txt")
     (tree / "ACME/systems").rename(tree.parent / "aside")
     (tree / "ACME/systems").symlink_to(outside / "ACME/systems")
     record, runs, findings = score_one(tree)
     assert [run["counted"] for run in runs] == [True] * 5 + [False]
     assert record["minutes"] == (11 + 12 + 13 + 20) / 4
-    assert (record["system"], record["system_sha256"]) == (None, None)
+    assert record["system"] is None
+    assert record["system_sha256"] is None
     refused = "leads out of the folder; not followed"
-    assert f"{PLACE}/result_5.txt: does not count: cannot be read: {refused}" in findings
+    assert f"{ENTRY}/result_5.txt: does not count: cannot be read: {refused}" in findings
     assert f"{DESCRIPTION}: cannot be read; the system is unknown: {refused}" in findings
+
+
+def test_scaling_file_linked_from_outside_makes_no_score(tree: Path, outside: Path) -> None:
     put(outside, "scaling.json", {"scaling_factor": 2})
-    (tree / PLACE / "scaling.json").symlink_to(outside / "scaling.json")
+    (tree / ENTRY / "scaling.json").symlink_to(outside / "scaling.json")
     record, _, _ = score_one(tree)
-    kept = [record[name] for name in ("minutes", "scaling_factor", "scaling_sha256")]
-    assert kept == [None] * 3
+    assert record["minutes"] is None
+    assert record["scaling_factor"] is None
+    assert record["scaling_sha256"] is None
 
 
 @pytest.mark.parametrize(
@@ -173,8 +158,8 @@ def test_no_path_leads_out_of_the_tree(tree: Path, outside: Path, path: str) -> 
 
 
 def test_links_within_the_tree_are_read(tree: Path) -> None:
-    (tree / PLACE / "result_4.txt").rename(tree / "ACME/kept.txt")
-    (tree / PLACE / "result_4.txt").symlink_to("../../../kept.txt")
+    (tree / ENTRY / "result_4.txt").rename(tree / "ACME/kept.txt")
+    (tree / ENTRY / "result_4.txt").symlink_to("../../../kept.txt")
     (tree / "Other").symlink_to("ACME", target_is_directory=True)
     scored = score(tree)
     assert [each.entry.submitter for each in scored.entries] == ["ACME", "Other"]
@@ -185,7 +170,7 @@ def test_links_within_the_tree_are_read(tree: Path) -> None:
 
 @pytest.mark.parametrize("target", ["nowhere.txt", "result_5.txt"])
 def test_link_to_nothing_is_a_run_that_does_not_count(tree: Path, target: str) -> None:
-    (tree / PLACE / "result_5.txt").symlink_to(target)
+    (tree / ENTRY / "result_5.txt").symlink_to(target)
     (tree / "ACME/results/acme1/bert").symlink_to("nowhere")
     _, runs, findings = score_one(tree)
     assert [run["counted"] for run in runs] == [True] * 5 + [False]
@@ -206,9 +191,9 @@ def test_folder_like_a_submitter_hides_no_round(tmp_path: Path, stray: str) -> N
 @pytest.mark.parametrize(
     ("place", "message"),
     [
-        (f"{PLACE}/result_1.txt", "does not count: cannot be read: is not a regular file"),
-        (f"{PLACE}/result_9.txt", "does not count: cannot be read: is not a regular file"),
-        (f"{PLACE}/scaling.json", "cannot be read: is not a regular file"),
+        (f"{ENTRY}/result_1.txt", "does not count: cannot be read: is not a regular file"),
+        (f"{ENTRY}/result_9.txt", "does not count: cannot be read: is not a regular file"),
+        (f"{ENTRY}/scaling.json", "cannot be read: is not a regular file"),
         ("ACME/systems/acme1.json", "cannot be read; the system is unknown: is not a regular file"),
     ],
 )
@@ -233,7 +218,8 @@ def test_log_that_cannot_be_read_does_not_count(
     monkeypatch.setattr(LocalTree, "chunks", fail)
     record, runs, _ = score_one(tree)
     assert runs[3]["reason"] == f"cannot be read: {os.strerror(code)}"
-    assert (record["minutes"], record["n_success"]) == ((11 + 12 + 20) / 3, 4)
+    assert record["minutes"] == (11 + 12 + 20) / 3
+    assert record["n_success"] == 4
 
 
 def test_folder_that_cannot_be_listed_is_a_finding(
@@ -254,7 +240,8 @@ def test_folder_that_cannot_be_listed_is_a_finding(
 def test_small_file_that_is_large_is_refused(tree: Path) -> None:
     put(tree, "ACME/systems/acme1.json", b" " * (MAX_SMALL + 1))
     record, _, findings = score_one(tree)
-    assert (record["system"], record["minutes"]) == (None, 12.0)
+    assert record["system"] is None
+    assert record["minutes"] == 12.0
     assert findings == [
         "ACME/systems/acme1.json: cannot be read; the system is unknown: is larger than 1,000,000"
         " bytes"
@@ -292,9 +279,12 @@ def test_rounds_before_v0_7_are_scored_by_their_own_rules(tmp_path: Path) -> Non
     assert [record["minutes"] for record in records] == [3.0, pytest.approx(240.5 / 60)]
     assert [record["round"] for record in records] == ["0.5", "0.6"]
     assert [record["epochs_to_converge"] for record in records] == [61.0, 4.0]
-    first, second = ([run.reason for run in each.runs] for each in scored.entries)
-    assert first == [None] * 4 + ["its status is aborted"]
-    assert second == [None] * 4 + ["its initialisation took 20.0 minutes, the limit is 20"]
+    reasons = [each.runs[4].reason for each in scored.entries]
+    assert reasons == [
+        "its status is aborted",
+        "its initialisation took 20.0 minutes, the limit is 20",
+    ]
+    assert [each.n_success for each in scored.entries] == [4, 4]
 
 
 def test_a_version_that_is_no_round_names_none(tmp_path: Path) -> None:
@@ -309,15 +299,18 @@ def test_logs_are_files_with_the_name_of_a_result(tmp_path: Path) -> None:
     (folder / "result_8.txt").mkdir()
     put(folder, "result_run10.txt", FIVE[4])
     record, _, findings = score_one(tmp_path)
-    assert (record["n_runs"], record["minutes"], findings) == (5, 12.0, [])
+    assert record["n_runs"] == 5
+    assert record["minutes"] == 12.0
+    assert findings == []
 
 
 def test_rounds_are_at_the_top_or_a_few_folders_below(tmp_path: Path) -> None:
     top = tmp_path / "all"
     entry(top / "training_results_v2.0", FIVE)
-    for root, round_folder in ((top, "training_results_v2.0"), (top / "training_results_v2.0", "")):
-        [scored] = score(root).entries
-        assert (scored.entry.round_folder, scored.minutes) == (round_folder, 12.0)
+    [scored] = score(top).entries
+    assert scored.entry.round_folder == "training_results_v2.0"
+    [scored] = score(top / "training_results_v2.0").entries
+    assert scored.entry.round_folder == ""
     deep = tmp_path / "deep"
     top.rename(put(deep, "1/2/3/4", "").with_name("all"))
     with pytest.raises(UnrecognisedDocumentError, match="has no entry"):

@@ -8,7 +8,6 @@ import json
 import subprocess
 import tarfile
 import tomllib
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +15,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from tests.conftest import PAGE, RAW, copy_documents, edit, find_error, get_error, reseal
-from tests.mlperf.mlperf_support import V2, put
+from tests.mlperf.mlperf_support import V2, load_cases, put
 
 ENTRIES, RUNS, IDS = (
     f"mlperf/{name}.csv" for name in ("training-v2.0-entries", "training-v2.0-runs", "ids")
@@ -38,67 +37,48 @@ def write_lines(raw: Path, file: str, lines: list[str]) -> None:
     reseal(raw, file)
 
 
-def drop_last_row(raw: Path, file: str) -> None:
+@pytest.mark.parametrize("case", load_cases("files")["edited"], ids=lambda case: case["message"])
+def test_an_edited_record_stops_the_build(raw: Path, case: dict[str, str]) -> None:
+    edit(raw, f"mlperf/{case['file']}.csv", case["old"], case["new"])
+    assert_stops(raw, case["message"])
+
+
+def assert_stops(raw: Path, message: str) -> None:
+    line = find_error(raw)
+    assert line.startswith("error: mlperf")
+    assert message in line
+
+
+@pytest.mark.parametrize(("file", "message"), [(RUNS, "runs, "), (ENTRIES, "have no entry")])
+def test_a_lost_row_stops_the_build(raw: Path, file: str, message: str) -> None:
     lines = read_lines(raw, file)
     write_lines(raw, file, lines[:-1])
     sidecar = raw / f"{file}.toml"
-    sidecar.write_text(
-        sidecar.read_text().replace(f"rows = {len(lines) - 1}", f"rows = {len(lines) - 2}")
-    )
+    text = sidecar.read_text()
+    sidecar.write_text(text.replace(f"rows = {len(lines) - 1}", f"rows = {len(lines) - 2}"))
+    assert_stops(raw, message)
 
 
-def swap_two_scores(raw: Path) -> None:
+def test_two_scores_that_changed_places_stop_the_build(raw: Path) -> None:
     text = (raw / ENTRIES).read_text(encoding="utf-8")
     slow = "19.635155555555556"
     fast = "6.302183333333333"
     write_lines(raw, ENTRIES, [text.replace(slow, "§").replace(fast, slow).replace("§", fast)])
+    assert_stops(raw, "minutes, the entry ")
 
 
-def count_an_aborted_run(raw: Path) -> None:
+def test_an_aborted_run_that_counts_stops_the_build(raw: Path) -> None:
     line = next(line for line in read_lines(raw, RUNS) if "its status is aborted" in line)
     edit(raw, RUNS, line, line.replace(",False,its status is aborted,", ",True,,"))
+    assert_stops(raw, "counted; the entry ")
 
 
-@pytest.mark.parametrize(
-    ("change", "message"),
-    [
-        (lambda raw: drop_last_row(raw, RUNS), "runs, "),
-        (lambda raw: drop_last_row(raw, ENTRIES), "have no entry"),
-        (swap_two_scores, "minutes, the entry "),
-        (count_an_aborted_run, "counted; the entry "),
-        (lambda raw: edit(raw, ENTRIES, ",1.023,", ",1.0,"), "minutes, the entry "),
-        (
-            lambda raw: edit(raw, ENTRIES, ",minutes,", ",hours,"),
-            "the header lacks 'minutes' and has unknown 'hours'",
-        ),
-        (
-            lambda raw: edit(raw, RUNS, ",True,", ",yes,"),
-            "Row #2: CSV conversion error to bool: invalid value 'yes'",
-        ),
-        (
-            lambda raw: edit(raw, RUNS, "24.411783333333332", "nan"),
-            "line 2, column minutes: is not finite",
-        ),
-        (
-            lambda raw: edit(raw, IDS, "ipu-pod16-TF1-closed", "ipu-pod17"),
-            "2.0-2047 names Graphcore/results/ipu-pod17",
-        ),
-        (
-            lambda raw: edit(raw, IDS, "ipu-pod16-TF1-closed", "ipu-pod64-TF1-closed"),
-            " 2.0-2047 and 2.0-2050",
-        ),
-        (lambda raw: edit(raw, IDS, ",printed,", ",guessed,"), "confidence is 'guessed'"),
-        (lambda raw: write_lines(raw, RUNS, read_lines(raw, RUNS)[:99]), "2760"),
-        (lambda raw: write_lines(raw, RUNS, [*read_lines(raw, RUNS)[:-1], "2.0,x"]), "truncated"),
-    ],
-)
-def test_a_changed_record_stops_the_build(
-    raw: Path, change: Callable[[Path], None], message: str
-) -> None:
-    change(raw)
-    line = find_error(raw)
-    assert line.startswith("error: mlperf")
-    assert message in line
+def test_a_file_that_was_cut_stops_the_build(raw: Path) -> None:
+    lines = read_lines(raw, RUNS)
+    write_lines(raw, RUNS, lines[:99])
+    assert_stops(raw, "2760")
+    write_lines(raw, RUNS, [*lines[:-1], "2.0,x"])
+    assert_stops(raw, "truncated")
 
 
 def test_repeated_key_is_named_by_the_command(raw: Path) -> None:

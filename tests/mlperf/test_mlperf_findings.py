@@ -2,133 +2,88 @@
 
 from __future__ import annotations
 
-import json
 import re
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from tests.mlperf.mlperf_support import (
-    FIVE,
     FOUR,
-    SYSTEM,
+    OPEN,
+    PLACE,
     entry,
     evaluation,
     line,
+    load_cases,
     log,
     score_one,
-    stop,
+    write,
 )
 
-PLACE = "ACME/results/acme1"
+CASES = load_cases("findings")
 EVALUATED = evaluation(9, epoch_num=1)
-MASKED = evaluation(9, {"BBOX": 0.38, "SEGM": 0.34}, epoch_num=1)
+MINUTES = (10, 11, 12, 13, 20)
 ODD_MINUTES = 15  # of the log that is odd: no other has them
 
 
-def make_log(inner: bytes) -> bytes:
-    return log(ODD_MINUTES, inner=inner)
-
-
-SECONDS = re.sub(
-    rb'(?<="time_ms": )[\d.]+', lambda match: b"%d" % (float(match[0]) / 1000), make_log(EVALUATED)
-)
-
-
-@pytest.mark.parametrize(
-    ("written", "benchmark", "message"),
-    [
-        (
-            make_log(EVALUATED + line("run_start", 1)),
-            "resnet",
-            "has 2 run_start lines; the last one before the run_stop counts",
-        ),
-        (make_log(b""), "resnet", "holds no readable evaluation; its quality is not checked"),
-        (
-            make_log(evaluation(9, epoch_num="4")),
-            "resnet",
-            "holds no readable evaluation; its quality is not checked",
-        ),
-        (
-            make_log(evaluation(9, "0.76", epoch_num=4)),
-            "resnet",
-            "holds no readable accuracy; its quality is not checked",
-        ),
-        (
-            make_log(EVALUATED + line("submission_division", 0, "open")),
-            "resnet",
-            "is a log of the open division by its submission_division",
-        ),
-        (SECONDS, "resnet", "its times may be in seconds; they are read as milliseconds"),
-        (
-            make_log(EVALUATED + line("submission_benchmark", 0, "bert")),
-            "resnet",
-            "is a log of bert by its submission_benchmark",
-        ),
-        (make_log(EVALUATED + line("submission_division", 0, "closed")), "resnet", None),
-        (make_log(MASKED + line("submission_benchmark", 0, "maskrcnn")), "mask", None),
-        (make_log(EVALUATED + line("submission_benchmark", 0, ["bert"])), "resnet", None),
-        (make_log(EVALUATED), "resnet", None),
-    ],
-)
-def test_an_odd_log_is_a_finding_in_the_list_and_in_both_tables(
-    tmp_path: Path, written: bytes, benchmark: str, message: str | None
-) -> None:
-    others = [log(each, inner=MASKED if benchmark == "mask" else None) for each in (10, 11, 12, 13)]
-    entry(tmp_path, [*others, written], benchmark)
-    record, runs, findings = score_one(tmp_path)
+def assert_odd(root: Path, written: bytes, message: str) -> None:
+    """Check what is said of the last of five logs."""
+    entry(root, [*FOUR, written])
+    record, runs, findings = score_one(root)
     assert [run["counted"] for run in runs] == [True] * 5
-    assert findings == ([f"{PLACE}/{benchmark}/result_4.txt: {message}"] if message else [])
-    assert (record["findings"], [run["findings"] for run in runs]) == (
-        message,
-        [None] * 4 + [message],
-    )
+    assert [run["findings"] for run in runs] == [None] * 4 + [message]
+    assert record["findings"] == message
+    assert findings == [f"{PLACE}/resnet/result_4.txt: {message}"]
+
+
+@pytest.mark.parametrize("case", CASES["odd"], ids=lambda case: case["message"])
+def test_an_odd_log_is_a_finding_in_the_list_and_in_both_tables(
+    tmp_path: Path, case: dict[str, Any]
+) -> None:
+    assert_odd(tmp_path, log(ODD_MINUTES, inner=write(case["lines"])), case["message"])
+
+
+def test_times_in_seconds_are_a_finding(tmp_path: Path) -> None:
+    def divide(found: re.Match[bytes]) -> bytes:
+        return b"%d" % (float(found[0]) / 1000)
+
+    written = log(ODD_MINUTES, inner=EVALUATED)
+    seconds = re.sub(rb'(?<="time_ms": )[\d.]+', divide, written)
+    assert_odd(tmp_path, seconds, "its times may be in seconds; they are read as milliseconds")
+
+
+@pytest.mark.parametrize("case", CASES["usual"], ids=str)
+def test_a_usual_log_is_no_finding(tmp_path: Path, case: dict[str, Any]) -> None:
+    inner = EVALUATED + write(case["lines"])
+    entry(tmp_path, [log(minutes, inner=inner) for minutes in MINUTES])
+    record, _, findings = score_one(tmp_path)
+    assert record["findings"] is None
+    assert findings == []
+
+
+def test_a_log_may_name_its_benchmark_as_its_folder_does_not(tmp_path: Path) -> None:
+    inner = evaluation(9, {"BBOX": 0.38, "SEGM": 0.34}, epoch_num=1)
+    inner += line("submission_benchmark", 0, "maskrcnn")
+    entry(tmp_path, [log(minutes, inner=inner) for minutes in MINUTES], "mask")
+    _, _, findings = score_one(tmp_path)
+    assert findings == []
 
 
 def test_an_open_log_needs_no_evaluation(tmp_path: Path) -> None:
-    entry(
-        tmp_path,
-        [log(each, inner=b"") for each in (10, 11, 12, 13, 20)],
-        described=SYSTEM | {"division": "open"},
-    )
-    assert score_one(tmp_path)[2] == []
-
-
-@pytest.mark.parametrize(
-    ("factor", "message"), [(0.5, "scaling_factor is 0.5: the rules have none below 1"), (1, None)]
-)
-def test_a_factor_below_one_is_a_finding(
-    tmp_path: Path, factor: float, message: str | None
-) -> None:
-    entry(tmp_path, FIVE, scaling=json.dumps({"scaling_factor": factor}))
-    record, _, findings = score_one(tmp_path)
-    assert record["minutes"] == 12 * factor
-    assert findings == ([f"{PLACE}/resnet/scaling.json: {message}"] if message else [])
-    assert record["findings"] == message
+    entry(tmp_path, [log(minutes, inner=b"") for minutes in MINUTES], described=OPEN)
+    _, _, findings = score_one(tmp_path)
+    assert findings == []
 
 
 def test_what_runs_have_in_common_is_a_finding(tmp_path: Path) -> None:
-    inner = EVALUATED + line("seed", 0, 7)
-    minutes = enumerate((10, 11, 11, 12, 13))
-    different = [log(each, gbs=None, inner=inner + line("note", 0, run)) for run, each in minutes]
-    entry(tmp_path, different)
+    written = []
+    for run, minutes in enumerate((10, 11, 11, 12, 13)):
+        inner = EVALUATED + line("seed", 0, 7) + line("note", 0, run)
+        written.append(log(minutes, gbs=None, inner=inner))
+    entry(tmp_path, written)
     record, _, findings = score_one(tmp_path)
     alike = ["all 5 runs have the seed 7", "1 of 5 counted runs took the minutes of another one"]
     assert record["findings"] == " | ".join(alike)
     nothing = "none of its logs says its global batch size"
     assert findings == [f"{PLACE}/resnet: {message}" for message in [*alike, nothing]]
-
-
-@pytest.mark.parametrize("seed", ["null", None])
-def test_no_seed_is_not_the_same_seed(tmp_path: Path, seed: object) -> None:
-    inner = EVALUATED + line("seed", 0, seed)
-    entry(tmp_path, [log(each, inner=inner) for each in (10, 11, 12, 13, 20)])
-    assert score_one(tmp_path)[2] == []
-
-
-def test_a_log_of_two_runs_fails(tmp_path: Path) -> None:
-    entry(tmp_path, [*FOUR, make_log(EVALUATED) + stop(20)])
-    _, runs, findings = score_one(tmp_path)
-    message = "has 2 run_stop lines: more than one run"
-    assert [run["reason"] for run in runs] == [None] * 4 + [message]
-    assert findings == [f"{PLACE}/resnet/result_4.txt: does not count: {message}"]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import replace
 from itertools import combinations
 from statistics import fmean, stdev
@@ -33,17 +34,19 @@ from tests.mlperf.link_support import link_mlperf
 Row = dict[str, Any]
 Values = tuple[float, ...]
 FIVE = (10.0, 10.2, 9.9, 10.1, 10.3)
+UNKNOWN = (math.nan,) * 10
 TEN = (10.0, 10.6, 9.5, 10.1, 10.9, 9.8, 10.3, 9.6, 10.2, 10.4)
 
 
+def gather(*minutes: Values, counts: Sequence[Values] = (), ratio: float = 0.0) -> Runs:
+    """Gather the runs of entries, which took as many samples as minutes if no counts are given."""
+    entries = len(minutes)
+    return make_runs(list(minutes), list(counts or minutes), [(1, 1)] * entries, [ratio] * entries)
+
+
+# From the table of Student's t in NIST/SEMATECH e-Handbook, section 1.3.6.7.2.
 @pytest.mark.parametrize(
-    ("coverage", "df", "expected"),
-    # From the table of Student's t in NIST/SEMATECH e-Handbook, section 1.3.6.7.2.
-    [
-        (0.95, 4, 2.776),
-        (0.95, 39, 2.023),
-        (0.998, 2, 22.327),
-    ],
+    ("coverage", "df", "expected"), [(0.95, 4, 2.776), (0.95, 39, 2.023), (0.998, 2, 22.327)]
 )
 def test_t_quantile_is_that_of_the_tables(coverage: float, df: int, expected: float) -> None:
     assert compute_t_quantile(coverage, df) == pytest.approx(expected, abs=5e-4)
@@ -51,30 +54,31 @@ def test_t_quantile_is_that_of_the_tables(coverage: float, df: int, expected: fl
 
 def test_yuens_error_is_that_of_the_winsorised_runs() -> None:
     """Of five runs without the fastest and slowest: the outer two count as their neighbours."""
-    runs = make_runs([FIVE], [FIVE], [(1, 1)], [0.0])
+    runs = gather(FIVE)
     plain, yuen = estimate_errors(runs.minutes, runs)
     assert plain[0] == pytest.approx(stdev(FIVE) / math.sqrt(5))
     winsorised = (10.0, 10.0, 10.1, 10.2, 10.2)
     assert yuen[0] == pytest.approx(math.sqrt(4 * stdev(winsorised) ** 2 / (3 * 2)))
 
 
-def estimate_one(minutes: Values, counts: Values | None, ratio: float) -> tuple[float, float, str]:
-    """Return the relative ends of the interval of one entry without comparable ones, and its
-    method.
+def estimate_one(runs: Runs) -> tuple[float, float, str]:
+    """Return how far below and above its score the interval of one entry reaches, relative to it,
+    and its method. No other entry is comparable.
     """
-    known = counts or (math.nan,) * len(minutes)
-    result = estimate_intervals(make_runs([minutes], [known], [(1, 1)], [ratio]), [["own"]])
-    return float(result.low[0]), float(result.high[0]), result.methods[0]
+    result = estimate_intervals(runs, [["own"]])
+    return 1 - float(result.low[0]), float(result.high[0]) - 1, result.methods[0]
 
 
 def test_interval_of_minutes_alone_is_the_larger_of_two_errors() -> None:
-    low, high, method = estimate_one(FIVE, None, 0.0)
-    runs = make_runs([FIVE], [FIVE], [(1, 1)], [0.0])
+    below, above, method = estimate_one(gather(FIVE, counts=[UNKNOWN[:5]]))
+    runs = gather(FIVE)
     plain, yuen = estimate_errors(runs.minutes, runs)
     by_plain = compute_t_quantile(0.95, 4) * plain[0]
     by_yuen = compute_t_quantile(0.95, 2) * yuen[0]
     half = math.hypot(max(by_plain, by_yuen) / 10.1, SESSION_ARM)
-    assert (high - 1, 1 - low, method) == (pytest.approx(half), pytest.approx(half), OWN)
+    assert above == pytest.approx(half)
+    assert below == pytest.approx(half)
+    assert method == OWN
 
 
 def test_luck_of_convergence_cancels_far_below_the_reference() -> None:
@@ -82,16 +86,16 @@ def test_luck_of_convergence_cancels_far_below_the_reference() -> None:
     hardly differs, and what is left is that of sessions.
     """
     counts = tuple(minutes * (1 + 1e-5 * number) for number, minutes in enumerate(TEN))
-    normalised = estimate_one(TEN, counts, 1.3)
-    unnormalised = estimate_one(TEN, counts, 0.0)
-    assert normalised[2] == ALONE
-    assert normalised[1] - normalised[0] == pytest.approx(2 * 1.96 * SESSION, rel=1e-3)
-    assert unnormalised[1] - unnormalised[0] > 0.04
+    below, above, method = estimate_one(gather(TEN, counts=[counts], ratio=1.3))
+    assert method == ALONE
+    assert above + below == pytest.approx(2 * 1.96 * SESSION, rel=1e-3)
+    below, above, _ = estimate_one(gather(TEN, counts=[counts]))
+    assert above + below > 0.04
 
 
 def test_score_at_the_reference_cannot_become_much_lower() -> None:
-    low, high, _ = estimate_one(TEN, TEN, 1.0)
-    assert SESSION_ARM <= 1 - low < 1.1 * SESSION_ARM < 0.2 * (high - 1)
+    below, above, _ = estimate_one(gather(TEN, ratio=1.0))
+    assert SESSION_ARM <= below < 1.1 * SESSION_ARM < 0.2 * above
 
 
 def test_comparable_entries_widen_the_interval_of_runs_that_agree() -> None:
@@ -99,8 +103,8 @@ def test_comparable_entries_widen_the_interval_of_runs_that_agree() -> None:
     steps = (10.0, 10.0, 10.0, 10.0, 11.0)
     alike = (10.0,) * 5
     for others, is_wide in ((steps, True), (alike, False)):
-        runs = make_runs([others] * 6 + [alike], [others] * 6 + [alike], [(1, 1)] * 7, [0.0] * 7)
-        result = estimate_intervals(runs, [["group"]] * 7)
+        entries = [others] * 6 + [alike]
+        result = estimate_intervals(gather(*entries), [["group"]] * 7)
         assert result.methods[-1] == GROUP
         assert (float(result.high[-1]) - 1 > 0.02) is is_wide
 
@@ -138,14 +142,14 @@ def one_session(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.mark.parametrize("shift", [0.05, 0.15, 0.2])
 def test_p_is_the_share_of_all_deals_that_differ_as_much(shift: float) -> None:
     slower = tuple(minutes + shift for minutes in FIVE)
-    p, wrong = check_two(make_runs([FIVE, slower], [FIVE, slower], [(1, 1)] * 2, [0.0] * 2))
+    p, wrong = check_two(gather(FIVE, slower))
     assert p == pytest.approx(deal_by_hand(FIVE, slower))
     assert wrong == p / 2
 
 
 def test_order_of_rows_decides_which_order_is_wrong() -> None:
     slower = tuple(minutes + 0.15 for minutes in FIVE)
-    p, wrong = check_two(make_runs([slower, FIVE], [slower, FIVE], [(1, 1)] * 2, [0.0] * 2))
+    p, wrong = check_two(gather(slower, FIVE))
     assert wrong == 1 - p / 2 > 0.5
 
 
@@ -153,7 +157,7 @@ def test_order_of_rows_decides_which_order_is_wrong() -> None:
 def test_p_beyond_the_last_deal_is_students_and_has_a_floor() -> None:
     for shift in (1.0, 100.0):
         slower = tuple(minutes + shift for minutes in FIVE)
-        p, _ = check_two(make_runs([FIVE, slower], [FIVE, FIVE], [(1, 1)] * 2, [0.0] * 2))
+        p, _ = check_two(gather(FIVE, slower, counts=[FIVE, FIVE]))
         t = shift / math.sqrt(2 * stdev(FIVE) ** 2 / 5)
         assert p == pytest.approx(max(compute_two_sided_p(t, 8), MIN_P), rel=1e-4)
         assert p < 1 / 126
@@ -167,16 +171,14 @@ def test_speeds_of_two_sessions_differ_though_their_runs_agree(one_batch: bool, 
     runs = tuple(10 + 0.0001 * (number % 3) for number in range(10))
     for percent, is_separable in ((0.1, False), (0.25, False), (0.32, True)):
         slower = tuple(minutes * (1 + percent / 100) for minutes in runs)
-        unknown = [(math.nan,) * 10] * 2
-        pair = make_runs([runs, slower], unknown, [(1, 1)] * 2, [0.0] * 2)
+        pair = gather(runs, slower, counts=[UNKNOWN, UNKNOWN])
         p, _ = check_two(pair, one_batch=one_batch, test=test)
         assert (p < 0.05) is is_separable
 
 
 def test_difference_without_a_reference_is_welchs_by_yuens_errors() -> None:
     slower = tuple(minutes + 0.6 for minutes in TEN[:7])
-    unknown = [(math.nan,) * 10, (math.nan,) * 7]
-    runs = make_runs([TEN, slower], unknown, [(1, 1)] * 2, [0.0] * 2)
+    runs = gather(TEN, slower, counts=[UNKNOWN, UNKNOWN[:7]])
     p, wrong = check_two(runs, one_batch=False, test=DIFFERENCE)
     yuen = estimate_errors(runs.minutes, runs)[1]
     means = (fmean(sorted(TEN)[1:-1]), fmean(sorted(slower)[1:-1]))
@@ -212,9 +214,11 @@ def test_equal_scores_of_unequal_speed_are_separable_below_the_reference_only() 
     counts = [TEN, tuple(count / 1.03 for count in TEN)]
     noise = [1 + 0.001 * (number % 3) for number in range(10)]
     minutes = [tuple(count * each for count, each in zip(TEN, noise, strict=True))] * 2
-    plain, _ = check_two(make_runs(minutes, counts, [(1, 1)] * 2, [0.0, 0.0]))
+    pair = make_runs(minutes, counts, [(1, 1)] * 2, [0.0, 0.0])
+    plain, _ = check_two(pair)
     assert plain == 1.0
-    normalised, _ = check_two(make_runs(minutes, counts, [(1, 1)] * 2, [1.2, 1.2 * 1.03]))
+    pair = make_runs(minutes, counts, [(1, 1)] * 2, [1.2, 1.2 * 1.03])
+    normalised, _ = check_two(pair)
     assert normalised < 1e-3
 
 

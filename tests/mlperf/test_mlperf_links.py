@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import tomllib
 from collections.abc import Iterator, Mapping
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -12,8 +10,9 @@ from ipu_results.schema.vocabulary import load_vocabulary
 
 from tests.doors.analyses.test_views import assert_rows
 from tests.mlperf.link_support import link_mlperf
+from tests.mlperf.mlperf_support import load_cases
 
-CASES = tomllib.loads(Path(__file__).with_name("linked.toml").read_text(encoding="utf-8"))["case"]
+CASES = load_cases("linked")["case"]
 POINT = {"round": "2.1", "benchmark": "resnet", "rcp_unit": "samples", "at_round": True}
 
 

@@ -10,10 +10,10 @@ import json
 import math
 import re
 import tracemalloc
-from collections.abc import Iterable
-from dataclasses import replace
+from collections.abc import Iterable, Iterator
 from itertools import pairwise
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import given
@@ -25,20 +25,28 @@ from ipu_results.mlperf.tree import LocalTree
 from ipu_results.record.read.records import COLUMNS, read_mlperf_log
 
 from tests.conftest import run_cli
-from tests.mlperf.mlperf_support import BEGIN, T0, evaluation, line, log, put, read, stop
+from tests.mlperf.mlperf_support import (
+    BEGIN,
+    T0,
+    evaluation,
+    line,
+    load_cases,
+    log,
+    put,
+    read,
+    stop,
+    write,
+)
 
-SPAN = {"start_ms": float(T0), "stop_ms": T0 + 10 * 60_000.0}
+CASES = load_cases("log")
 
 
 def test_all_of_a_log() -> None:
-    inner = (
-        line("train_samples", 0, 1000)
-        + evaluation(9, 0.7, epoch_num=3)
-        + evaluation(10, 0.76, epoch_num=4)
-    )
-    inner += line("opt_learning_rate_training_steps", 0, 700) + b"".join(
-        line("seed", 0, seed) for seed in (42, 43, 42)
-    )
+    inner = line("train_samples", 0, 1000)
+    inner += evaluation(9, 0.7, epoch_num=3) + evaluation(10, 0.76, epoch_num=4)
+    inner += line("opt_learning_rate_training_steps", 0, 700)
+    for seed in (42, 43, 42):
+        inner += line("seed", 0, seed)
     data = log(inner=inner)
     assert read(data) == Log(
         lines=12,
@@ -55,8 +63,13 @@ def test_all_of_a_log() -> None:
         seed="42",
         seeds=2,
         sha256=hashlib.sha256(data).hexdigest(),
-        **SPAN,
+        start_ms=float(T0),
+        stop_ms=T0 + 10 * 60_000.0,
     )
+
+
+LONG_NUMBER = b'{"key": "global_batch_size", "time_ms": 1, "value": ' + b"9" * 5000 + b"}"
+DEEP = b'{"key": "epoch", "time_ms": 1, "value": ' + b"[" * 100_000
 
 
 @pytest.mark.parametrize(
@@ -67,23 +80,18 @@ def test_all_of_a_log() -> None:
         (b"[1]", "is not a JSON object"),
         (b'{"key": 7, "time_ms": 1}', "has no key"),
         (b'{"key": "epoch", "time_ms": null}', "has no time_ms"),
-        (b'{"key": "epoch", "time_ms": "1.2.3"}', "has no time_ms"),
         (b'{"key": "epoch", "time_ms": NaN}', "has no time_ms"),
         (b'{"key": "epoch", "time_ms": ' + b"1" * 400 + b"}", "has no time_ms"),
-        (
-            b'{"key": "epoch", "time_ms": 1, "value": ' + b"[" * 100_000,
-            "is not JSON: nested too deeply",
-        ),
-        (
-            b'{"key": "global_batch_size", "time_ms": 1, "value": ' + b"9" * 5000 + b"}",
-            "is not JSON: Exceeds the limit",
-        ),
+        (DEEP, "is not JSON: nested too deeply"),
+        (LONG_NUMBER, "is not JSON: Exceeds the limit"),
     ],
 )
 def test_broken_line_is_named_with_its_number(text: bytes, reason: str) -> None:
     parsed = read(b"noise\n", BEGIN, MARK + text + b"\n", stop())
     assert str(parsed.problem).startswith(f"line 5 {reason}")
-    assert (parsed.lines, parsed.minutes, parsed.status) == (4, 10.0, "success")
+    assert parsed.lines == 4
+    assert parsed.minutes == 10.0
+    assert parsed.status == "success"
 
 
 def test_only_the_first_broken_lines_are_named() -> None:
@@ -92,38 +100,34 @@ def test_only_the_first_broken_lines_are_named() -> None:
     assert str(parsed.problem).endswith(f"and {20_000 - MAX_NAMED} more")
 
 
-STATUSES = [
-    ({"status": "success"}, "success"),
-    ({"status": 1.5}, "1.5"),
-    ({"status": {"code": 0}}, '{"code": 0}'),
-]
-
-
 @pytest.mark.parametrize(
-    ("metadata", "status"), [*STATUSES, ({"status": None}, None), (None, None), ([""], None)]
-)
-def test_the_status_is_in_the_metadata_only(metadata: object, status: str | None) -> None:
-    for value in (None, {"status": "success"}, "success"):
-        fields = {"key": "run_stop", "time_ms": T0 + 600_000, "value": value, "metadata": metadata}
-        parsed = read(BEGIN, MARK + json.dumps(fields).encode())
-        assert (parsed.status, parsed.minutes, parsed.problem) == (status, 10.0, None)
-
-
-@pytest.mark.parametrize(
-    ("pieces", "minutes", "status"),
+    ("metadata", "status"),
     [
-        ([line("run_start"), line("run_start", 2), stop(10)], 8.0, "success"),
-        ([line("run_start"), stop(10), stop(20, "aborted")], 10.0, "success"),
-        ([line("run_start"), stop(10, "aborted"), stop(20)], 10.0, "aborted"),
-        ([stop(10), line("run_start", 11)], None, "success"),
-        ([line("run_start", 12), stop(10)], -2.0, "success"),
+        ({"status": "success"}, "success"),
+        ({"status": 1.5}, "1.5"),
+        ({"status": {"code": 0}}, '{"code": 0}'),
+        ({"status": None}, None),
+        (None, None),
+        ([""], None),
     ],
 )
-def test_a_run_is_from_the_last_start_before_the_first_stop(
-    pieces: list[bytes], minutes: float | None, status: str | None
-) -> None:
-    parsed = read(*pieces)
-    assert (parsed.minutes, parsed.status) == (minutes, status)
+def test_the_status_is_in_the_metadata_only(metadata: object, status: str | None) -> None:
+    fields = {"key": "run_stop", "time_ms": T0 + 600_000, "value": {"status": "success"}}
+    parsed = read(BEGIN, MARK + json.dumps({**fields, "metadata": metadata}).encode())
+    assert parsed.status == status
+    assert parsed.minutes == 10.0
+    assert parsed.problem is None
+
+
+@pytest.mark.parametrize("case", CASES["span"], ids=lambda case: case["minutes"])
+def test_a_run_is_from_the_last_start_before_the_first_stop(case: dict[str, Any]) -> None:
+    parsed = read(write(case["lines"]))
+    assert parsed.minutes == case["minutes"]
+    assert parsed.status == case["status"]
+
+
+def test_a_stop_before_the_start_is_of_no_run() -> None:
+    assert read(stop(10), line("run_start", 11)).minutes is None
 
 
 def test_initialisation_is_from_the_first_start_to_the_last_stop() -> None:
@@ -132,61 +136,49 @@ def test_initialisation_is_from_the_first_start_to_the_last_stop() -> None:
     assert read(starts, stops).init_minutes == 8.0
 
 
-@pytest.mark.parametrize(
-    "values", [[256, 256.0], [], [-4], [2.5], [math.nan], [[256]], ["256"], [True], [10**400]]
-)
-def test_the_batch_size_is_a_whole_number_or_unknown(values: list[object]) -> None:
-    parsed = read(BEGIN, *(line("global_batch_size", 0, value) for value in values), stop())
-    assert (parsed.global_batch_size, parsed.findings) == (256 if 256 in values else None, ())
+@pytest.mark.parametrize("value", [-4, 2.5, math.nan, [256], "256", True, 10**400])
+def test_the_batch_size_is_a_whole_number_or_unknown(value: object) -> None:
+    parsed = read(BEGIN, line("global_batch_size", 0, value), stop())
+    assert parsed.global_batch_size is None
+    assert parsed.findings == ()
     assert parsed.problem is None
+
+
+def test_the_batch_size_may_be_written_twice() -> None:
+    sizes = line("global_batch_size", 0, 256) + line("global_batch_size", 0, 256.0)
+    parsed = read(BEGIN, sizes, stop())
+    assert parsed.global_batch_size == 256
+    assert parsed.findings == ()
 
 
 def test_several_batch_sizes_are_a_finding() -> None:
     sizes = line("global_batch_size", 0, 256) + line("global_batch_size", 0, None)
     parsed = read(BEGIN, sizes, stop())
-    assert (parsed.global_batch_size, parsed.problem) == (None, None)
+    assert parsed.global_batch_size is None
+    assert parsed.problem is None
     assert parsed.findings == ("logs several global batch sizes; none is used",)
 
 
-@pytest.mark.parametrize(
-    ("pieces", "evaluations"),
-    [
-        ([evaluation(5, samples_count=9, epoch_num=2)], (Evaluation(None, 0.76, "samples", 9.0),)),
-        ([stop(), evaluation(11, epoch_num=2)], ()),
-        # of a stored model: written before the end and timed after it
-        (
-            [evaluation(11, 0.5, epoch_num=2), evaluation(5, 0.4, epoch_num=1)],
-            (Evaluation(None, 0.4, "epochs", 1.0), Evaluation(None, 0.5, "epochs", 2.0)),
-        ),
-        (
-            [evaluation(5, epoch_num=1, step_num=9, metric="FID")],
-            (Evaluation("FID", 0.76, "steps", 9.0),),
-        ),
-        (
-            [evaluation(5, epoch_num=1, train_samples_since_beginning=99)],
-            (Evaluation(None, 0.76, "samples", 99.0),),
-        ),
-        # written after the end
-        ([stop(), evaluation(10, epoch_num=4)], (Evaluation(None, 0.76, "epochs", 4.0),)),
-        ([evaluation(5, epoch_num="1")], ()),
-        ([evaluation(5, epoch_num=10**400)], ()),
-        ([line("eval_accuracy", 5, 0.7, "none")], ()),
-        (
-            [
-                evaluation(5, 95.0, "eval_error", metric="FID", samples_count=8),
-                evaluation(6, 0.16, metric="CLIP", samples_count=8),
-            ],
-            (Evaluation("FID", 95.0, "samples", 8.0), Evaluation("CLIP", 0.16, "samples", 8.0)),
-        ),
-    ],
-)
-def test_evaluations_up_to_the_end_of_the_run_are_kept(
-    pieces: list[bytes], evaluations: tuple[Evaluation, ...]
-) -> None:
-    parsed = read(BEGIN, *pieces, stop())
-    assert tuple(replace(each, time_ms=0.0) for each in parsed.evaluations) == evaluations
-    ends = (*pieces, stop()).count(stop())
-    assert (parsed.problem is None) == (ends == 1)
+def write_evaluations(stated: list[dict[str, Any]]) -> bytes:
+    return b"".join(evaluation(**each) for each in stated)
+
+
+@pytest.mark.parametrize("case", CASES["evaluations"])
+def test_evaluations_up_to_the_end_of_the_run_are_kept(case: dict[str, Any]) -> None:
+    written = write_evaluations(case.get("written", []))
+    parsed = read(BEGIN, written, stop(), write_evaluations(case.get("ended", [])))
+    kept = []
+    for each in parsed.evaluations:
+        kept.append([each.metric or "none", each.value, each.unit, each.count])
+    assert kept == case["read"]
+    assert parsed.problem is None
+
+
+@pytest.mark.parametrize("metadata", ["none", {"epoch_num": 10**400}])
+def test_an_evaluation_without_progress_is_not_kept(metadata: object) -> None:
+    parsed = read(BEGIN, line("eval_accuracy", 5, 0.7, metadata), stop())
+    assert parsed.evaluations == ()
+    assert parsed.problem is None
 
 
 def test_a_line_without_end_is_abandoned(tmp_path: Path) -> None:
@@ -197,7 +189,9 @@ def test_a_line_without_end_is_abandoned(tmp_path: Path) -> None:
     parsed = read_log(LocalTree(str(tmp_path)).chunks("huge.txt"))
     peak = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
-    assert (parsed.lines, parsed.minutes, parsed.problem) == (5, 10.0, None)
+    assert parsed.lines == 5
+    assert parsed.minutes == 10.0
+    assert parsed.problem is None
     assert peak < 8 * CHUNK
 
 
@@ -264,52 +258,45 @@ PIECES = st.tuples(NOISE | st.just(b""), VALID | mutated() | NOISE, ENDS).map(b"
 DATA = st.lists(PIECES, max_size=12).map(b"".join)
 
 
-def official(data: bytes) -> tuple[list[tuple[str, float, dict[str, object]]], list[int]]:
-    """Parse lines as the official parser does; also return the numbers of those that it refuses."""
-    parsed, refused = [], []
-    for number, text in enumerate(io.TextIOWrapper(io.BytesIO(data), encoding="latin-1"), start=1):
+def parse_officially(data: bytes) -> Iterator[dict[str, Any] | None]:
+    """Yield the fields of each marked line as the official parser reads it, None if it refuses."""
+    for text in io.TextIOWrapper(io.BytesIO(data), encoding="latin-1"):
         if ":::MLLOG " not in text:
+            yield {}
             continue
         marked = re.sub(".*:::MLLOG ", ":::MLLOG ", text).strip()
         try:
-            if not marked.startswith(":::MLLOG "):
-                raise ValueError("does not match regex")
-            fields = json.loads(marked[len(":::MLLOG ") :])
-            at = float(fields["time_ms"])
-            if not isinstance(fields["key"], str) or not math.isfinite(at):
-                raise ValueError("has no key or time")
+            fields = json.loads(marked.removeprefix(":::MLLOG "))
+            fields["time_ms"] = float(fields["time_ms"])
+            is_line = isinstance(fields["key"], str) and math.isfinite(fields["time_ms"])
         except (ValueError, TypeError, KeyError, OverflowError):
-            refused.append(number)
-        else:
-            parsed.append((fields["key"], at, fields))
-    return parsed, refused
+            is_line = False
+        yield fields if is_line else None
 
 
-def official_run(
-    parsed: Iterable[tuple[str, float, dict[str, object]]],
-) -> tuple[float | None, str | None]:
+def find_run(lines: Iterable[dict[str, Any]]) -> tuple[float | None, bool]:
+    """Return the minutes of a run, and whether it says that it succeeded."""
     start = None
-    for key, at, fields in parsed:
-        if key == "run_start":
-            start = at
-        if key == "run_stop":
+    for fields in lines:
+        if fields["key"] == "run_start":
+            start = fields["time_ms"]
+        if fields["key"] == "run_stop":
             metadata = fields.get("metadata")
-            status = metadata.get("status") if isinstance(metadata, dict) else None
-            minutes = None if start is None else (at - start) / 60_000
-            return minutes, "success" if status == "success" else None
-    return None, None
+            minutes = None if start is None else (fields["time_ms"] - start) / 60_000
+            return minutes, isinstance(metadata, dict) and metadata.get("status") == "success"
+    return None, False
 
 
 @given(DATA)
 def test_lines_are_those_of_the_official_parser(data: bytes) -> None:
-    expected, refused = official(data)
+    expected = list(parse_officially(data))
     parsed = read_log([data])
-    assert parsed.lines == len(expected)
+    marked = [fields for fields in expected if fields]
+    assert parsed.lines == len(marked)
+    refused = [str(number) for number, fields in enumerate(expected, 1) if fields is None]
     named = re.findall(r"line (\d+) (?:is|has)", parsed.problem or "")
-    assert named == [str(number) for number in refused[:MAX_NAMED]]
-    minutes, status = official_run(expected)
-    assert parsed.minutes == minutes
-    assert (parsed.status == "success") == (status == "success")
+    assert named == refused[:MAX_NAMED]
+    assert (parsed.minutes, parsed.status == "success") == find_run(marked)
 
 
 @given(DATA, st.lists(st.integers(0, 400), max_size=12))
@@ -319,14 +306,8 @@ def test_chunks_may_end_anywhere(data: bytes, cuts: list[int]) -> None:
     assert repr(read_log(chunks)) == repr(read_log([data]))
 
 
-START = {
-    "namespace": "",
-    "time_ms": 1624000000000,
-    "event_type": "INTERVAL_START",
-    "key": "run_start",
-    "value": None,
-}
-STOP = START | {"event_type": "INTERVAL_END", "key": "run_stop", "metadata": {"status": "success"}}
+START = {"namespace": "", "time_ms": T0, "event_type": "INTERVAL_START", "key": "run_start"}
+STOP = {**START, "key": "run_stop", "value": None, "metadata": {"status": "success"}}
 
 
 def lines(*entries: object) -> bytes:
@@ -335,16 +316,15 @@ def lines(*entries: object) -> bytes:
 
 @pytest.mark.parametrize("end", [b"\n", b"\r\n", b"\r"])
 def test_each_line_is_a_row_of_the_table(end: bytes) -> None:
-    document = read_mlperf_log(
-        (b"noise\n0: " + lines(START) + b"more noise\n" + lines(STOP)).replace(b"\n", end)
-    )
+    data = b"noise\n0: " + lines(START) + b"more noise\n" + lines(STOP)
+    document = read_mlperf_log(data.replace(b"\n", end))
     [table] = document.tables
     assert table.columns == COLUMNS
-    start, end = table.rows
-    cells = ("1624000000000", "", "INTERVAL_START", "run_start", "", "")
-    assert (start.number, start.locator, start.cells) == (1, "line 2", cells)
-    cells = ("1624000000000", "", "INTERVAL_END", "run_stop", "", '{"status": "success"}')
-    assert (end.number, end.locator, end.cells) == (2, "line 4", cells)
+    first, second = table.rows
+    assert (first.number, first.locator) == (1, "line 2")
+    assert first.cells == (str(T0), "", "INTERVAL_START", "run_start", "", "")
+    assert (second.number, second.locator) == (2, "line 4")
+    assert second.cells == (str(T0), "", "INTERVAL_START", "run_stop", "", '{"status": "success"}')
     assert document.problems == ()
 
 
@@ -353,7 +333,8 @@ def test_a_broken_line_is_a_problem_of_the_table(text: bytes) -> None:
     document = read_mlperf_log(lines(START) + MARK + text + b"\n" + lines(STOP))
     assert [row.number for row in document.tables[0].rows] == [1, 3]
     [problem] = document.problems
-    assert (problem.row_number, problem.locator) == (2, "line 2")
+    assert problem.row_number == 2
+    assert problem.locator == "line 2"
     assert problem.reason == "broken-log-line"
 
 
@@ -380,5 +361,6 @@ def test_extract_recognises_a_log(tmp_path: Path) -> None:
     done = run_cli("extract", path, "--format", "json")
     assert done.returncode == 0
     [table] = json.loads(done.stdout)
-    assert (table["table_name"], len(table["rows"])) == ("mlperf_log", 2)
+    assert table["table_name"] == "mlperf_log"
+    assert len(table["rows"]) == 2
     assert run_cli("extract", path, "--kind", "inference-paper").returncode == 1

@@ -18,23 +18,33 @@ from ipu_results.mlperf.rules import load_rules
 from ipu_results.mlperf.score import score_entry
 
 from tests.mlperf.mlperf_support import (
+    DESCRIPTION,
     FIVE,
     FOUR,
     OPEN,
+    PLACE,
     SYSTEM,
     entry,
     evaluation,
     line,
+    load_cases,
     log,
     logs,
     put,
     score_one,
     stop,
+    write,
 )
 
 RULES = load_rules()
-PLACE = "ACME/results/acme1"
-DESCRIPTION = "ACME/systems/acme1.json"
+BY_HAND = load_cases("score")
+
+
+def assert_record(record: dict[str, Any], table: str, expected: dict[str, Any]) -> None:
+    """Check that a record has these values, and None in all other columns."""
+    columns = [name for name in COLUMNS[table] if name not in SUMMARY or table == "mlperf_runs"]
+    assert list(record) == columns
+    assert record == {**dict.fromkeys(columns), **expected}
 
 
 def digest(data: bytes) -> str:
@@ -42,33 +52,18 @@ def digest(data: bytes) -> str:
 
 
 def test_a_whole_record(tmp_path: Path) -> None:
-    """By hand: 11, 12 and 13 minutes are kept; 62.8 is the sum of squares around the mean of 13.2."""
-    inner = line("train_samples", 0, 1_281_168)
-    written = [
-        log(minutes, inner=inner + evaluation(minutes, epoch_num=epochs))
-        for minutes, epochs in [(10, 40), (11, 41), (12, 42), (13, 46), (20, 50)]
-    ]
-    scaling = json.dumps({"scaling_factor": 1.5}).encode()
+    written = []
+    for minutes, epochs in ((10, 40), (11, 41), (12, 42), (13, 46), (20, 50)):
+        inner = line("train_samples", 0, 1_281_168) + evaluation(minutes, epoch_num=epochs)
+        written.append(log(minutes, inner=inner))
+    scaling = b'{"scaling_factor": 1.5}'
     entry(tmp_path, written, scaling=scaling)
     record, _, findings = score_one(tmp_path)
-    description = digest(json.dumps(SYSTEM).encode())
-    cite = (
-        "MLPerf Training v2.0 closed resnet, ACME,"
-        " https://github.com/mlcommons/training_results_v2.0, ACME/results/acme1/resnet; MLPerf ID"
-        " not known; day of retrieval not known; computed from the logs by ipu-results, result not"
-        " verified by MLCommons Association"
-    )
-    assert list(record) == [name for name in COLUMNS["mlperf_entries"] if name not in SUMMARY]
-    machine = ("2.0", "ACME", "closed", "ACME-1 x8", "resnet", 16, "ACME-1", "PyTorch 1.11")
-    score = (5, 5, 18.0, f"{PLACE}/resnet", "ACME", 5, 5, 0, None, "onprem", "onprem", 2, 1.5)
-    spread = pytest.approx(math.sqrt(62.8 / 4) / 13.2, abs=1e-12)
-    convergence = (256, "epochs", 43.0, 43.0 * 1_281_168, None)
-    quality = ("top-1 accuracy", 0.759, 0.76, "reached", None, None, None)
-    host = ("ACME Xenon", 2, "Linux 5.4", "NCCL 2.9")
-    unknown = (None,) * 8  # memory, links, notes and energy
-    sources = (DESCRIPTION, description, digest(scaling), None, cite)
-    values = machine + score + (10.0, 20.0, spread) + convergence + quality + host
-    assert tuple(record.values()) == values + unknown + sources
+    expected = dict(BY_HAND["entry"])
+    expected["run_minutes_cv"] = pytest.approx(expected["run_minutes_cv"], abs=1e-12)
+    expected["system_sha256"] = digest((tmp_path / DESCRIPTION).read_bytes())
+    expected["scaling_sha256"] = digest(scaling)
+    assert_record(record, "mlperf_entries", expected)
     assert findings == []
 
 
@@ -77,13 +72,7 @@ def test_a_whole_run(tmp_path: Path) -> None:
     aborted = log(9, status="aborted", init=3, gbs=64, inner=inner)
     entry(tmp_path, [*FOUR, aborted])
     record, runs, findings = score_one(tmp_path)
-    assert tuple(runs[4]) == COLUMNS["mlperf_runs"]
-    run = ("2.0", f"{PLACE}/resnet", "result_4.txt", 9.0)
-    outcome = ("aborted", False, "its status is aborted")
-    progress = (3.0, 64, 40.0, 40 * 1_281_167.0, None, 0.76, None)
-    content = ("7", 1, None, 8, digest(aborted))
-    speed = (1, None, None, None, 0.0, "it has a single evaluation", None)
-    assert tuple(runs[4].values()) == run + outcome + progress + content + speed
+    assert_record(runs[4], "mlperf_runs", BY_HAND["run"] | {"sha256": digest(aborted)})
     assert findings == [
         f"{PLACE}/resnet/result_4.txt: does not count: its status is aborted",
         f"{PLACE}/resnet: its runs differ in global batch size: 64, 256",
@@ -91,31 +80,35 @@ def test_a_whole_run(tmp_path: Path) -> None:
     assert record["global_batch_size"] is None
 
 
-@pytest.mark.parametrize(
-    ("benchmark", "minutes", "aborted", "expected", "reason"),
-    [
-        ("resnet", [10, 11, 12, 13], 1, 12.0, None),
-        ("resnet", [10, 11, 12], 2, None, "2 of 5 runs do not count, at most 1 may"),
-        ("resnet", [10, 11], 0, None, "2 runs are too few for 1 to be left out at each end"),
-        ("unet3d", list(range(5, 41)), 4, 24.5, None),
-        ("unet3d", list(range(5, 40)), 5, None, "5 of 40 runs do not count, at most 4 may"),
-        ("gpt3", [10, 11, 12], 0, 11.0, None),
-    ],
-)
-def test_an_invalid_run_counts_as_one_of_the_slowest(
-    tmp_path: Path,
-    benchmark: str,
-    minutes: list[float],
-    aborted: int,
-    expected: float | None,
-    reason: str | None,
-) -> None:
-    written = [log(1, status="aborted")] * aborted + logs(*minutes)
-    entry(tmp_path, written, benchmark, described=OPEN)  # which has no target to reach
+@pytest.mark.parametrize("case", BY_HAND["runs"], ids=str)
+def test_an_invalid_run_counts_as_one_of_the_slowest(tmp_path: Path, case: dict[str, Any]) -> None:
+    minutes = range(case["first"], case["last"] + 1)
+    written = [log(1, status="aborted")] * case["aborted"]
+    written += logs(*minutes)
+    entry(tmp_path, written, case["benchmark"], described=OPEN)  # which has no target to reach
     record, _, _ = score_one(tmp_path)
-    assert (record["minutes"], record["no_score_reason"]) == (expected, reason)
-    assert (record["n_runs"], record["n_success"]) == (len(minutes) + aborted, len(minutes))
-    assert record["run_minutes_min"] == min(minutes, default=None)
+    assert record["minutes"] == case.get("score")
+    assert record["no_score_reason"] == case.get("reason")
+    assert record["n_runs"] == len(written)
+    assert record["n_success"] == len(minutes)
+    assert record["run_minutes_min"] == case["first"]
+
+
+JSON_PROBLEM = "line 7 is not JSON: Expecting value: line 1 column 8 (char 7)"
+
+
+def assert_not_counted(root: Path, written: bytes, reason: str) -> None:
+    entry(root, [*FOUR, written])
+    record, runs, findings = score_one(root)
+    assert [run["reason"] for run in runs] == [None] * 4 + [reason]
+    assert record["n_success"] == 4
+    assert record["minutes"] == 12.0
+    assert findings == [f"{PLACE}/resnet/result_4.txt: does not count: {reason}"]
+
+
+@pytest.mark.parametrize("case", BY_HAND["incomplete"], ids=lambda case: case["reason"])
+def test_an_incomplete_run_does_not_count(tmp_path: Path, case: dict[str, Any]) -> None:
+    assert_not_counted(tmp_path, write(case["lines"]), case["reason"])
 
 
 @pytest.mark.parametrize(
@@ -124,77 +117,83 @@ def test_an_invalid_run_counts_as_one_of_the_slowest(
         (log(10, status="succuss"), "its status is succuss"),
         (log(10, status={"a": 1}), 'its status is {"a": 1}'),
         (log(10, status=None), "its run_stop has no status"),
-        (
-            line("init_start", -1) + line("init_stop") + line("run_start"),
-            "has run_start and no run_stop",
-        ),
-        (line("init_start", -1) + line("init_stop"), "has no run_start and no run_stop"),
-        (stop(5), "has no run_start before its run_stop"),
-        (line("run_start", 6) + stop(5), "its run_stop is before its run_start"),
-        (line("run_start", 5) + stop(5), "its run_stop is at the time of its run_start"),
-        (line("run_start") + stop(5), "has no init_start and init_stop"),
+        (log(10) + stop(20), "has 2 run_stop lines: more than one run"),
         (b"", "holds no :::MLLOG line"),
         (b":::MLPv0.5.0 resnet 1 run_start\n", "has run_start and no run_stop"),
-        (
-            b":::MLL 1.0 run_start: {",
-            "line 1 is not JSON: Expecting property name enclosed in double quotes: line 1 column 2 (char 1)",
-        ),
         (b":::MLL 1.0 run_start: [1]", "line 1 is not a JSON object"),
         (b":::MLL later run_start: {}", "line 1 is not of the form of v0.5 or v0.6"),
-        (
-            log(10) + b':::MLLOG {"key": \n',
-            "line 7 is not JSON: Expecting value: line 1 column 8 (char 7)",
-        ),
+        (log(10) + b':::MLLOG {"key": \n', JSON_PROBLEM),
     ],
 )
 def test_why_a_run_does_not_count(tmp_path: Path, written: bytes, reason: str) -> None:
-    entry(tmp_path, [*FOUR, written])
-    record, runs, findings = score_one(tmp_path)
-    assert [run["reason"] for run in runs] == [None] * 4 + [reason]
-    assert record["n_success"] == 4
-    assert record["minutes"] == 12.0
-    assert findings == [f"{PLACE}/resnet/result_4.txt: does not count: {reason}"]
+    assert_not_counted(tmp_path, written, reason)
+
+
+TOO_LONG = "its initialisation took 30.0 minutes, the limit is 30"
 
 
 @pytest.mark.parametrize(
     ("division", "init", "reason"),
     [
         ("closed", 29.999, None),
-        ("closed", 30, "its initialisation took 30.0 minutes, the limit is 30"),
+        ("closed", 30, TOO_LONG),
         ("open", 239.999, None),
-        ("ajar", 30, "its initialisation took 30.0 minutes, the limit is 30"),
+        ("ajar", 30, TOO_LONG),
     ],
 )
 def test_initialisation_has_a_limit(
     tmp_path: Path, division: str, init: float, reason: str | None
 ) -> None:
     entry(tmp_path, [*FOUR, log(13, init=init)], described=SYSTEM | {"division": division})
-    assert score_one(tmp_path)[1][4]["reason"] == reason
-
-
-BROKEN_FACTORS: list[Any] = [
-    {"scaling_factor": factor} for factor in (True, "1.5", 0, math.nan, 10**400)
-]
+    _, runs, _ = score_one(tmp_path)
+    assert runs[4]["reason"] == reason
 
 
 @pytest.mark.parametrize(
-    "scaling", [None, {"scaling_factor": 1.023}, {"scaling_factor": 2, "reason": "review"}]
+    ("scaling", "factor"),
+    [
+        (None, 1.0),
+        ({"scaling_factor": 1.023}, 1.023),
+        ({"scaling_factor": 1}, 1),
+        ({"scaling_factor": 2, "reason": "review"}, 2),
+    ],
 )
-def test_scores_are_scaled(tmp_path: Path, scaling: dict[str, float] | None) -> None:
+def test_scores_are_scaled(
+    tmp_path: Path, scaling: dict[str, object] | None, factor: float
+) -> None:
     entry(tmp_path, FIVE, scaling=scaling)
     record, _, findings = score_one(tmp_path)
-    factor = scaling["scaling_factor"] if scaling else 1.0
-    assert (record["scaling_factor"], record["minutes"], findings) == (factor, 12 * factor, [])
+    assert record["scaling_factor"] == factor
+    assert record["minutes"] == 12 * factor
     assert record["run_minutes_min"] == 10.0
+    assert findings == []
 
 
-@pytest.mark.parametrize(
-    "scaling", [*BROKEN_FACTORS, {}, "[1]", '{"scaling_factor": 1.5', "[" * 100_000, b"\xff\xfe"]
-)
-def test_an_unreadable_scaling_factor_makes_no_score(tmp_path: Path, scaling: Any) -> None:
+def test_a_factor_below_one_is_a_finding(tmp_path: Path) -> None:
+    entry(tmp_path, FIVE, scaling={"scaling_factor": 0.5})
+    record, _, findings = score_one(tmp_path)
+    message = "scaling_factor is 0.5: the rules have none below 1"
+    assert record["minutes"] == 6.0
+    assert record["findings"] == message
+    assert findings == [f"{PLACE}/resnet/scaling.json: {message}"]
+
+
+@pytest.mark.parametrize("factor", [True, "1.5", 0, math.nan, 10**400])
+def test_a_factor_that_is_none_makes_no_score(tmp_path: Path, factor: object) -> None:
+    entry(tmp_path, FIVE, scaling={"scaling_factor": factor})
+    assert_no_factor(tmp_path)
+
+
+@pytest.mark.parametrize("scaling", ["{}", "[1]", '{"scaling_factor": 1.5', "[" * 100_000, b"\xff"])
+def test_a_file_without_a_factor_makes_no_score(tmp_path: Path, scaling: str | bytes) -> None:
     entry(tmp_path, FIVE, scaling=scaling)
-    record, _, [finding] = score_one(tmp_path)
-    assert (record["scaling_factor"], record["minutes"]) == (None, None)
+    assert_no_factor(tmp_path)
+
+
+def assert_no_factor(root: Path) -> None:
+    record, _, [finding] = score_one(root)
+    assert record["scaling_factor"] is None
+    assert record["minutes"] is None
     assert record["run_minutes_min"] == 10.0
     assert record["no_score_reason"] == "its scaling factor cannot be read"
     assert finding.startswith(f"{PLACE}/resnet/scaling.json: ")
@@ -205,111 +204,111 @@ def test_an_unreadable_scaling_factor_makes_no_score(tmp_path: Path, scaling: An
     [
         ("resnet", 6, "has 6 logs, the rules require 5"),
         ("BERT", 10, "is not a known benchmark; scored by the common rule"),
-        ("mask", 5, None),
         ("mask", 4, "has 4 logs, the rules require 5"),
     ],
 )
 def test_another_number_of_logs_is_a_finding(
-    tmp_path: Path, benchmark: str, count: int, finding: str | None
+    tmp_path: Path, benchmark: str, count: int, finding: str
 ) -> None:
-    entry(tmp_path, logs(*range(10, 10 + count)), benchmark, described=OPEN)
+    written = logs(*range(10, 10 + count))
+    entry(tmp_path, written, benchmark, described=OPEN)
     record, _, findings = score_one(tmp_path)
     assert record["minutes"] == 10 + (count - 1) / 2
-    assert findings == ([f"{PLACE}/{benchmark}: {finding}"] if finding else [])
-    proper = "maskrcnn" if benchmark == "mask" else benchmark
-    assert (record["benchmark"], record["path"]) == (proper, f"{PLACE}/{benchmark}")
+    assert findings == [f"{PLACE}/{benchmark}: {finding}"]
 
 
-@pytest.mark.parametrize(
-    ("measured", "samples"),
-    [
-        ([("FID", 95, 1), ("CLIP", 0.16, 1), ("FID", 89, 2), ("CLIP", 0.16, 2)], 2.0),
-        ([("FID", 90, 1), ("CLIP", 0.15, 1)], 1.0),
-        ([("CLIP", 0.2, 1), ("CLIP", 0.2, 2), ("FID", 80, 2), ("FID", 80, 1)], 1.0),
-        ([("FID", 80, 1), ("FID", 70, 1)], None),
-        ([("FID", 80, 1), ("CLIP", 0.2, 2)], None),
-        ([("FID", "80", 1), ("CLIP", [0.2], 1)], None),
-    ],
-)
-def test_two_metrics_converge_together(
-    tmp_path: Path, measured: list[tuple[str, object, int]], samples: float | None
-) -> None:
-    inner = b"".join(
-        evaluation(5, value, metric=metric, samples_count=count)
-        for metric, value, count in measured
-    )
+def test_a_benchmark_has_its_usual_name(tmp_path: Path) -> None:
+    entry(tmp_path, FIVE, "mask", described=OPEN)
+    record, _, findings = score_one(tmp_path)
+    assert record["benchmark"] == "maskrcnn"
+    assert record["path"] == f"{PLACE}/mask"
+    assert findings == []
+
+
+@pytest.mark.parametrize("case", BY_HAND["metrics"], ids=str)
+def test_two_metrics_converge_together(tmp_path: Path, case: dict[str, Any]) -> None:
+    inner = b""
+    for metric, value, count in case["evaluations"]:
+        inner += evaluation(5, value, metric=metric, samples_count=count)
     entry(tmp_path, [log(10, inner=inner)] * 10, "stable_diffusion")
-    assert score_one(tmp_path)[0]["samples_to_converge"] == samples
+    record, _, _ = score_one(tmp_path)
+    assert record["samples_to_converge"] == case.get("samples")
 
 
 def test_batch_size_of_an_entry(tmp_path: Path) -> None:
-    entry(tmp_path / "one", [*FOUR, log(20, gbs=None)])
-    assert score_one(tmp_path / "one")[0]["global_batch_size"] == 256
+    entry(tmp_path, [*FOUR, log(20, gbs=None)])
+    record, _, _ = score_one(tmp_path)
+    assert record["global_batch_size"] == 256
 
 
 def test_only_path_and_description_are_sources(tmp_path: Path) -> None:
+    inner = evaluation(9, epoch_num=1)
     submission = {"org": "Other", "division": "open", "status": "cloud", "benchmark": "bert"}
-    inner = b"".join(line(f"submission_{key}", 0, value) for key, value in submission.items())
-    inner += evaluation(9, epoch_num=1)
+    for key, value in submission.items():
+        inner += line(f"submission_{key}", 0, value)
     folder = entry(tmp_path, [log(minutes, inner=inner) for minutes in (10, 11, 12, 13, 20)])
-    for place in (folder, folder.parent, tmp_path, tmp_path / "ACME", tmp_path / "ACME/results"):
-        put(place, "summary.csv", "system,resnet\nacme1,1.0\n")
-    record, _, findings = score_one(tmp_path)
-    names = ("submitter", "division", "availability", "benchmark", "minutes")
-    assert [record[name] for name in names] == ["ACME", "closed", "onprem", "resnet", 12.0]
-    assert len(findings) == 10
+    put(folder, "summary.csv", "system,resnet\nacme1,1.0\n")
+    put(tmp_path, "ACME/summary.csv", "system,resnet\nacme1,1.0\n")
+    record, _, _ = score_one(tmp_path)
+    assert record["submitter"] == "ACME"
+    assert record["division"] == "closed"
+    assert record["availability"] == "onprem"
+    assert record["benchmark"] == "resnet"
+    assert record["minutes"] == 12.0
     assert record["findings"] == (
         "is a log of bert by its submission_benchmark (5 runs) | is a log of the open division by"
         " its submission_division (5 runs)"
     )
 
 
+# Systems
+
+
 def describe(**changed: object) -> System:
     return read_system(json.dumps(SYSTEM | changed).encode(), RULES)
 
 
-SPELLINGS = {
-    "onprem": [
-        "on-prem",
-        "on-premise",
-        "Available",
-        "available on-premise",
-        "available onpremise",
-        " onprem ",
-    ],
-    "cloud": ["cloud", "available cloud", "Available in cloud", "available-cloud"],
-    "preview": ["Preview"],
-    "research": ["Research", "RDI", "rdo", "internal", "Research, Development, or Internal (RDI)"],
-    None: ["soon", "", None, 7],
-}
-
-
-@pytest.mark.parametrize("availability", SPELLINGS)
-def test_spellings_of_an_availability(availability: str | None) -> None:
-    for status in SPELLINGS[availability]:
+@pytest.mark.parametrize("availability", BY_HAND["availability"])
+def test_spellings_of_an_availability(availability: str) -> None:
+    for status in BY_HAND["availability"][availability]:
         system = describe(status=status)
         assert system.availability == availability
-        assert system.texts["status"] == (
-            status.strip() or None if isinstance(status, str) else None
-        )
-        assert len(system.findings) == (availability is None)
+        assert system.texts["status"] == status.strip()
+        assert system.findings == ()
 
 
-def test_spellings_of_a_division() -> None:
-    divisions = {
-        spelling: describe(division=spelling).division
-        for spelling in ("closed", "close", "OPEN ", "ajar")
-    }
-    assert divisions == {"closed": "closed", "close": "closed", "OPEN ": "open", "ajar": None}
+@pytest.mark.parametrize(
+    ("status", "kept"), [("soon", "soon"), ("", None), (None, None), (7, None)]
+)
+def test_an_unknown_availability_is_a_finding(status: object, kept: str | None) -> None:
+    system = describe(status=status)
+    assert system.availability is None
+    assert system.texts["status"] == kept
+    assert len(system.findings) == 1
 
 
-def test_numbers_of_accelerators() -> None:
-    for per_node, nodes, accelerators in ((8.0, "2.0", 16), (" 8 ", 1, 8), ("0", "1", 0)):
-        system = describe(accelerators_per_node=per_node, number_of_nodes=nodes)
-        assert (system.accelerators, system.findings) == (accelerators, ())
-    for broken in ("8x", "", None, True, [8], -8, "8.5", "9" * 5000, "²"):
-        system = describe(accelerators_per_node=broken)
-        assert (system.accelerators, len(system.findings)) == (None, 1)
+@pytest.mark.parametrize(
+    ("spelling", "division"),
+    [("closed", "closed"), ("close", "closed"), ("OPEN ", "open"), ("ajar", None)],
+)
+def test_spellings_of_a_division(spelling: str, division: str | None) -> None:
+    assert describe(division=spelling).division == division
+
+
+@pytest.mark.parametrize(
+    ("per_node", "nodes", "accelerators"), [(8.0, "2.0", 16), (" 8 ", 1, 8), ("0", "1", 0)]
+)
+def test_numbers_of_accelerators(per_node: object, nodes: object, accelerators: int) -> None:
+    system = describe(accelerators_per_node=per_node, number_of_nodes=nodes)
+    assert system.accelerators == accelerators
+    assert system.findings == ()
+
+
+@pytest.mark.parametrize("number", ["8x", "", None, True, [8], -8, "8.5", "9" * 5000, "²"])
+def test_numbers_that_are_none(number: object) -> None:
+    system = describe(accelerators_per_node=number)
+    assert system.accelerators is None
+    assert len(system.findings) == 1
 
 
 @pytest.mark.parametrize("encoding", ["utf-8", "utf-8-sig", "latin-1"])
@@ -320,7 +319,7 @@ def test_names_are_kept_as_printed(encoding: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("described", "finding"),
+    ("described", "message"),
     [
         (None, "is missing; the system is unknown"),
         ('{"division": "closed",}', "is not JSON; the system is unknown: "),
@@ -328,12 +327,17 @@ def test_names_are_kept_as_printed(encoding: str) -> None:
         ("[]", "is not a JSON object; the system is unknown"),
     ],
 )
-def test_an_unknown_system_has_a_score(tmp_path: Path, described: str | None, finding: str) -> None:
+def test_an_unknown_system_has_a_score(tmp_path: Path, described: str | None, message: str) -> None:
     entry(tmp_path, FIVE, described=described)
-    record, _, findings = score_one(tmp_path)
-    unknown = [record[name] for name in ("system", "division", "accelerators")]
-    assert (record["minutes"], unknown) == (12.0, [None] * 3)
-    assert [text.startswith(f"{DESCRIPTION}: {finding}") for text in findings] == [True]
+    record, _, [finding] = score_one(tmp_path)
+    assert record["minutes"] == 12.0
+    assert record["system"] is None
+    assert record["division"] is None
+    assert record["accelerators"] is None
+    assert finding.startswith(f"{DESCRIPTION}: {message}")
+
+
+# Whatever is read
 
 
 JSON = st.recursive(

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import tomllib
 from itertools import pairwise
-from pathlib import Path
 from typing import Any
 
 import duckdb
@@ -19,8 +17,9 @@ from tests.conftest import Query
 from tests.doors.analyses.analysis_support import TRAINED, Database, make_warehouse
 from tests.doors.analyses.test_views import assert_rows
 from tests.mlperf.link_support import link_mlperf
+from tests.mlperf.mlperf_support import load_cases
 
-CASES = tomllib.loads(Path(__file__).with_name("rankings.toml").read_text(encoding="utf-8"))["case"]
+CASES = load_cases("rankings")["case"]
 RUNS = (10.0, 10.2, 9.9, 10.1, 10.3)
 ON_IPUS = ("Graphcore", "Baidu")
 LINKED = ("mlperf_entries", "mlperf_runs", "rank_resolution", "mlperf_pair_tests")

@@ -1,29 +1,24 @@
-"""Small releases with certificates, and ways to tamper with them."""
+"""Small releases with certificates, and figures that no source prints."""
 
 from __future__ import annotations
 
-import base64
 import csv
 import hashlib
-import io
 import json
 import random
 import re
 import shutil
-import zlib
 from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any
 
 import duckdb
+from ipu_results.kit.files import hash_file
 from ipu_results.record.store.files import get_csv_name
 from ipu_results.record.store.tables import write_csv
 from ipu_results.release.certificates import split_records, write_certificates
-from ipu_results.release.files import CERTIFICATES, CHECKSUMS
+from ipu_results.release.files import CERTIFICATES, write_checksums
 
-from tests.conftest import ROOT
-
-RAW = ROOT / "raw"
 TABLES = (
     "results",
     "figures",
@@ -50,7 +45,7 @@ def certify(connection: duckdb.DuckDBPyConnection, folder: Path) -> Path:
     for name, select in selects.items():
         write_csv(connection.sql(select).to_arrow_table(), folder / get_csv_name(name))
     write_certificates(connection, folder)
-    write_sums(folder)
+    write_checksums(folder)
     return folder
 
 
@@ -73,33 +68,33 @@ def select_by_source(lines: Iterable[Line]) -> dict[str, list[Line]]:
 def shrink(certified: Path, target: Path, lines: list[Line]) -> Path:
     """Make a release of some lines, with the rows that they name and no others."""
     (target / "detail").mkdir(parents=True)
-    (target / "cells.csv").write_bytes(_keep_cells(certified, lines))
-    for name in [*map(get_csv_name, TABLES)]:
-        keys = {tuple(line["key"].values()) for line in lines if line.get("stated") == name}
-        digests = {each for line in lines for each in line.get("rows", {}).get(name, ())}
-        (target / name).write_bytes(_keep_rows(certified / name, keys, digests))
+    keys: dict[str, set[tuple[str, ...]]] = {get_csv_name(name): set() for name in TABLES}
+    keys["cells.csv"] = {tuple(line["id"].split()) for line in lines if line["kind"] == "printed"}
+    digests = set()
+    for line in lines:
+        if "stated" in line:
+            keys[line["stated"]].add(tuple(map(str, line["key"].values())))
+        for each in line.get("rows", {}).values():
+            digests.update(each)
+    for name, wanted in keys.items():
+        (target / name).write_bytes(_keep_rows(certified / name, wanted, digests))
     shutil.copy(certified / "documents.csv", target)
     write_lines(target, lines)
     return target
 
 
-def _keep_cells(certified: Path, lines: list[Line]) -> bytes:
-    ids = {tuple(line["id"].split()) for line in lines if line["kind"] == "printed"}
-    return _keep_rows(certified / "cells.csv", ids, set())
-
-
-def _keep_rows(path: Path, keys: set[tuple[Any, ...]], digests: set[str]) -> bytes:
+def _keep_rows(path: Path, keys: set[tuple[str, ...]], digests: set[str]) -> bytes:
     """Return a CSV file with the rows of which the first columns are a key, or that have a digest."""
-    wanted = {tuple(map(str, key)) for key in keys}
-    sizes = {len(key) for key in wanted}
+    sizes = {len(key) for key in keys}
     records = split_records(path.read_bytes())
     kept = [next(records)]
     for record in records:
         [cells] = csv.reader([record.decode()])
-        is_named = any(tuple(cells[:size]) in wanted for size in sizes)
-        # an entry of MLPerf is named by its round and its path, which are not side by side
-        is_entry = path.name == "mlperf_entries.csv" and (cells[0], cells[15]) in wanted
-        if is_named or is_entry or hashlib.sha256(record).hexdigest() in digests:
+        starts = {tuple(cells[:size]) for size in sizes}
+        if path.name == "mlperf_entries.csv":
+            # an entry is named by its round and its path, which are not side by side
+            starts = {(cells[0], cells[15])}
+        if starts & keys or hashlib.sha256(record).hexdigest() in digests:
             kept.append(record)
     return b"\n".join(kept) + b"\n"
 
@@ -109,10 +104,10 @@ def write_lines(folder: Path, lines: list[Line]) -> None:
     for line in lines:
         if "files" in line:
             names = [name for name in line["files"] if (folder / name).exists()]
-            line["files"] = {name: hash_path(folder / name) for name in names}
+            line["files"] = {name: hash_file(folder / name) for name in names}
     texts = [json.dumps(line, ensure_ascii=False) for line in lines]
     (folder / CERTIFICATES).write_text("\n".join(texts) + "\n", encoding="utf-8")
-    write_sums(folder)
+    write_checksums(folder)
 
 
 def rewrite_cell(path: Path, key: dict[str, str], column: str, value: object) -> None:
@@ -125,20 +120,6 @@ def rewrite_cell(path: Path, key: dict[str, str], column: str, value: object) ->
         writer = csv.DictWriter(file, list(row), lineterminator="\n")
         writer.writeheader()
         writer.writerows(rows)
-
-
-def write_sums(folder: Path) -> None:
-    paths = [path for path in sorted(folder.rglob("*")) if path.is_file()]
-    sums = [
-        f"{hash_path(path)}  {path.relative_to(folder).as_posix()}\n"
-        for path in paths
-        if path.name != CHECKSUMS
-    ]
-    (folder / CHECKSUMS).write_text("".join(sums), encoding="utf-8")
-
-
-def hash_path(path: Path) -> str:
-    return hashlib.sha256(path.read_bytes()).hexdigest()
 
 
 # A figure that no source prints
@@ -227,61 +208,3 @@ FORGERIES: dict[str, tuple[Callable[[Line, random.Random], Line], ...]] = {
     "minutes": (forge_minutes,),
     "recomputed": (forge_rows,),
 }
-
-
-# A source in which a figure is another one
-
-
-def copy_source(line: Line, raw: Path) -> Path:
-    path = raw / line["file"]
-    path.parent.mkdir(parents=True, exist_ok=True)
-    shutil.copy(RAW / line["file"], path)
-    return path
-
-
-def forge_source(line: Line, raw: Path, rng: random.Random) -> Line:
-    """Change a printed figure in a copy of its source, with the digest that fits."""
-    path = copy_source(line, raw)
-    forged = change_digit(line["raw"], rng)
-    editors = {".csv": _edit_csv, ".html": _edit_html, ".pdf": _edit_pdf}
-    path.write_bytes(editors[path.suffix](path.read_bytes(), line, forged))
-    return {**line, "sha256": hash_path(path)}
-
-
-def _edit_csv(data: bytes, line: Line, text: str) -> bytes:
-    number, column = map(int, re.findall(r"line (\d+), column (\d+)", line["locator"])[0])
-    rows = list(csv.reader(io.StringIO(data.decode(), newline="")))
-    rows[number - 1][column - 1] = text
-    out = io.StringIO(newline="")
-    csv.writer(out, lineterminator="\n").writerows(rows)
-    return out.getvalue().encode()
-
-
-def _edit_html(data: bytes, line: Line, text: str) -> bytes:
-    table, row, column = map(int, re.findall(r"\d+", line["locator"])[:3])
-    tables = data.decode().split("<table>")
-    rows = tables[table].split("<tr>")
-    cells = rows[row + 1].split("<td>")
-    assert cells[column].startswith(f"{line['raw']}<")
-    cells[column] = cells[column].replace(line["raw"], text, 1)
-    rows[row + 1] = "<td>".join(cells)
-    tables[table] = "<tr>".join(rows)
-    return "<table>".join(tables).encode()
-
-
-def _edit_pdf(data: bytes, line: Line, text: str) -> bytes:
-    """Change the text whose left edge and lower edge are those of the box of a locator."""
-    left, bottom = re.findall(r"box ([\d.]+),[\d.]+,[\d.]+,([\d.]+)", line["locator"])[0]
-    head, packed, tail = re.split(rb"(?s)(?<=stream\n)(.*?)(?=~>)", data, maxsplit=1)
-    content = zlib.decompress(base64.a85decode(packed)).decode("latin-1")
-    lines = content.split("\n")
-    for at, shown in enumerate(lines):
-        match = re.search(r"1 0 0 1 (\S+) (\S+) Tm \(", shown)
-        if not match or abs(float(match[1]) - float(left)) > 0.06:
-            continue
-        if abs(792 - float(match[2]) + 2.17 - float(bottom)) < 0.06:
-            assert shown.count(f"{line['raw']})") == 1
-            lines[at] = shown.replace(f"{line['raw']})", f"{text})")
-    changed = "\n".join(lines)
-    assert changed != content
-    return head + base64.a85encode(zlib.compress(changed.encode("latin-1"))) + tail

@@ -6,7 +6,6 @@ from __future__ import annotations
 
 import csv
 import io
-import shutil
 from collections.abc import Callable
 from pathlib import Path
 
@@ -165,14 +164,6 @@ TEXT_KINDS: list[Kind] = [
 ]
 
 
-def replace_with_link(folder: Path) -> None:
-    shutil.copyfile(folder / "LICENSE", folder.parent / "LICENSE")
-    (folder / "LICENSE").unlink()
-    (folder / "LICENSE").symlink_to(folder.parent / "LICENSE")
-
-
 FILE_KINDS: list[Kind] = [
-    ("file removed", lambda folder: (folder / "LICENSE").unlink(), "LICENSE"),
     ("file added", lambda folder: replace_file(folder / "notes.txt", b"mine"), "notes.txt"),
-    ("link", replace_with_link, "LICENSE"),
 ]

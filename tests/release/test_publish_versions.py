@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import shutil
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from ipu_results.errors import CorrectionsError, ReleaseError, UnreadableReleaseError
+from ipu_results.errors import CorrectionsError, ReleaseError
 from ipu_results.record.store import query
-from ipu_results.record.store.files import DATABASE
 from ipu_results.release import ReleaseDecision, ReleaseRequest, diff_releases, verify_release
 from ipu_results.release.corrections import apply_corrections
 from ipu_results.release.decision import decide_release
@@ -24,11 +24,11 @@ from ipu_results.release.version import (
 )
 from ipu_results.schema import View
 
-from tests.conftest import read_files, run_cli
+from tests.conftest import run_cli
 from tests.release.release_support import (
     PUBLISHED_ON,
-    Row,
     alter_warehouse,
+    locate_table,
     publish_release,
     read_record,
     read_rows,
@@ -42,76 +42,97 @@ def get_next_version(old: Path, new: Path) -> str:
     return str(get_lowest_version(Version(1, 2, 3), list_changes(diff_releases(old, new))))
 
 
-# By table: the values that its first row gets.
-CELL_CHANGES: dict[str, tuple[dict[str, Row], str]] = {
-    "nothing": ({}, "1.2.4"),
-    "note of a document": ({"documents": {"note": "Other.", "licence": "CC0"}}, "1.2.4"),
-    "message of a flag": ({"flags": {"message": "Other."}}, "1.2.4"),
-    "moved locator": ({"cells": {"locator": "line 99"}}, "1.2.4"),
-    "derived count": ({"rank_resolution": {"tied_groups": 99}}, "1.3.0"),
-    "figure": ({"results": {"throughput": 1.5}}, "2.0.0"),
-    "printed text": ({"cells": {"raw_text": "?"}}, "2.0.0"),
+# One table of a warehouse, changed
+
+
+Edit = Callable[[pa.Table], pa.Table]
+
+
+def set_first(**values: object) -> Edit:
+    """Return a change of values of the first row."""
+
+    def change(table: pa.Table) -> pa.Table:
+        first, *others = table.to_pylist()
+        return pa.Table.from_pylist([{**first, **values}, *others], schema=table.schema)
+
+    return change
+
+
+def describe_throughput(relation: str, **values: str) -> Edit:
+    """Return a change of what the dictionary says of the throughput of a table or view."""
+
+    def change(table: pa.Table) -> pa.Table:
+        rows = table.to_pylist()
+        [row] = [
+            row
+            for row in rows
+            if row["table_name"] == relation and row["column_name"] == "throughput"
+        ]
+        row.update(values)
+        return pa.Table.from_pylist(rows, schema=table.schema)
+
+    return change
+
+
+def set_field(kind: pa.DataType | None = None, **metadata: str) -> Edit:
+    """Return a change of the type or the metadata of a column."""
+
+    def change(table: pa.Table) -> pa.Table:
+        at = table.schema.get_field_index("gmacs_per_item")
+        field = table.schema.field(at)
+        stated = {name.encode(): text.encode() for name, text in metadata.items()}
+        field = field.with_metadata(field.metadata | stated)
+        return table.cast(table.schema.set(at, field.with_type(kind or field.type)))
+
+    return change
+
+
+def add_column(table: pa.Table) -> pa.Table:
+    return table.append_column("more", table["item_note"])
+
+
+def drop_column(table: pa.Table) -> pa.Table:
+    return table.drop_columns(["item_note"])
+
+
+def drop_row(table: pa.Table) -> pa.Table:
+    return table.slice(1)
+
+
+def leave(table: pa.Table) -> pa.Table:
+    return table
+
+
+VERSIONS: dict[str, tuple[str, Edit, str]] = {
+    "nothing": ("models", leave, "1.2.4"),
+    "licence of a document": ("documents", set_first(note="Other.", licence="CC0"), "1.2.4"),
+    "message of a flag": ("flags", set_first(message="Other."), "1.2.4"),
+    "moved locator": ("cells", set_first(locator="line 99"), "1.2.4"),
+    "derived count": ("rank_resolution", set_first(tied_groups=99), "1.3.0"),
+    "figure": ("results", set_first(throughput=1.5), "2.0.0"),
+    "printed text": ("cells", set_first(raw_text="?"), "2.0.0"),
+    "description": ("columns", describe_throughput("results", description="Other."), "1.2.4"),
+    "unit of a view": ("columns", describe_throughput("inference", unit="item/min"), "2.0.0"),
+    "removed row": ("flags", drop_row, "2.0.0"),
+    "removed column": ("models", drop_column, "2.0.0"),
+    "new column": ("models", add_column, "1.3.0"),
+    "type of a column": ("models", set_field(pa.float32()), "2.0.0"),
+    "unit of a column": ("models", set_field(unit="MMAC"), "2.0.0"),
+    "description of a column": ("models", set_field(description="Other."), "1.2.4"),
 }
 
 
-@pytest.mark.parametrize("kind", CELL_CHANGES)
-def test_each_changed_cell_has_its_version(kind: str, small: Path, tmp_path: Path) -> None:
-    changes, expected = CELL_CHANGES[kind]
-    rows = {}
-    for name, values in changes.items():
-        first, *others = read_rows(small, name)
-        rows[name] = [first | values, *others]
-    assert get_next_version(small, alter_warehouse(small, tmp_path / "new", **rows)) == expected
+@pytest.mark.parametrize("kind", VERSIONS)
+def test_each_change_of_a_table_has_its_version(kind: str, small: Path, tmp_path: Path) -> None:
+    name, edit, expected = VERSIONS[kind]
+    new = Path(shutil.copytree(small, tmp_path / "new"))
+    path = locate_table(new, name)
+    pq.write_table(edit(pq.read_table(path)), path)
+    assert get_next_version(small, new) == expected
 
 
-@pytest.mark.parametrize(
-    ("relation", "values", "expected"),
-    [
-        ("results", {"description": "Other."}, "1.2.4"),
-        ("inference", {"unit": "item/min"}, "2.0.0"),
-    ],
-)
-def test_each_change_of_the_dictionary_has_its_version(
-    relation: str, values: Row, expected: str, small: Path, tmp_path: Path
-) -> None:
-    columns = read_rows(small, "columns")
-    for row in columns:
-        if (row["table_name"], row["column_name"]) == (relation, "throughput"):
-            row.update(values)
-    assert (
-        get_next_version(small, alter_warehouse(small, tmp_path / "new", columns=columns))
-        == expected
-    )
-
-
-def test_new_and_removed_rows_have_their_versions(small: Path, fewer: Path, more: Path) -> None:
+def test_new_rows_have_their_version(small: Path, more: Path) -> None:
     assert get_next_version(small, more) == "1.3.0"
-    assert get_next_version(small, fewer) == "2.0.0"
-
-
-def change_field(table: pa.Table, kind: pa.DataType | None = None, **metadata: str) -> pa.Table:
-    at = table.schema.get_field_index("gmacs_per_item")
-    field = table.schema.field(at)
-    stated = {name.encode(): text.encode() for name, text in metadata.items()}
-    field = field.with_metadata(field.metadata | stated)
-    return table.cast(table.schema.set(at, field.with_type(kind or field.type)))
-
-
-COLUMN_CHANGES: dict[str, tuple[Any, str]] = {
-    "removed column": (lambda table: table.drop_columns(["item_note"]), "2.0.0"),
-    "new column": (lambda table: table.append_column("more", table["item_note"]), "1.3.0"),
-    "type": (lambda table: change_field(table, pa.float32()), "2.0.0"),
-    "unit": (lambda table: change_field(table, unit="MMAC"), "2.0.0"),
-    "description": (lambda table: change_field(table, description="Other."), "1.2.4"),
-}
-
-
-@pytest.mark.parametrize("kind", COLUMN_CHANGES)
-def test_each_change_of_a_column_has_its_version(kind: str, small: Path, tmp_path: Path) -> None:
-    change, expected = COLUMN_CHANGES[kind]
-    path = Path(shutil.copytree(small, tmp_path / "new")) / "models.parquet"
-    pq.write_table(change(pq.read_table(path)), path)
-    assert get_next_version(small, path.parent) == expected
 
 
 def test_new_and_removed_tables_have_their_versions(small: Path, tmp_path: Path) -> None:
@@ -143,24 +164,19 @@ def more(small: Path, tmp_path: Path) -> Path:
 @pytest.fixture
 def changed(small: Path, tmp_path: Path) -> Path:
     """Return a warehouse with another figure and another flag."""
-    first, *others = read_rows(small, "results")
-    results = [{**first, "throughput": 1.5}, *others]
+    first, *results = read_rows(small, "results")
     flags = read_rows(small, "flags")
-    flags.append({**flags[0], "rule": "R99"})
-    return alter_warehouse(small, tmp_path / "changed", results=results, flags=flags)
-
-
-def decide(
-    new: Path,
-    out: Path,
-    previous: Path | None = None,
-    version: str | None = None,
-    corrections: Path | None = None,
-) -> ReleaseDecision:
-    """Decide on a release of a warehouse without publishing it."""
-    return decide_release(
-        new, ReleaseRequest(new, out, PUBLISHED_ON, version, previous, corrections)
+    return alter_warehouse(
+        small,
+        tmp_path / "changed",
+        results=[{**first, "throughput": 1.5}, *results],
+        flags=[*flags, {**flags[0], "rule": "R99"}],
     )
+
+
+def decide(new: Path, out: Path, **options: Any) -> ReleaseDecision:
+    """Decide on a release of a warehouse without publishing it."""
+    return decide_release(new, ReleaseRequest(new, out, PUBLISHED_ON, **options))
 
 
 def test_version_of_the_repository_is_default_and_a_lower_one_is_refused(
@@ -173,33 +189,28 @@ def test_version_of_the_repository_is_default_and_a_lower_one_is_refused(
         " cell changed; flags: 1 row new"
     )
     low = run_cli(*options, "--version", "1.9.0")
-    assert (low.returncode, low.stderr) == (1, f"error: {too_low}\n")
+    assert low.returncode == 1
+    assert low.stderr == f"error: {too_low}\n"
     monkeypatch.setattr("ipu_results.kit.files.read_version", lambda: "1.9.0")
     low = run_cli(*options)
     message = f"error: pyproject.toml: {too_low}. Raise it there and run: make docs\n"
-    assert (low.returncode, low.stderr) == (1, message)
+    assert low.stderr == message
     assert not out.exists()
     monkeypatch.setattr("ipu_results.kit.files.read_version", lambda: "2.1.0")
     result = run_cli(*options)
     assert result.returncode == 0, result.stderr
-    assert ": version 2.1.0, " in result.stdout
     record = read_record(out)
-    versions = (record["version"], record["least_version"], record["previous"]["version"])
-    assert versions == ("2.1.0", "2.0.0", "1.0.0")
+    assert record["version"] == "2.1.0"
+    assert record["least_version"] == "2.0.0"
+    assert record["previous"]["version"] == "1.0.0"
     assert {"level": "major", "what": "results.throughput: 1 cell changed"} in record["changes"]
-    again = run_cli("publish", "--warehouse", changed, "--out", out)
-    assert again.returncode == 0, again.stderr
+    run_cli("publish", "--warehouse", changed, "--out", out)
     assert read_record(out) == record, "the same tables again"
 
 
 def test_release_in_the_target_is_the_previous_one(
-    small: Path, fewer: Path, more: Path, out: Path, tmp_path: Path
+    small: Path, more: Path, out: Path, tmp_path: Path
 ) -> None:
-    with pytest.raises(ReleaseError, match="flags: 1 rows vanished"):
-        decide(fewer, out)
-    too_low = r"version 0\.9\.0 is too low after 1\.0\.0, it must be at least 1\.1\.0"
-    with pytest.raises(ReleaseError, match=too_low):
-        decide(more, out, version="0.9.0")
     assert str(decide(more, out).version) == "1.1.0"
     assert str(decide(more, tmp_path / "none").version) == "1.0.0"
     assert str(decide(small, out).version) == "1.0.0"
@@ -220,23 +231,17 @@ def test_changed_definition_is_major_and_reported(
     monkeypatch.setattr(query, "sql_view", change)
     assert str(publish_release(small, out).decision.version) == "2.0.0"
     diff = diff_releases(small_release, out)
-    assert (diff.views, diff.is_empty) == (("inference",), False)
+    assert diff.views == ("inference",)
+    assert not diff.is_empty
     assert "~ the definition of inference" in format_diff_text(diff).splitlines()
     assert '"definitions_changed": [\n  "inference"\n ]' in format_diff_json(diff)
     assert "<td>inference</td>" in format_diff_html(diff)
 
 
-def test_same_tables_make_the_same_release_again(
-    small: Path, fewer: Path, out: Path, tmp_path: Path
-) -> None:
-    publish_release(fewer, out, corrections=write_corrections(tmp_path, describe_flag(small)))
-    first = read_files(out)
-    assert str(publish_release(fewer, out).decision.version) == "2.0.0"
-    different = {name for name in first if first[name] != (out / name).read_bytes()}
-    assert different <= {DATABASE, "SHA256SUMS"}
-    too_low = r"too low after 2\.0\.0, it must be at least 2\.0\.1: each release needs"
+def test_same_tables_need_no_other_version(small: Path, out: Path) -> None:
+    too_low = r"too low after 1\.0\.0, it must be at least 1\.0\.1: each release needs"
     with pytest.raises(ReleaseError, match=too_low):
-        decide(fewer, out, version="1.9.9")
+        decide(small, out, version="0.9.9")
 
 
 @pytest.mark.parametrize(
@@ -261,10 +266,6 @@ def test_unsound_previous_release_is_refused(small: Path, out: Path, tmp_path: P
         decide(small, tmp_path / "new", previous=out)
     with pytest.raises(ReleaseError, match="is not a release"):
         decide(small, tmp_path / "new", previous=small)
-    with pytest.raises(UnreadableReleaseError, match="none: no such folder"):
-        decide(small, tmp_path / "new", previous=tmp_path / "none")
-    with pytest.raises(ReleaseError, match="'' is not a version"):
-        publish_release(small, tmp_path / "none", version="")
 
 
 REASON = "The rule was | wrong <b>here</b>."
@@ -297,7 +298,7 @@ def test_removed_row_needs_a_reason_that_is_published(
     out = tmp_path / "out"
     vanished = f"flags: 1 rows vanished, such as rule = {flag['rule']}, .*--corrections"
     with pytest.raises(ReleaseError, match=vanished):
-        decide(fewer, out, small_release)
+        decide(fewer, out, previous=small_release)
     unused = f'{ENTRY}key = {{ rule = "R99" }}\n'
     file = write_corrections(tmp_path, describe_flag(small) + unused)
     options = ("--previous", small_release, "--out", out, "--corrections", file)
@@ -307,7 +308,8 @@ def test_removed_row_needs_a_reason_that_is_published(
     assert verify_release(out) == []
     (correction,) = read_record(out)["corrections"]
     assert correction["key"] == {name: flag[name] for name in FLAG_KEY}
-    assert (correction["table"], correction["rows"]) == ("flags", 1)
+    assert correction["table"] == "flags"
+    assert correction["rows"] == 1
     assert correction["reason"] == REASON
     card = (out / "README.md").read_text("utf-8")
     assert r"The rule was \| wrong &lt;b&gt;here&lt;/b&gt;." in card
@@ -362,12 +364,12 @@ def test_entry_without_a_key_names_a_removed_table_and_no_single_rows(
 def test_corrections_without_a_file_or_a_previous_release_are_refused(
     small: Path, small_release: Path, tmp_path: Path
 ) -> None:
-    file = write_corrections(tmp_path, "")
+    out = tmp_path / "none"
     missing = r"corrections\.toml: there is no previous release to correct"
     with pytest.raises(CorrectionsError, match=missing):
-        decide(small, tmp_path / "none", corrections=file)
+        decide(small, out, corrections=write_corrections(tmp_path, ""))
     with pytest.raises(CorrectionsError, match=r"none\.toml: cannot be read"):
-        decide(small, tmp_path / "none", small_release, corrections=tmp_path / "none.toml")
+        decide(small, out, previous=small_release, corrections=tmp_path / "none.toml")
 
 
 def test_record_of_a_release_describes_the_changes(
@@ -377,14 +379,18 @@ def test_record_of_a_release_describes_the_changes(
     records = tmp_path / "releases"
     publish_release(small, out, record=records)
     first = read_record(records, "1.0.0.json")
-    assert (first["previous"], first["figures_changed"]) == (None, [])
+    assert first["previous"] is None
+    assert first["figures_changed"] == []
     assert first["summary"][0].startswith("First release: 12 results, ")
     publish_release(changed, out, record=records)
     second = read_record(records, "2.0.0.json")
-    assert (second["previous"], second["level"]) == ("1.0.0", "major")
+    assert second["previous"] == "1.0.0"
+    assert second["level"] == "major"
     assert second["summary"] == ["1 figure changed.", "Rows of flags: 1 new."]
     [figure] = second["figures_changed"]
-    assert (figure["column"], figure["new"], figure["table"]) == ("throughput", 1.5, "results")
+    assert figure["column"] == "throughput"
+    assert figure["new"] == 1.5
+    assert figure["table"] == "results"
     publish_release(changed, out, record=records)
     assert sorted(path.name for path in records.iterdir()) == ["1.0.0.json", "2.0.0.json"]
     assert read_record(records, "2.0.0.json") == second

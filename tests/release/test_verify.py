@@ -15,7 +15,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 import pytest
-from ipu_results.errors import UnreadableReleaseError, WarehouseError
+from ipu_results.errors import WarehouseError
 from ipu_results.kit.files import hash_file
 from ipu_results.record.store.files import DATABASE
 from ipu_results.release import verify_release
@@ -192,19 +192,14 @@ def test_table_that_is_left_in_duckdb_and_the_dictionary_is_found(copy: Path) ->
 
 def test_command_reports_a_sound_release(small_release: Path) -> None:
     result = run_cli("verify", small_release)
-    assert (result.returncode, result.stdout) == (0, f"OK {small_release}\n")
+    assert result.returncode == 0
+    assert result.stdout == f"OK {small_release}\n"
     [note] = result.stderr.splitlines()
     root = hash_file(small_release / CHECKSUMS)
     assert note.startswith("note: not checked: whether someone rewrote the whole release; ")
     assert note.endswith(f"with --root, here it is {root}")
     result = run_cli("verify", small_release, "--root", root, "--format", "json")
     assert json.loads(result.stdout) == {"ok": True, "problems": [], "notes": []}
-
-
-def test_command_refuses_a_release_of_another_root(small_release: Path) -> None:
-    result = run_cli("verify", small_release, "--root", "0" * 64)
-    assert (result.returncode, result.stdout) == (1, "")
-    assert result.stderr.startswith("FAIL SHA256SUMS: has the sha256 ")
 
 
 def test_views_are_compared_with_release_json_alone_if_another_duckdb_wrote_them(
@@ -250,25 +245,19 @@ def test_signature_finds_a_release_that_was_rewritten_as_a_whole(
     assert run(check).returncode != 0
 
 
-def test_command_names_each_problem(copy: Path, tmp_path: Path) -> None:
+def test_command_names_each_problem(copy: Path) -> None:
     (copy / "LICENSE").unlink()
     result = run_cli("verify", copy)
-    assert (result.returncode, result.stdout, result.stderr) == (
-        1,
-        "",
-        "FAIL LICENSE: is missing\n",
-    )
+    assert result.returncode == 1
+    assert result.stdout == ""
+    assert result.stderr == "FAIL LICENSE: is missing\n"
     result = run_cli("verify", copy, "--format", "json")
     assert result.returncode == 1
-    assert json.loads(result.stdout) == {
-        "ok": False,
-        "problems": [{"path": "LICENSE", "message": "is missing"}],
-        "notes": [],
-    }
+    problem = {"path": "LICENSE", "message": "is missing"}
+    assert json.loads(result.stdout) == {"ok": False, "problems": [problem], "notes": []}
+
+
+def test_command_names_a_folder_that_is_not_there(tmp_path: Path) -> None:
     result = run_cli("verify", tmp_path / "none")
-    assert (result.returncode, result.stderr) == (
-        1,
-        f"error: {tmp_path / 'none'}: no such folder\n",
-    )
-    with pytest.raises(UnreadableReleaseError):
-        verify_release(tmp_path / "none")
+    assert result.returncode == 1
+    assert result.stderr == f"error: {tmp_path / 'none'}: no such folder\n"

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from datetime import date
 from pathlib import Path
 from typing import Any, cast
 
 import pytest
 from ipu_results.errors import CorrectionsError, ReleaseError
-from ipu_results.release import decision
 from ipu_results.release.corrections import load_corrections
 from ipu_results.release.database import hash_sql
 from ipu_results.release.files import ReleaseRecord
@@ -40,19 +38,6 @@ RECORD: dict[str, Any] = {
 def test_lowest_version_follows_the_highest_level(levels: tuple[str, ...], lowest: str) -> None:
     changes = [VersionChange(level, f"a {level} change") for level in levels]
     assert str(get_lowest_version(PREVIOUS, changes)) == lowest
-
-
-def test_date_may_be_that_of_the_previous_release_and_not_before() -> None:
-    record = cast(ReleaseRecord, RECORD)
-    decision._assert_not_earlier(date(2026, 11, 21), record, Path("old"))
-    with pytest.raises(ReleaseError, match="date 2026-11-20 is before 2026-11-21"):
-        decision._assert_not_earlier(date(2026, 11, 20), record, Path("old"))
-
-
-def test_release_without_its_list_of_corrections_is_not_repeated() -> None:
-    record = cast(ReleaseRecord, {**RECORD, "corrections": None})
-    with pytest.raises(ReleaseError, match="is not as publish writes it"):
-        decision._repeat_decision(Path("old"), record, PREVIOUS, [])
 
 
 @pytest.mark.parametrize(
