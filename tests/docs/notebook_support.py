@@ -26,34 +26,25 @@ def run_cells(cells: list[str]) -> list[list[dict[str, Any]]]:
 
 def run_cell(source: str, names: dict[str, object], number: int) -> list[dict[str, Any]]:
     module = ast.parse(source)
-    last = module.body.pop() if module.body and isinstance(module.body[-1], ast.Expr) else None
+    last: ast.expr = ast.Constant(None)
+    if isinstance(module.body[-1], ast.Expr):
+        last = module.body.pop().value
     out = io.StringIO()
     with contextlib.redirect_stdout(out):
         exec(compile(module, f"cell {number}", "exec"), names)
-        value = (
-            None
-            if last is None
-            else eval(compile(ast.Expression(last.value), f"cell {number}", "eval"), names)
-        )
+        value = eval(compile(ast.Expression(last), f"cell {number}", "eval"), names)
     outputs: list[dict[str, Any]] = []
     if out.getvalue():
-        outputs.append(
-            {"name": "stdout", "output_type": "stream", "text": split_lines(out.getvalue())}
-        )
+        text = split_lines(out.getvalue())
+        outputs.append({"name": "stdout", "output_type": "stream", "text": text})
     if value is not None:
         data = {"text/plain": split_lines(repr(value))}
         if hasattr(value, "_repr_mimebundle_"):
             bundle = value._repr_mimebundle_(include=None, exclude=None)
             if SVG in bundle:
                 data[SVG] = split_lines(bundle[SVG])
-        outputs.append(
-            {
-                "data": data,
-                "execution_count": number,
-                "metadata": {},
-                "output_type": "execute_result",
-            }
-        )
+        shown = {"data": data, "execution_count": number, "metadata": {}}
+        outputs.append({**shown, "output_type": "execute_result"})
     return outputs
 
 

@@ -45,16 +45,16 @@ def list_texts(outputs: list[dict[str, Any]]) -> list[str]:
 @pytest.mark.slow
 @pytest.mark.docs
 def test_the_notebook_prints_what_it_shows() -> None:
-    text = NOTEBOOK.read_text(encoding="utf-8")
-    notebook = json.loads(text)
+    notebook = json.loads(NOTEBOOK.read_text(encoding="utf-8"))
     code = [cell for cell in notebook["cells"] if cell["cell_type"] == "code"]
     outputs = run_notebook()
     if UPDATE:
         for number, (cell, own) in enumerate(zip(code, outputs, strict=True), 1):
-            cell["execution_count"], cell["outputs"] = number, own
-        NOTEBOOK.write_text(
-            json.dumps(notebook, indent=1, ensure_ascii=False) + "\n", encoding="utf-8"
-        )
-    assert [list_texts(cell["outputs"]) for cell in code] == [list_texts(own) for own in outputs]
-    assert all(cell["outputs"] for cell in code)
-    assert any(SVG in output.get("data", {}) for cell in code for output in cell["outputs"])
+            cell["execution_count"] = number
+            cell["outputs"] = own
+        text = json.dumps(notebook, indent=1, ensure_ascii=False)
+        NOTEBOOK.write_text(f"{text}\n", encoding="utf-8")
+    for cell, own in zip(code, outputs, strict=True):
+        assert own
+        assert list_texts(cell["outputs"]) == list_texts(own)
+    assert SVG in json.dumps(code)
