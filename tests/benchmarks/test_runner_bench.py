@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Sequence
+from itertools import accumulate
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +13,7 @@ import psutil
 import pytest
 from ipu_results.runner.estimate import Block, Kind, Stamps
 
-from benchmarks.report import Report, format_report
+from benchmarks.report import format_report
 from benchmarks.runner import overhead, real_sweeps
 from benchmarks.runner.common import (
     LoopMean,
@@ -39,10 +40,11 @@ def locks(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 def stamped(start: int, *ends: int) -> tuple[Stamps, ...]:
     """Return iterations without a gap between them."""
-    return tuple(
-        (begin, begin, begin, end, end)
-        for begin, end in zip((start, *ends[:-1]), ends, strict=True)
-    )
+    iterations: list[Stamps] = []
+    for end in ends:
+        iterations.append((start, start, start, end, end))
+        start = end
+    return tuple(iterations)
 
 
 def block(
@@ -52,7 +54,7 @@ def block(
     milliseconds.
     """
     start = int(start_s * S)
-    ends = [start + sum(ms[: at + 1]) * MS for at in range(len(ms))]
+    ends = [start + done * MS for done in accumulate(ms)]
     return Block(number, number, 2, kind, "", (stamped(start, *ends),), **seen)
 
 
@@ -63,16 +65,10 @@ def run_loop(ms: int = 100) -> tuple[tuple[Stamps, ...], ...]:
 
 def quiet_blocks(ms: int = 100) -> list[Block]:
     """Six rounds of ten iterations of this time, one second after the other for 100 ms."""
-    return [
-        block(float(number), [ms] * 10, number=number, probe_ms=(5.0, 5.0)) for number in range(6)
-    ]
-
-
-def check_report(report: Report) -> None:
-    for table in report.tables:
-        assert table.rows
-        assert all(len(row) == len(table.columns) for row in table.rows)
-    assert all(f"- {target.format_line()}" in format_report(report) for target in report.targets)
+    blocks = []
+    for number in range(6):
+        blocks.append(block(number, [ms] * 10, number=number, probe_ms=(5.0, 5.0)))
+    return blocks
 
 
 # the harness
@@ -82,9 +78,11 @@ def test_target_is_what_the_loop_adds() -> None:
     subject = overhead.LoopSubject("trivial", overhead.TrivialSession(), None, 1, overhead.READ)
     times = {overhead.RUN: [1.0, 1.0], overhead.READ: [3.0, 3.0], overhead.LOOP: [3.5, 4.5]}
     result = overhead.build_target(subject, times)
-    assert (result.value, result.limit, result.met) == (1.0, 1.0, True)
+    assert result.value == result.limit == 1.0
+    assert result.met
     rows = {row[0]: row for row in overhead.tabulate_ways(subject, times).rows}
-    assert (rows[overhead.LOOP][2], rows[overhead.LOOP][5]) == (3.0, 1.0)
+    loop = rows[overhead.LOOP]
+    assert (loop[2], loop[5]) == (3.0, 1.0)
 
 
 # the competitor
@@ -99,18 +97,17 @@ def test_block_lasts_from_the_first_start_to_the_last_end_of_all_sessions() -> N
 def test_competitor_reports_its_spells_and_is_not_our_process() -> None:
     before = time.perf_counter_ns()
     with run_competitor(3, speedup=1000.0) as spells:
-        assert not any(
-            "runner.competitor" in " ".join(own.cmdline())
-            for own in psutil.Process().children(True)
-        )
+        for child in psutil.Process().children(recursive=True):
+            assert "runner.competitor" not in " ".join(child.cmdline())
         time.sleep(0.2)
         assert spells == []
     after = time.perf_counter_ns()
-    ends = [moment for spell in spells for moment in spell]
-    assert ends
-    assert ends == sorted(ends)
-    assert before < ends[0]
-    assert ends[-1] < after
+    moments = [before]
+    for spell in spells:
+        moments += spell
+    moments.append(after)
+    assert len(moments) > 2
+    assert moments == sorted(moments)
 
 
 # other ways of measuring
@@ -129,21 +126,22 @@ def test_naive_mean_counts_every_iteration_of_every_session() -> None:
 
 
 def test_quiet_value_leaves_out_what_a_competitor_touched() -> None:
-    blocks = [
-        *quiet_blocks(100)[:5],
-        block(5.0, [200] * 10, number=5),
-        block(8.0, [150] * 3, "isolated", 6),
-    ]
-    result = judge_trial(True, blocks, run_loop(), [(5 * S, 6 * S), (7 * S, int(7.5 * S))])
+    touched = block(5.0, [200] * 10, number=5)
+    isolated = block(8.0, [150] * 3, "isolated", 6)
+    blocks = [*quiet_blocks(100)[:5], touched, isolated]
+    spells = [(5 * S, 6 * S), (7 * S, int(7.5 * S))]
+    result = judge_trial(True, blocks, run_loop(), spells)
     assert result.shares == [0, 0, 0, 0, 0, 0.5, 0]
     assert compute_quiet_ms([result]) == pytest.approx(100)
     assert compute_quiet_ms([result], "isolated") == pytest.approx(150)
 
 
 def test_blocks_are_counted_by_what_is_known_of_them() -> None:
-    slow = [block(float(number), [120] * 10, number=number, foreign_cpu=0.5) for number in (6, 8)]
-    blocks = [*quiet_blocks(100), slow[0], slow[1]]
-    result = judge_trial(True, blocks, run_loop(), [(6 * S, 7 * S), (int(2.95 * S), int(3.05 * S))])
+    blocks = quiet_blocks(100)
+    for number in (6, 8):
+        blocks.append(block(number, [120] * 10, number=number, foreign_cpu=0.5))
+    spells = [(6 * S, 7 * S), (int(2.95 * S), int(3.05 * S))]
+    result = judge_trial(True, blocks, run_loop(), spells)
     assert result.marked == [False] * 6 + [True] * 2
     counts = list(count_marked([result]).values())
     # at work, at work but less, not at work, not at work and slow all the same, slow
@@ -161,13 +159,12 @@ def test_probe_from_an_earlier_sweep_marks_blocks() -> None:
 
 def try_sweep(ms: int, competitor: bool = False, **seen: Any) -> SweepTrial:
     """Judge a sweep at this pace throughout, with a little spread."""
-    blocks = [
-        block(
-            10.0 * number, [ms + number % 2] * 10, number=number, **{"probe_ms": (5.0, 5.0), **seen}
-        )
-        for number in range(6)
-    ]
-    return judge_trial(competitor, blocks, run_loop(ms), [(0, 100 * S)] if competitor else [])
+    seen = {"probe_ms": (5.0, 5.0), **seen}
+    blocks = []
+    for number in range(6):
+        blocks.append(block(10 * number, [ms + number % 2] * 10, number=number, **seen))
+    spells = [(0, 100 * S)] if competitor else []
+    return judge_trial(competitor, blocks, run_loop(ms), spells)
 
 
 def test_sweep_misleads_when_it_is_off_and_does_not_say_so() -> None:
@@ -180,17 +177,18 @@ def test_sweep_misleads_when_it_is_off_and_does_not_say_so() -> None:
 
 
 def test_targets_count_what_misleads_and_what_was_caught() -> None:
-    result = [
-        try_sweep(100),
-        try_sweep(100),
-        try_sweep(130),
-        try_sweep(140, competitor=True, foreign_cpu=0.4),
-        try_sweep(100),
-    ]
-    report = real_sweeps.build_report(result, 2)
-    check_report(report)
-    assert [(own.value, own.met) for own in report.targets] == [(1, False), (100.0, True)]
+    good = try_sweep(100)
+    disturbed = try_sweep(140, competitor=True, foreign_cpu=0.4)
+    report = real_sweeps.build_report([good, good, try_sweep(130), disturbed, good], 2)
+    misleading, caught = report.targets
+    assert (misleading.value, misleading.met) == (1, False)
+    assert (caught.value, caught.met) == (100.0, True)
+    text = format_report(report)
+    for target in report.targets:
+        assert f"- {target.format_line()}" in text
     lines = {row[0]: row[1:] for row in report.tables[1].rows}
-    assert (lines["sweep, competitor"][0], lines["sweep, competitor"][-2:]) == (1, (0, 1))
+    with_competitor = lines["sweep, competitor"]
+    assert with_competitor[0] == 1
+    assert with_competitor[-2:] == (0, 1)
     assert lines["naive loop, no competitor"][-2] == 3  # 130 ± 1 is not 100.5
     assert any(note.startswith("Sweep 3 is suspect: ") for note in report.notes)
