@@ -26,24 +26,11 @@ from ipu_results.kit.text import (
 from ipu_results.record.store import files
 from ipu_results.record.store.tables import count_formulas, read_csv, write_csv
 
+from tests.cases import every_case
 from tests.conftest import run_cli
 
 CLEAR, TITLE, CSI, OVERRIDE = "\x1b[2J", "\x1b]0;x\x07", "\x9b2J", "\u202e"
 UNSAFE = (CLEAR, TITLE, CSI, OVERRIDE, "\x00", "\x7f", "\r")
-FORMULAS = [
-    "=1+1",
-    "+1+1",
-    "-1+1|cmd",
-    "@SUM(A1)",
-    "\t=1",
-    "\r=1",
-    "=cmd|' /C calc'!A0",
-    "-e5",
-    "'=1",
-    "--",
-    "+e",
-]
-FIGURES = ["-0.5", "+3", "-1,024.5", "-1e-5", "-", "+", "-5%", "-.5", "5", "", "a=b", "'a", " =1"]
 
 
 @pytest.mark.parametrize("output", ["table", "csv", "json"])
@@ -76,7 +63,7 @@ def test_extract_prints_no_control_characters(output: str, tmp_path: Path) -> No
 @pytest.mark.parametrize(
     "command",
     [
-        f"query {CLEAR}",
+        f"query SELECT --warehouse {CLEAR}",
         f"query SELECT --{CLEAR}",
         f"query SELECT {CLEAR}",
         CLEAR,
@@ -94,14 +81,14 @@ def test_error_messages_print_no_control_characters(command: str) -> None:
     assert escape_unprintable(text, keep="\n") == text
 
 
-@pytest.mark.parametrize("text", FORMULAS)
+@every_case(__file__, "formulas")
 def test_formula_has_an_apostrophe_in_csv(text: str) -> None:
     [[cell]] = csv.reader(io.StringIO(format_csv([[text]]), newline=""))
     assert cell == "'" + escape_unprintable(text, keep="\t")
     assert unmark_formula(mark_formula(text)) == text
 
 
-@pytest.mark.parametrize("text", FIGURES)
+@every_case(__file__, "harmless")
 def test_figure_and_harmless_text_are_unchanged_in_csv(text: str) -> None:
     assert mark_formula(text) == text == unmark_formula(text)
 
@@ -160,51 +147,16 @@ def test_json_is_unchanged_but_for_escapes() -> None:
     format_json(value).encode()
 
 
-LOOKALIKES = (
-    "Bоw-2000",
-    "Вow-2000",
-    "С2",
-    "А100",
-    "IPU-М2000",
-    "Gяaphcоre",
-    "Zürichа",
-    "1०0",
-    "ꓐow",
-    "Οxford",
-)
-HONEST = [
-    "GPU-память",
-    "Тест с IPU",
-    "β-VAE",
-    "10 μs",
-    "32×4d",
-    "AIモデル",
-    "Zürich",
-    "память",
-    "日本語GPU",
-    "Δt",
-]
-
-
-@pytest.mark.parametrize("text", LOOKALIKES)
+@every_case(__file__, "lookalikes")
 def test_letter_of_another_script_in_a_latin_name_is_found(text: str) -> None:
     assert find_lookalike(text) in re.findall(r"[^\x00-\x7fü]", text)
 
 
-@pytest.mark.parametrize("text", HONEST)
+@every_case(__file__, "honest")
 def test_other_scripts_and_units_are_accepted(text: str) -> None:
     assert find_lookalike(text) is None
 
 
-@pytest.mark.parametrize(
-    ("name", "other"),
-    [
-        ("Graphcore", "Graphc0re"),
-        ("NVIDIA", "NVlDlA"),
-        ("Graphcore", "ɢʀᴀᴘʜᴄᴏʀᴇ"),
-        ("Lumen", "Lurnen"),
-        ("A100", "А1OO"),
-    ],
-)
+@every_case(__file__, "skeletons")
 def test_names_that_look_alike_have_one_skeleton(name: str, other: str) -> None:
     assert get_skeleton(name) == get_skeleton(other) != get_skeleton("Ada")

@@ -18,6 +18,7 @@ from ipu_results.doors.cite.citation import FORMATS, REPOSITORY, escape_latex, e
 from ipu_results.doors.cite.facts import LEGEND
 from ipu_results.errors import QueryError, WarehouseError
 
+from tests.cases import every_case, read_cases
 from tests.conftest import ROOT, Done, Query, run_cli
 from tests.doors.mcp.conftest import copy_warehouse, edit_rows
 
@@ -128,20 +129,21 @@ def test_microbenchmark_is_cited_as_printed(query: Query, warehouse: Path) -> No
     where = "document_id = 'independent-citadel-2019' AND value = 15.26 AND unit = 'TB/s'"
     [(name,)] = query(f"SELECT microbenchmark_id FROM microbenchmarks WHERE {where}")
     text = cite(name, warehouse=warehouse)
+    place = "page 27, table 3.1, row 4, column Bandwidth"
     assert "read local memory, bandwidth" in text
-    assert (
-        "GC2, 1 chip, 1.0.49: value 15.26 TB/s (page 27, table 3.1, row 4, column Bandwidth)"
-        in text
-    )
+    assert f"GC2, 1 chip, 1.0.49: value 15.26 TB/s ({place})" in text
     sql = f"SELECT microbenchmark_id AS result_id, chip, value FROM microbenchmarks WHERE {where}"
     assert "15.26  [1]\n\n[1] " in query_cited(warehouse, sql).stdout
 
 
-def test_unknown_id_and_format_are_one_line(warehouse: Path, printed: str) -> None:
-    for name in ("0" * 16, "' OR 1=1 --", ""):
-        done = run_cli("cite", printed, name, "--warehouse", warehouse)
-        assert (done.returncode, done.stdout) == (1, "")
-        assert done.stderr.startswith("error: unknown result ")
+@pytest.mark.parametrize("name", ["0" * 16, "' OR 1=1 --", ""])
+def test_unknown_id_is_one_line(name: str, warehouse: Path, printed: str) -> None:
+    done = run_cli("cite", printed, name, "--warehouse", warehouse)
+    assert (done.returncode, done.stdout) == (1, "")
+    assert done.stderr.startswith("error: unknown result ")
+
+
+def test_unknown_format_and_no_id_are_refused(warehouse: Path, printed: str) -> None:
     with pytest.raises(QueryError, match="unknown format 'ris'"):
         cite(printed, format="ris", warehouse=warehouse)
     with pytest.raises(QueryError, match="no result_id to cite"):
@@ -181,10 +183,6 @@ def test_escaped_text_is_inert(text: str) -> None:
     assert escape_url('https://x/a b{c}\\"<') == "https://x/a%20b%7Bc%7D%5C%22%3C"
 
 
-PAIR = """
-    SELECT {ids}, first_publisher, first_figure, second_publisher, second_figure, ratio
-    FROM replications WHERE first_publisher = 'Graphcore' AND first_figure = 4311
-"""
 MIXED = "MLCommons does not allow comparing them"
 
 
@@ -213,17 +211,11 @@ def test_cited_rows_have_a_footnote_per_source(warehouse: Path) -> None:
 
 
 def test_pair_is_cited_by_the_sources_of_both_sides(warehouse: Path) -> None:
-    sql = PAIR.format(ids="first_result_id, second_result_id")
+    sql = read_cases(__file__)["pair"]["sql"]
     rows, first, second, _ = query_cited(warehouse, sql).stdout.split("\n\n")
     assert rows.endswith("[1] [2]")
     assert first.startswith("[1] Graphcore, ")
     assert second.startswith("[2] Texas A")
-    for ids in ("first_result_id AS result_id", "first_result_id", "second_result_id"):
-        done = query_cited(warehouse, PAIR.format(ids=ids))
-        assert "so that each figure is cited by its own source" in done.stderr
-    alone = "SELECT bow_result_id AS result_id, throughput_ratio FROM generations LIMIT 1"
-    done = query_cited(warehouse, alone)
-    assert "select bow_result_id and classic_result_id under those names" in done.stderr
 
 
 def test_cited_rows_disclose_the_flags_of_both_sides(warehouse: Path) -> None:
@@ -253,17 +245,7 @@ def test_cited_mlperf_scores_are_marked_and_a_mixture_is_warned_of(
     assert MIXED in done.stderr
 
 
-@pytest.mark.parametrize(
-    ("sql", "message"),
-    [
-        ("SELECT model FROM results", "must select result_id"),
-        ("SELECT result_id, model FROM results", "1 to 500 can be cited"),
-        ("SELECT NULL AS result_id, 1 AS one", "cannot be cited"),
-        ("SELECT 'x' AS result_id, 1 AS one", "unknown result 'x'"),
-        ("SELECT 'x' AS result_id, 1 AS source", "two columns are called source"),
-        ("DROP TABLE results", "read-only"),
-    ],
-)
+@every_case(__file__, "refused")
 def test_query_that_cannot_be_cited_is_one_line(sql: str, message: str, warehouse: Path) -> None:
     done = query_cited(warehouse, sql)
     assert (done.returncode, done.stdout) == (1, "")

@@ -327,6 +327,10 @@ def test_site_of_one_document_builds_and_names_what_it_has_no_rows_for(tmp_path:
 
 def test_folder_without_a_release_is_refused(tmp_path: Path) -> None:
     assert_refused(tmp_path, tmp_path / "out", "contains no dataset")
+    assert read_release(tmp_path) == {}  # a warehouse that was never published
+    (tmp_path / "release.json").write_text("{}", encoding="utf-8")
+    with pytest.raises(IpuResultsError, match="has no version"):
+        read_release(tmp_path)
 
 
 def run_site(*args: object) -> Result:
@@ -339,10 +343,3 @@ def assert_refused(release: Path, out: Path, message: str) -> None:
     assert done.stderr.count("\n") == 1
     assert message in done.stderr
     assert not out.exists()
-
-
-def test_release_without_a_version_is_refused(tmp_path: Path) -> None:
-    assert read_release(tmp_path) == {}  # a warehouse that was never published
-    (tmp_path / "release.json").write_text("{}", encoding="utf-8")
-    with pytest.raises(IpuResultsError, match="has no version"):
-        read_release(tmp_path)
