@@ -57,7 +57,8 @@ def test_comparison_opens_what_it_reads_without_pandas(parquet_only: Path) -> No
         print(answer.status, "pandas" in sys.modules)
     """
     shown = subprocess.check_output([sys.executable, "-c", code], text=True, cwd=ROOT)
-    assert shown == "plausible False\n"
+    # above it, DuckDB shows its progress where the machine is slow
+    assert shown.splitlines()[-1].strip() == "plausible False"
 
 
 @pytest.mark.parametrize(
