@@ -5,6 +5,7 @@ what they add.
 from __future__ import annotations
 
 import csv
+import io
 import json
 import os
 import signal
@@ -79,7 +80,8 @@ def test_run_of_sweep_is_handed_in_figure_by_figure(tmp_path: Path, warehouse: P
     [bundle] = (out / "ada-example").iterdir()
     assert sorted(os.listdir(bundle)) == ["environment.json", RESULTS, DESCRIPTION]
     points = (run / "points.csv").read_text(encoding="utf-8")
-    header, *lines = csv.reader((bundle / RESULTS).open(encoding="utf-8"))
+    text = (bundle / RESULTS).read_text(encoding="utf-8")
+    header, *lines = csv.reader(io.StringIO(text))
     assert tuple(header) == COLUMNS
     assert len(lines) > 6
     assert all(line[header.index("value")] in points for line in lines)
