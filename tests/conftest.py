@@ -143,11 +143,10 @@ def check_raw(raw: Path) -> dict[str, pd.DataFrame]:
     """Check the documents of `raw` as a build does before it writes; what is unchanged is read once
     in a process.
     """
+    documents = load_catalogue(raw)
+    normalised = map(load_once, documents)
     with open_memory_store() as store:
-        documents = load_catalogue(raw)
-        checked = check_documents(
-            documents, map(load_once, documents), load_vocabulary(), store, SHARED
-        )
+        checked = check_documents(documents, normalised, load_vocabulary(), store, SHARED)
         return {name: to_pandas(store.fetch(name)) for name in checked.tables}
 
 
@@ -177,9 +176,13 @@ def load_once(document: Document) -> NormalisedDocument:
     return load_cached(document, SHARED)
 
 
+def list_rows(connection: duckdb.DuckDBPyConnection, sql: str) -> list[tuple[Any, ...]]:
+    return [tuple(row.values()) for row in run_query(connection, sql).to_pylist()]
+
+
 def query_rows(warehouse: Path, sql: str) -> list[tuple[Any, ...]]:
     with open_warehouse(warehouse) as connection:
-        return [tuple(row.values()) for row in run_query(connection, sql).to_pylist()]
+        return list_rows(connection, sql)
 
 
 def select_figure(name: str) -> str:
@@ -213,17 +216,16 @@ def reseal(raw: Path, file: str) -> None:
     """Write the sha256 of a changed file into its sidecar, as an honest editor would."""
     sidecar = raw / f"{file}.toml"
     digest = hashlib.sha256((raw / file).read_bytes()).hexdigest()
-    sidecar.write_text(
-        re.sub(r'sha256 = "\w+"', f'sha256 = "{digest}"', sidecar.read_text(encoding="utf-8")),
-        encoding="utf-8",
-    )
+    text = sidecar.read_text(encoding="utf-8")
+    sealed = re.sub(r'sha256 = "\w+"', f'sha256 = "{digest}"', text)
+    sidecar.write_text(sealed, encoding="utf-8")
 
 
 def sign(raw: Path) -> None:
     """Sign the words near the figures of all documents, as a person would who has read them."""
     for document in load_catalogue(raw):
-        parsed = parse_document(document, load_vocabulary())
-        if (digest := digest_context(parsed.context)) is not None:
+        digest = digest_context(parse_document(document, load_vocabulary()).context)
+        if digest is not None:
             sidecar = document.path.with_name(f"{document.path.name}.toml")
             entry = read_entry(sidecar, sidecar.name) | {"context": digest, "means": "as read"}
             sidecar.write_text(tomli_w.dumps(entry), encoding="utf-8")
@@ -251,9 +253,8 @@ def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool 
     """Leave out modules of slow tests from the quick suite before they import what only they need."""
     if config.option.markexpr != "not slow" or collection_path.suffix != ".py":
         return None
-    slow = re.search(
-        r"(?m)^pytestmark = \[?pytest\.mark\.slow\b", collection_path.read_text(encoding="utf-8")
-    )
+    text = collection_path.read_text(encoding="utf-8")
+    slow = re.search(r"(?m)^pytestmark = \[?pytest\.mark\.slow\b", text)
     return True if slow else None
 
 
@@ -266,17 +267,17 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     done if it came last.
     """
     needing = {item.path for item in items if "warehouse" in getattr(item, "fixturenames", ())}
-    items.sort(
-        key=lambda item: (
-            item.path.name not in FIRST,
-            item.path not in needing,
-            item.path.name != "test_browser.py",
-        )
-    )
-    half, last = (
-        len(items) // 2,
-        sum(item.path in needing or item.path.name in FIRST for item in items),
-    )
+
+    def rank(item: pytest.Item) -> int:
+        if item.path.name in FIRST:
+            return 0
+        if item.path in needing:
+            return 1
+        return 2 if item.path.name == "test_browser.py" else 3
+
+    items.sort(key=rank)
+    half = len(items) // 2
+    last = sum(rank(item) < 2 for item in items)
     if last > half:
         items[half:] = items[last:] + items[half:last]
 
@@ -308,9 +309,10 @@ def once(factory: pytest.TempPathFactory, name: str) -> Iterator[tuple[Path, boo
     others wait.
     """
     folder = get_shared_folder(factory, name)
+    done = folder / ".done"
     with FileLock(f"{folder}.lock"):
-        done = folder / ".done"
-        if first := not done.exists():
+        first = not done.exists()
+        if first:
             shutil.rmtree(folder, ignore_errors=True)
             folder.mkdir()
         yield folder, first
@@ -433,16 +435,15 @@ def opened(warehouse: Path) -> Iterator[duckdb.DuckDBPyConnection]:
 @pytest.fixture(scope="session")
 def database(warehouse: Path) -> Iterator[duckdb.DuckDBPyConnection]:
     """Open the DuckDB file of the built warehouse, whose views are evaluated."""
-    with duckdb.connect(
-        str(warehouse / DATABASE), read_only=True, config={**ENGINE, **LOCKDOWN}
-    ) as connection:
+    path = str(warehouse / DATABASE)
+    with duckdb.connect(path, read_only=True, config={**ENGINE, **LOCKDOWN}) as connection:
         yield connection
 
 
 @pytest.fixture(scope="session")
 def query(opened: duckdb.DuckDBPyConnection) -> Query:
     """Run SQL over the built warehouse."""
-    return lambda sql: [tuple(row.values()) for row in run_query(opened, sql).to_pylist()]
+    return lambda sql: list_rows(opened, sql)
 
 
 @pytest.fixture
@@ -469,8 +470,11 @@ def require(present: bool, reason: str) -> None:
     """Skip a test without what it needs; fail it instead with REQUIRE_READERS=1, as `.ci/run` sets
     it.
     """
-    if not present:
-        (pytest.fail if os.environ.get("REQUIRE_READERS") == "1" else pytest.skip)(reason)
+    if present:
+        return
+    if os.environ.get("REQUIRE_READERS") == "1":
+        pytest.fail(reason)
+    pytest.skip(reason)
 
 
 def install_aside(name: str) -> Path:
@@ -478,32 +482,17 @@ def install_aside(name: str) -> Path:
     own.
     """
     pins = ROOT / "tests" / f"{name}.txt"
-    target = Path(sys.prefix) / f"{name}-{hashlib.sha256(pins.read_bytes()).hexdigest()[:12]}"
+    digest = hashlib.sha256(pins.read_bytes()).hexdigest()[:12]
+    target = Path(sys.prefix) / f"{name}-{digest}"
+    unfinished = Path(f"{target}.part")
+    pip = f"{sys.executable} -m pip install --quiet --disable-pip-version-check --no-deps"
+    options = "--no-build-isolation --require-hashes"
     with FileLock(f"{target}.lock"):
         if not target.exists():
-            unfinished = Path(f"{target}.part")
-            pip = [
-                sys.executable,
-                "-m",
-                "pip",
-                "install",
-                "--quiet",
-                "--disable-pip-version-check",
-                "--no-deps",
-            ]
-            options = [
-                "--no-build-isolation",
-                "--require-hashes",
-                "-r",
-                str(pins),
-                "--target",
-                str(unfinished),
-            ]
-            done = subprocess.run([*pip, *options], capture_output=True, text=True, check=False)
-            require(
-                done.returncode == 0,
-                f"{pins.name} cannot be installed here: {done.stderr.strip()[-300:]}",
-            )
+            command = [*pip.split(), *options.split(), "-r", pins, "--target", unfinished]
+            done = subprocess.run(command, capture_output=True, text=True, check=False)
+            error = done.stderr.strip()[-300:]
+            require(done.returncode == 0, f"{pins.name} cannot be installed here: {error}")
             unfinished.rename(target)
     return target
 

@@ -42,9 +42,8 @@ def test_a_clone_is_restored_after_each_fault(tmp_path: Path) -> None:
     kept = tmp_path / "warehouse" / "results.parquet"
     kept.parent.mkdir()
     kept.write_text("as committed")
-    author = ("-c", "user.name=a", "-c", "user.email=a@b.c")
-    for command in (("init",), ("add", "."), (*author, "commit", "--message", "a")):
-        subprocess.run(["git", *command], cwd=tmp_path, check=True, capture_output=True)
+    commit = "git init -q && git add . && git -c user.name=a -c user.email=a@b.c commit -qm a"
+    subprocess.run(commit, cwd=tmp_path, check=True, shell=True)
     kept.write_text("changed")
     added = kept.parent / "detail" / "added.parquet"
     added.parent.mkdir()

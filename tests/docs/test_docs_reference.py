@@ -31,20 +31,12 @@ from tests.record.check.rules_support import list_doubtful, load_review
 pytestmark = pytest.mark.docs
 
 API = {  # what the page of the Python API documents, by module
-    "ipu_results": (
-        *("load", "connect", "provenance", "claims", "compare", "cite"),
-        *("pandera_schema", "score_mlperf", "Emulator", "IpuResultsError"),
-    ),
-    "ipu_results.add": (
-        "AddConfig",
-        "add_source",
-        "preview_source",
-        "SourceDraft",
-        "SourcePreview",
-    ),
-    "ipu_results.build": ("IngestConfig", "ingest", "IngestSummary"),
-    "ipu_results.release": ("ReleaseRequest", "publish", "verify_release", "diff_releases"),
-    "ipu_results.runner": ("SweepConfig", "run_sweep", "resume_sweep", "SweepResult", "Progress"),
+    "ipu_results": "load connect provenance claims compare cite pandera_schema score_mlperf Emulator"
+    " IpuResultsError",
+    "ipu_results.add": "AddConfig add_source preview_source SourceDraft SourcePreview",
+    "ipu_results.build": "IngestConfig ingest IngestSummary",
+    "ipu_results.release": "ReleaseRequest publish verify_release diff_releases",
+    "ipu_results.runner": "SweepConfig run_sweep resume_sweep SweepResult Progress",
 }
 ERROR = re.compile(r"^( *)([A-Z]\w+)\n +(.+)$", re.M)
 
@@ -70,19 +62,18 @@ def list_columns(columns: Iterable[Column]) -> str:
 
 def list_repeated(view: View, table: Table) -> list[Column]:
     """Return the columns that the view takes from the table as they are."""
-    texts = {column.name: (column.unit, column.description) for column in table.columns}
-    return [
-        column
-        for column in view.columns
-        if texts.get(column.name) == (column.unit, column.description)
-    ]
+    texts = {(column.name, column.unit, column.description) for column in table.columns}
+    repeated = []
+    for column in view.columns:
+        if (column.name, column.unit, column.description) in texts:
+            repeated.append(column)
+    return repeated
 
 
 def format_view_columns(view: View) -> str:
     """List the columns of a view; those that it takes from one table are described there."""
-    repeated, table = max(
-        ((list_repeated(view, table), table) for table in TABLES), key=lambda pair: len(pair[0])
-    )
+    table = max(TABLES, key=lambda table: len(list_repeated(view, table)))
+    repeated = list_repeated(view, table)
     if len(repeated) < REPEATED:
         return list_columns(view.columns)
     names = ", ".join(format_code(column.name) for column in repeated)
@@ -115,12 +106,13 @@ def format_overview(relations: Iterable[Table | View], counts: Mapping[str, int]
 def test_tables_and_views_are_those_of_the_schema(query: Query) -> None:
     page = REFERENCE / "tables.md"
     counts = {table.name: query(f"SELECT count(*) FROM {table.sql_name}")[0][0] for table in TABLES}
-    main = [relation for relation in (*TABLES, *VIEWS) if relation.schema == MAIN]
-    detail = [relation for relation in (*TABLES, *VIEWS) if relation.schema != MAIN]
-    check_part(page, "overview", format_overview(main, counts))
-    check_part(page, "main", "\n".join(map(format_section, main)))
-    check_part(page, "detail_overview", format_overview(detail, counts))
-    check_part(page, "detail", "\n".join(map(format_section, detail)))
+    groups: dict[str, list[Table | View]] = {"main": [], "detail": []}
+    for relation in (*TABLES, *VIEWS):
+        groups["main" if relation.schema == MAIN else "detail"].append(relation)
+    overviews = {"main": "overview", "detail": "detail_overview"}
+    for name, relations in groups.items():
+        check_part(page, overviews[name], format_overview(relations, counts))
+        check_part(page, name, "\n".join(map(format_section, relations)))
 
 
 # rules.md
@@ -130,32 +122,31 @@ HITS = "SELECT rule, table_name, row_number, column_name FROM flags JOIN results
 
 
 def test_list_of_rules_is_that_of_the_code(query: Query) -> None:
-    rows = query("SELECT rule, severity, count(*) FROM flags GROUP BY ALL")
-    counts = {(rule, severity): count for rule, severity, count in rows}
-    review, hits = load_review(), query(HITS)
+    counts = {}
+    for rule, severity, count in query("SELECT rule, severity, count(*) FROM flags GROUP BY ALL"):
+        counts[rule, severity] = str(count)
+    review = load_review()
+    hits = query(HITS)
     lines = [
         "| rule | title | error | warn | info | right | doubtful | scope | fires when |\n",
         f"{'|---' * 9}|\n",
     ]
     doubts = ["| rule | doubtful | rows | because |\n|---|---|---|---|\n"]
     for rule in RULES:
-        numbers = [
-            str(counts.get((rule.id, severity), 0)) for severity in ("error", "warn", "info")
-        ]
+        places = [place for name, *place in hits if name == rule.id]
         doubtful = 0
         for entry in review[rule.id].get("doubtful", []):
-            count = len(list_doubtful(entry, [place for name, *place in hits if name == rule.id]))
+            count = len(list_doubtful(entry, places))
             doubtful += count
             column = f", `{entry['column']}`" if "column" in entry else ""
-            doubts.append(
-                f"| {rule.id} | {count} | {', '.join(entry['rows'])}{column} |"
-                f" {entry['reason']} |\n"
-            )
-        numbers += [str(review[rule.id]["hits"] - doubtful), str(doubtful)]
+            rows = f"{', '.join(entry['rows'])}{column}"
+            doubts.append(f"| {rule.id} | {count} | {rows} | {entry['reason']} |\n")
+        flags = [counts.get((rule.id, name), "0") for name in ("error", "warn", "info")]
+        right = review[rule.id]["hits"] - doubtful
         anchor = f"{rule.id}-{rule.title}".lower().replace("'", "")  # as GitHub makes it
         lines.append(
-            f"| [{rule.id}](#{anchor}) | {rule.title} |"
-            f" {' | '.join(numbers)} | {rule.scope} | {rule.description} |\n"
+            f"| [{rule.id}](#{anchor}) | {rule.title} | {' | '.join(flags)} | {right} |"
+            f" {doubtful} | {rule.scope} | {rule.description} |\n"
         )
     check_part(REFERENCE / "rules.md", "rules", "".join(lines))
     check_part(REFERENCE / "rules.md", "doubts", "".join(doubts))
@@ -198,55 +189,52 @@ def test_kinds_of_change_are_those_of_the_code() -> None:
 
 def test_commands_are_those_of_the_help(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("COLUMNS", "100")
-    helps = {name: run_cli(name, "--help").stdout for name in main.commands}
-    check_part(
-        REFERENCE / "commands.md",
-        "commands",
-        "\n".join(f"## {name}\n\n```text\n{text}```\n" for name, text in helps.items()),
-    )
+    sections = []
+    for name in main.commands:
+        text = run_cli(name, "--help").stdout
+        sections.append(f"## {name}\n\n```text\n{text}```\n")
+    check_part(REFERENCE / "commands.md", "commands", "\n".join(sections))
 
 
 # python-api.md
 
 
 def is_public(node: ast.stmt) -> bool:
-    name = (
-        node.target.id
-        if isinstance(node, ast.AnnAssign) and isinstance(node.target, ast.Name)
-        else ""
-    )
-    name = node.name if isinstance(node, ast.FunctionDef) else name
-    return bool(name) and (name == "__init__" or not name.startswith("_"))
+    if isinstance(node, ast.AnnAssign):
+        name = ast.unparse(node.target)
+    elif isinstance(node, ast.FunctionDef):
+        name = node.name
+    else:
+        return False
+    return name == "__init__" or not name.startswith("_")
 
 
 def format_signature(documented: Any) -> str:
     """Return a function, or a class with its fields and methods, without bodies and docstrings."""
     [node] = ast.parse(textwrap.dedent(inspect.getsource(documented))).body
     assert isinstance(node, ast.ClassDef | ast.FunctionDef)
-    functions = [node] if isinstance(node, ast.FunctionDef) else node.body
-    for function in functions:
+    nothing: list[ast.stmt] = [ast.Expr(ast.Constant(...))]
+    for function in ast.walk(node):
         if isinstance(function, ast.FunctionDef):
-            function.body = [ast.Expr(ast.Constant(...))]
+            function.body = nothing
     if isinstance(node, ast.ClassDef):
-        node.body = [member for member in node.body if is_public(member)] or [
-            ast.Expr(ast.Constant(...))
-        ]
+        node.body = list(filter(is_public, node.body)) or nothing
         node.decorator_list = []
     text = re.sub(r":\n +\.\.\.$", ": ...", ast.unparse(node), flags=re.M)
     return re.sub(r"(: [^,=()]+\S)=(?=\S)", r"\1 = ", text).replace(":\n\n", ":\n")
 
 
 def test_python_interface_is_that_of_the_docstrings() -> None:
-    assert set(API["ipu_results"]) == set(ipu_results.__all__)
+    assert set(API["ipu_results"].split()) == set(ipu_results.__all__)
     sections = []
     for module, names in API.items():
         sections.append(f"## {module}\n")
-        for name in names:
+        for name in names.split():
             documented = getattr(importlib.import_module(module), name)
+            signature = format_signature(documented)
             text = inspect.cleandoc(documented.__doc__)
-            sections.append(
-                f"### {name}\n\n```python\n{format_signature(documented)}\n```\n\n```text\n{text}\n```\n"
-            )
+            code = f"```python\n{signature}\n```\n\n```text\n{text}\n```"
+            sections.append(f"### {name}\n\n{code}\n")
     check_part(REFERENCE / "python-api.md", "api", "\n".join(sections))
 
 
@@ -268,10 +256,20 @@ def test_limits_are_those_of_the_code() -> None:
 
 
 def test_errors_are_those_of_the_hierarchy() -> None:
-    defined = {name for name, value in vars(errors).items() if isinstance(value, type)}
     entries = ERROR.findall(str(errors.__doc__))
-    assert {name for _, name, _ in entries} == defined
-    lines = [f"{'  ' * (len(indent) // 2)}* `{name}`: {text}\n" for indent, name, text in entries]
+    parents = ["Exception"]
+    stated = {}
+    lines = []
+    for indent, name, text in entries:
+        level = len(indent) // 2
+        parents[level + 1 :] = [name]
+        stated[name] = parents[level]
+        lines.append(f"{'  ' * level}* `{name}`: {text}\n")
+    defined = {}
+    for name, value in vars(errors).items():
+        if isinstance(value, type):
+            defined[name] = value.__base__.__name__
+    assert stated == defined
     status = (
         f"Each of these ends a command with exit status {Failure.exit_code}. "
         f"Wrong usage ends it with {click.UsageError.exit_code}.\n\n"

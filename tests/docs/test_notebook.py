@@ -4,57 +4,82 @@ writes them).
 
 from __future__ import annotations
 
+import ast
+import contextlib
+import io
 import json
 import re
-import subprocess
-import sys
 from typing import Any
 
 import pytest
 
 from tests.conftest import ROOT
 from tests.docs.docs_support import DOCS, UPDATE
-from tests.docs.notebook_support import SVG
 
 BUILD = re.compile(r"build [0-9a-f]{64}")
 NOTEBOOK = DOCS / "how-to" / "notebook.ipynb"
+SVG = "image/svg+xml"
+Output = dict[str, Any]
 
 
-def run_notebook() -> list[list[dict[str, Any]]]:
-    command = [sys.executable, ROOT / "tests/docs/notebook_support.py", NOTEBOOK]
-    done = subprocess.run(
-        command, capture_output=True, text=True, cwd=ROOT, timeout=600, check=False
-    )
-    assert done.returncode == 0, done.stderr[-2000:]
-    outputs: list[list[dict[str, Any]]] = json.loads(done.stdout)
+def run_cell(source: str, names: dict[str, object], number: int) -> list[Output]:
+    """Return the outputs of a cell in nbformat 4: what it prints, and the value of its last
+    expression.
+    """
+    module = ast.parse(source)
+    last = ast.parse("None", mode="eval").body
+    if isinstance(module.body[-1], ast.Expr):
+        last = module.body.pop().value
+    out = io.StringIO()
+    with contextlib.redirect_stdout(out):
+        exec(compile(module, f"cell {number}", "exec"), names)
+        value = eval(compile(ast.Expression(last), f"cell {number}", "eval"), names)
+    outputs: list[Output] = []
+    if out.getvalue():
+        text = split_lines(out.getvalue())
+        outputs.append({"name": "stdout", "output_type": "stream", "text": text})
+    if value is not None:
+        data = {"text/plain": split_lines(repr(value))}
+        if hasattr(value, "_repr_mimebundle_"):
+            bundle = value._repr_mimebundle_(include=None, exclude=None)
+            if SVG in bundle:
+                data[SVG] = split_lines(bundle[SVG])
+        shown = {"data": data, "execution_count": number, "metadata": {}}
+        outputs.append({**shown, "output_type": "execute_result"})
     return outputs
 
 
-def list_texts(outputs: list[dict[str, Any]]) -> list[str]:
+def split_lines(text: str) -> list[str]:
+    return text.splitlines(keepends=True)
+
+
+def list_texts(outputs: list[Output]) -> list[str]:
     """Return the texts of outputs without the build of the dataset.
 
     Images depend on the fonts of the machine.
     """
-    texts = (
-        "".join(output["text"] if "text" in output else output["data"]["text/plain"])
-        for output in outputs
-    )
-    return [BUILD.sub("build", text) for text in texts]
+    texts = []
+    for output in outputs:
+        lines = output["text"] if "text" in output else output["data"]["text/plain"]
+        texts.append(BUILD.sub("build", "".join(lines)))
+    return texts
 
 
 @pytest.mark.slow
 @pytest.mark.docs
-def test_the_notebook_prints_what_it_shows() -> None:
-    text = NOTEBOOK.read_text(encoding="utf-8")
-    notebook = json.loads(text)
+def test_the_notebook_prints_what_it_shows(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(ROOT)
+    notebook = json.loads(NOTEBOOK.read_text(encoding="utf-8"))
     code = [cell for cell in notebook["cells"] if cell["cell_type"] == "code"]
-    outputs = run_notebook()
+    names: dict[str, object] = {"__name__": "__main__"}
+    for number, cell in enumerate(code, 1):
+        outputs = run_cell("".join(cell["source"]), names, number)
+        assert outputs
+        if UPDATE:
+            cell["execution_count"] = number
+            cell["outputs"] = outputs
+        assert list_texts(cell["outputs"]) == list_texts(outputs)
     if UPDATE:
-        for number, (cell, own) in enumerate(zip(code, outputs, strict=True), 1):
-            cell["execution_count"], cell["outputs"] = number, own
-        NOTEBOOK.write_text(
-            json.dumps(notebook, indent=1, ensure_ascii=False) + "\n", encoding="utf-8"
-        )
-    assert [list_texts(cell["outputs"]) for cell in code] == [list_texts(own) for own in outputs]
-    assert all(cell["outputs"] for cell in code)
-    assert any(SVG in output.get("data", {}) for cell in code for output in cell["outputs"])
+        text = json.dumps(notebook, indent=1, ensure_ascii=False)
+        NOTEBOOK.write_text(f"{text}\n", encoding="utf-8")
+    assert SVG in json.dumps(code)

@@ -7,7 +7,6 @@ from __future__ import annotations
 import argparse
 import sys
 import tempfile
-import time
 from pathlib import Path
 
 from tests.golden.access import ROOT, run_cli
@@ -21,30 +20,28 @@ def main() -> int:
     parser.add_argument("action", choices=("check", "write", "dump"))
     parser.add_argument("subject", nargs="*", help=f"default all: {', '.join(SUBJECTS)}")
     parser.add_argument("--fast", action="store_true", help="make a part of the longest subjects")
-    parser.add_argument(
-        "--warehouse", type=Path, help="a warehouse of this code; default: one is built from raw/"
-    )
+    parser.add_argument("--warehouse", type=Path, help="of this code; default: built from raw/")
     parser.add_argument("--out", type=Path, default=Path("build/golden"), help="folder of `dump`")
     args = parser.parse_args()
-    if unknown := sorted(set(args.subject) - set(SUBJECTS)):
+    names = args.subject or list(SUBJECTS)
+    unknown = sorted(set(names) - set(SUBJECTS))
+    if unknown:
         parser.error(f"no subject {unknown[0]!r}")
-    failed = False
+    differences = []
     with tempfile.TemporaryDirectory(prefix="golden-") as folder:
         warehouse = args.warehouse or _build(Path(folder) / "warehouse")
-        for name in args.subject or SUBJECTS:
-            start = time.perf_counter()
+        for name in names:
             texts = make(name, warehouse, args.fast)
             compact = SUBJECTS[name].compact
-            differences = compare(name, texts, compact, args.fast) if args.action == "check" else []
+            print(f"{name}: {len(texts)} items", flush=True)
             if args.action == "write":
                 save(name, texts, compact)
-            if args.action == "dump":
+            elif args.action == "dump":
                 dump(texts, args.out / name)
-            failed |= bool(differences)
-            print(f"{name}: {len(texts)} items, {time.perf_counter() - start:.0f} s", flush=True)
-            for difference in differences:
-                print(difference, flush=True)
-    return int(failed)
+            else:
+                differences += compare(name, texts, compact, args.fast)
+    print("\n".join(differences))
+    return int(bool(differences))
 
 
 def _build(warehouse: Path) -> Path:

@@ -5,17 +5,15 @@ are renamed.
 from __future__ import annotations
 
 import asyncio
-import inspect
 import json
 import os
 import sys
 from collections.abc import Iterator, Mapping, Sequence
-from importlib import import_module
+from hashlib import sha256
 from pathlib import Path
 from random import Random
 from typing import Any
 
-import ipu_results
 from click import Context, Group
 from click.testing import CliRunner
 from ipu_results.doors.cli import main
@@ -30,19 +28,6 @@ from benchmarks.documents.recipes import build_document, draw_recipe
 
 CELL = ("column_name", "header", "raw_text", "value", "unit", "factor", "locator")
 ROOT = Path(__file__).resolve().parents[2]
-# The modules of docs/reference/python-api.md and the names that it documents in each
-PUBLIC = {
-    "ipu_results.add": (
-        "AddConfig",
-        "SourceDraft",
-        "SourcePreview",
-        "add_source",
-        "preview_source",
-    ),
-    "ipu_results.build": ("IngestConfig", "IngestSummary", "ingest"),
-    "ipu_results.release": ("ReleaseRequest", "diff_releases", "publish", "verify_release"),
-    "ipu_results.runner": ("Progress", "SweepConfig", "SweepResult", "resume_sweep", "run_sweep"),
-}
 
 
 def run_cli(*args: str) -> str:
@@ -61,18 +46,15 @@ def list_commands(
     group: Any = main, path: tuple[str, ...] = ()
 ) -> Iterator[tuple[tuple[str, ...], list[str]]]:
     """Yield every command and subcommand with its options."""
-    yield (
-        path,
-        sorted(
-            name
-            for option in group.params
-            for name in (*option.opts, *option.secondary_opts)
-            if name[0] == "-"
-        ),
-    )
+    options: list[str] = []
+    for parameter in group.params:
+        names = (*parameter.opts, *parameter.secondary_opts)
+        options += [name for name in names if name.startswith("-")]
+    yield path, sorted(options)
     if isinstance(group, Group):
-        for name in group.list_commands(Context(group)):
-            yield from list_commands(group.get_command(Context(group), name), (*path, name))
+        context = Context(group)
+        for name in group.list_commands(context):
+            yield from list_commands(group.get_command(context, name), (*path, name))
 
 
 def read_generated(every: int) -> Iterator[tuple[str, str]]:
@@ -84,16 +66,9 @@ def read_generated(every: int) -> Iterator[tuple[str, str]]:
         recipe = draw_recipe(random)
         if number % every == 0:
             data, tables = build_document(recipe)
-            yield (
-                f"{number:04} {recipe.dialect} {hash_short(data)}",
-                read_bytes(data, tables[0].header.reader),
-            )
-
-
-def hash_short(data: bytes) -> str:
-    from hashlib import sha256  # noqa: PLC0415
-
-    return sha256(data).hexdigest()[:12]
+            digest = sha256(data).hexdigest()[:12]
+            name = f"{number:04} {recipe.dialect} {digest}"
+            yield name, read_bytes(data, tables[0].header.reader)
 
 
 def read_bytes(data: bytes, kind: str) -> str:
@@ -106,19 +81,15 @@ def read_bytes(data: bytes, kind: str) -> str:
     except DocumentError as error:
         return f"refused, {type(error).__name__}: {error}"
     rows = normalise(describe_document(kind), parsed, vocabulary)
-    content = {
-        "tables": [
-            [table.name, *table.columns, *(row.cells for row in table.rows)]
-            for table in parsed.tables
-        ],
-        "problems": [
-            [own.table_name, own.row_number, own.reason, own.message] for own in parsed.problems
-        ],
-        "cells": [[cell[name] for name in CELL] for cell in rows.cells.to_pylist()],
-        "quarantine": [
-            [own.table_name, own.row_number, own.reason, own.message] for own in rows.rejected
-        ],
-    }
+    content: dict[str, list[Any]] = {"tables": [], "problems": [], "cells": [], "quarantine": []}
+    for table in parsed.tables:
+        cells = [row.cells for row in table.rows]
+        content["tables"].append([table.name, *table.columns, *cells])
+    for cell in rows.cells.to_pylist():
+        content["cells"].append([cell[name] for name in CELL])
+    for name, problems in (("problems", parsed.problems), ("quarantine", rows.rejected)):
+        for own in problems:
+            content[name].append([own.table_name, own.row_number, own.reason, own.message])
     return json.dumps(content, ensure_ascii=False, indent=1, default=str)
 
 
@@ -130,12 +101,13 @@ async def _ask_all(
 
     args = ["-m", "ipu_results", "mcp", "--warehouse", warehouse]
     env = {**os.environ, "PYTHONPATH": str(ROOT / "pipeline")}
+    answers = []
     async with Client(StdioServerParameters(command=sys.executable, args=args, env=env)) as client:
-        tools = [tool.model_dump(mode="json") for tool in (await client.list_tools()).tools]
-        return tools, [
-            json.loads((await client.call_tool(own["tool"], own["arguments"])).content[0].text)
-            for own in calls
-        ]
+        listed = await client.list_tools()
+        for call in calls:
+            result = await client.call_tool(call["tool"], call["arguments"])
+            answers.append(json.loads(result.content[0].text))
+    return [tool.model_dump(mode="json") for tool in listed.tools], answers
 
 
 def ask_all(warehouse: str, calls: Sequence[Mapping[str, Any]]) -> tuple[list[Any], list[Any]]:
@@ -143,26 +115,3 @@ def ask_all(warehouse: str, calls: Sequence[Mapping[str, Any]]) -> tuple[list[An
     answers.
     """
     return asyncio.run(_ask_all(warehouse, calls))
-
-
-def list_names() -> Iterator[tuple[str, str]]:
-    """Yield each public Python name with its signature and the first line of its documentation."""
-    for module, names in ({"ipu_results": tuple(ipu_results.__all__)} | PUBLIC).items():
-        for name in names:
-            yield f"{module}.{name}", _describe(getattr(import_module(module), name))
-    errors = import_module("ipu_results.errors")
-    for name, error in sorted(vars(errors).items()):
-        if inspect.isclass(error) and issubclass(error, Exception):
-            yield (
-                f"ipu_results.errors.{name}",
-                " < ".join(own.__name__ for own in error.__mro__[:-2]),
-            )
-
-
-def _describe(value: Any) -> str:
-    public = (
-        [name for name in dir(value) if not name.startswith("_")] if inspect.isclass(value) else []
-    )
-    return "\n".join(
-        [str(inspect.signature(value)), (inspect.getdoc(value) or "").split("\n")[0], *public]
-    )

@@ -40,12 +40,11 @@ def shorten(text: str, compact: bool = False) -> Any:
     lines = split(text)
     if len(text) <= MAX_TEXT:
         return lines
-    head = [line[:MAX_LINE] for line in lines[:HEAD]]
     return {
         "sha256": digest(text),
         "size": len(text),
         "lines": len(lines),
-        "head": head,
+        "head": [line[:MAX_LINE] for line in lines[:HEAD]],
         "blocks": cut(lines),
     }
 
@@ -90,22 +89,26 @@ def _compare(name: str, expected: Any, text: str | None, compact: bool) -> Itera
 
 def _describe(expected: Any, actual: Any, lines: list[str]) -> str:
     if isinstance(expected, str):
-        start_of_text = lines[0][:MAX_LINE] if lines else ""
-        return f"  other digest; begins: {start_of_text!r}; use `dump` in both trees and `diff -r`"
+        start = lines[0][:MAX_LINE] if lines else ""
+        return f"  other digest; begins: {start!r}; use `dump` in both trees and `diff -r`"
     if isinstance(expected, dict) and isinstance(actual, dict):
-        pairs = enumerate(zip_longest(expected["blocks"], actual["blocks"]))
-        first = next((number for number, (old, new) in pairs if old != new), 0)
-        start = first * ceil(len(lines) / BLOCKS)
-        sizes = (
-            f"{expected['size']} → {actual['size']} characters, {expected['lines']} →"
-            f" {actual['lines']} lines"
-        )
+        size = ceil(len(lines) / BLOCKS)
+        start = find_difference(expected["blocks"], actual["blocks"]) * size
         shown = "\n".join(f"  + {line[:MAX_LINE]}" for line in lines[start : start + 3])
-        return f"  {sizes}; differs from line {start + 1} on, which reads now:\n{shown}"
+        old = expected["lines"]
+        return f"  {old} → {len(lines)} lines; differs from line {start + 1} on, now:\n{shown}"
     old = expected if isinstance(expected, list) else expected["head"]
     new = actual if isinstance(actual, list) else actual["head"]
-    pairs = [f"  - {was}\n  + {now}" for was, now in zip_longest(old, new) if was != now]
-    return "\n".join(pairs[:3])
+    at = find_difference(old, new)
+    return f"  - {old[at : at + 1]}\n  + {new[at : at + 1]}"
+
+
+def find_difference(old: list[str], new: list[str]) -> int:
+    """Return the place of the first item that differs."""
+    for place, (was, now) in enumerate(zip_longest(old, new)):
+        if was != now:
+            return place
+    return 0
 
 
 def dump(texts: Texts, folder: Path) -> None:

@@ -23,7 +23,6 @@ from tests.golden.access import (
     ROOT,
     ask_all,
     list_commands,
-    list_names,
     read_generated,
     run_cli,
 )
@@ -108,7 +107,8 @@ def make_cli(masks: Masks, fast: bool) -> Pairs:
             command, *words = line.removeprefix("~ ").split()
             if command in path:
                 used.update(words)
-        unused += [f"{path[-1]} {option}" for option in options if path and option not in used]
+        if path:
+            unused += [f"{path[-1]} {option}" for option in options if option not in used]
     yield "options that no line of commands.txt uses", "\n".join(unused)
     for line in lines:
         if not (fast and line.startswith("~ ")):
@@ -116,39 +116,33 @@ def make_cli(masks: Masks, fast: bool) -> Pairs:
 
 
 def make_mcp(masks: Masks, _: bool) -> Pairs:
-    questions = tomllib.loads(
-        (DATA.parents[1] / "data/mcp_questions.toml").read_text(encoding="utf-8")
-    )
+    text = (DATA.parents[1] / "data/mcp_questions.toml").read_text(encoding="utf-8")
+    questions = tomllib.loads(text)
     calls = [*questions["question"], *questions["trap"]]
     tools, answers = ask_all("warehouse", calls)
-    named = [(f"tool {tool['name']}", tool) for tool in tools]
-    named += [(call["ask"], answer) for call, answer in zip(calls, answers, strict=True)]
-    for name, value in named:
+    named = {f"tool {tool['name']}": tool for tool in tools}
+    for call, answer in zip(calls, answers, strict=True):
+        named[call["ask"]] = answer
+    for name, value in named.items():
         yield name, masks.apply(json.dumps(value, ensure_ascii=False, indent=1, sort_keys=True))
 
 
 def make_submission(masks: Masks, fast: bool) -> Pairs:
-    paths = sorted([*Path("good").iterdir(), *Path("bad").iterdir()])
-    for path in paths[::8] if fast else paths:
+    every = 8 if fast else 1
+    for path in sorted([*Path("good").iterdir(), *Path("bad").iterdir()])[::every]:
         yield from run_line(f"check-submission {path} --raw few --warehouse warehouse", masks)
-    for path in sorted(Path("files").iterdir())[:: 8 if fast else 1]:
-        options = "--who Ada --licence CC-BY-4.0 --how idle --warehouse warehouse --out out"
+    options = "--who Ada --licence CC-BY-4.0 --how idle --warehouse warehouse --out out"
+    for path in sorted(Path("files").iterdir())[::every]:
         yield from run_line(f"submit {path} {options}", masks)
 
 
 def make_sweep(masks: Masks, _: bool) -> Pairs:
-    shared = (
-        "sweep --backend emulator --model tiny.onnx --images images --out out --warehouse warehouse"
-    )
-    yield from run_line(f"{shared} --batch-sizes 2,4 --set network=resnext101-32x4d", masks)
-    yield from run_line(
-        f"{shared} --batch-sizes 4 --target m2000 --set sessions=4 --format json", masks
-    )
-
-
-def make_names(masks: Masks, _: bool) -> Pairs:
-    for name, text in list_names():
-        yield name, masks.apply(text.replace(str(ROOT), "<root>"))
+    shared = "sweep --backend emulator --model tiny.onnx --images images --out out"
+    for options in (
+        "--batch-sizes 2,4 --set network=resnext101-32x4d",
+        "--batch-sizes 4 --target m2000 --set sessions=4 --format json",
+    ):
+        yield from run_line(f"{shared} --warehouse warehouse {options}", masks)
 
 
 @dataclass(frozen=True)
@@ -156,23 +150,22 @@ class Subject:
     """How a subject is made, and whether only digests of its items are kept, because there are
     thousands.
 
-    The suite holds the subjects with a `tier`, its quick or its slow one. The others take minutes,
+    The suite holds the subjects that are `held`, all slow. The others take minutes,
     and other tests hold their parts: run them with `python -m tests.golden check` before and after
     code is moved.
     """
 
     make: Callable[[Masks, bool], Pairs]
     compact: bool = False
-    tier: str | None = None
+    held: bool = False
 
 
 SUBJECTS = {
-    "documents": Subject(make_documents, compact=True, tier="slow"),
+    "documents": Subject(make_documents, compact=True, held=True),
     "cli": Subject(make_cli),
-    "mcp": Subject(make_mcp, tier="slow"),
+    "mcp": Subject(make_mcp, held=True),
     "submission": Subject(make_submission),
     "sweep": Subject(make_sweep),
-    "names": Subject(make_names, tier="quick"),
 }
 
 

@@ -26,34 +26,23 @@ from ipu_results.kit.text import (
 from ipu_results.record.store import files
 from ipu_results.record.store.tables import count_formulas, read_csv, write_csv
 
+from tests.cases import every_case
 from tests.conftest import run_cli
 
 CLEAR, TITLE, CSI, OVERRIDE = "\x1b[2J", "\x1b]0;x\x07", "\x9b2J", "\u202e"
 UNSAFE = (CLEAR, TITLE, CSI, OVERRIDE, "\x00", "\x7f", "\r")
-FORMULAS = [
-    "=1+1",
-    "+1+1",
-    "-1+1|cmd",
-    "@SUM(A1)",
-    "\t=1",
-    "\r=1",
-    "=cmd|' /C calc'!A0",
-    "-e5",
-    "'=1",
-    "--",
-    "+e",
-]
-FIGURES = ["-0.5", "+3", "-1,024.5", "-1e-5", "-", "+", "-5%", "-.5", "5", "", "a=b", "'a", " =1"]
 
 
 @pytest.mark.parametrize("output", ["table", "csv", "json"])
 def test_query_prints_no_control_characters(output: str, warehouse: Path) -> None:
-    sql = f"""SELECT {" || ".join(f"chr({ord(char)})" for text in UNSAFE for char in text)} AS "a{CLEAR}" """
+    unsafe = "".join(UNSAFE)
+    value = " || ".join(f"chr({ord(char)})" for char in unsafe)
+    sql = f'SELECT {value} AS "a{CLEAR}"'
     done = run_cli("query", sql, "--format", output, "--warehouse", warehouse)
     assert done.returncode == 0
     assert escape_unprintable(done.stdout, keep="\n") == done.stdout
     if output == "json":
-        assert json.loads(done.stdout) == [{f"a{CLEAR}": "".join(UNSAFE)}]
+        assert json.loads(done.stdout) == [{f"a{CLEAR}": unsafe}]
     else:
         assert r"\x1b[2J" in done.stdout
 
@@ -71,31 +60,35 @@ def test_extract_prints_no_control_characters(output: str, tmp_path: Path) -> No
     assert escape_unprintable(text, keep="\n") == text
 
 
-def test_error_messages_print_no_control_characters(tmp_path: Path) -> None:
-    for args in (
-        ("query", f"SELECT {CLEAR}", "--warehouse", tmp_path / CLEAR),
-        ("query", "SELECT 1", f"--{CLEAR}"),
-        ("query", "SELECT 1", CLEAR),
-        (CLEAR,),
-        (f"--{CLEAR}",),
-        ("claims", CLEAR),
-        ("diff", tmp_path / CLEAR, tmp_path),
-        ("verify", tmp_path / CLEAR),
-    ):
-        done = run_cli(*args)
-        assert done.returncode in (1, 2)
-        assert "1b[2J" in done.stderr
-        assert escape_unprintable(done.stdout + done.stderr, keep="\n") == done.stdout + done.stderr
+@pytest.mark.parametrize(
+    "command",
+    [
+        f"query SELECT --warehouse {CLEAR}",
+        f"query SELECT --{CLEAR}",
+        f"query SELECT {CLEAR}",
+        CLEAR,
+        f"--{CLEAR}",
+        f"claims {CLEAR}",
+        f"diff {CLEAR} .",
+        f"verify {CLEAR}",
+    ],
+)
+def test_error_messages_print_no_control_characters(command: str) -> None:
+    done = run_cli(*command.split(" "))
+    text = done.stdout + done.stderr
+    assert done.returncode in (1, 2)
+    assert "1b[2J" in done.stderr
+    assert escape_unprintable(text, keep="\n") == text
 
 
-@pytest.mark.parametrize("text", FORMULAS)
+@every_case(__file__, "formulas")
 def test_formula_has_an_apostrophe_in_csv(text: str) -> None:
     [[cell]] = csv.reader(io.StringIO(format_csv([[text]]), newline=""))
     assert cell == "'" + escape_unprintable(text, keep="\t")
     assert unmark_formula(mark_formula(text)) == text
 
 
-@pytest.mark.parametrize("text", FIGURES)
+@every_case(__file__, "harmless")
 def test_figure_and_harmless_text_are_unchanged_in_csv(text: str) -> None:
     assert mark_formula(text) == text == unmark_formula(text)
 
@@ -118,35 +111,34 @@ COLUMNS = {"text": pa.string(), "figure": pa.float64(), "key": pa.int64()}
 
 @given(st.lists(st.tuples(st.none() | TEXTS, st.none() | NUMBERS), max_size=6))
 def test_released_csv_gives_every_value_back(values: list[tuple[str | None, float | None]]) -> None:
-    lines = [(text, figure, key) for key, (text, figure) in enumerate(values)]
-    rows = pa.Table.from_pylist(
-        [dict(zip(COLUMNS, line, strict=True)) for line in lines], pa.schema(COLUMNS)
-    )
+    records = []
+    marked = 0
+    for key, (text, figure) in enumerate(values):
+        records.append({"text": text, "figure": figure, "key": key})
+        marked += text is not None and mark_formula(text) != text
+    rows = pa.Table.from_pylist(records, pa.schema(COLUMNS))
     with TemporaryDirectory() as folder:
         path = Path(folder) / "rows.csv"
         write_csv(rows, path)
         assert read_csv(path, rows.schema).equals(rows)
-        printed = list(csv.reader(io.StringIO(path.read_bytes().decode(), newline="")))[1:]
-    for (text, figure, key), cells in zip(lines, printed, strict=True):
-        assert cells[0] == mark_formula(text or "")
-        assert figure is None or float(cells[1]) == figure
-        assert cells[1] == "" or re.search(r"[.e]", cells[1])
-        assert cells[2] == str(key)
-    marked = [text for text, *_ in lines if text is not None and mark_formula(text) != text]
-    assert count_formulas(rows) == len(marked)
+        _, *printed = csv.reader(io.StringIO(path.read_bytes().decode(), newline=""))
+    for record, (text, figure, key) in zip(records, printed, strict=True):
+        assert text == mark_formula(record["text"] or "")
+        assert record["figure"] is None or float(figure) == record["figure"]
+        assert figure == "" or re.search(r"[.e]", figure)
+        assert key == str(record["key"])
+    assert count_formulas(rows) == marked
 
 
-def test_csv_of_many_rows_is_that_of_a_few_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("rows_at_once", [2, 10_000])
+def test_csv_of_many_rows_is_that_of_a_few_at_once(
+    rows_at_once: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(files, "MAX_ROWS", rows_at_once)
     rows = pa.table({"a": ["x", None, "=1", "", "\n"], "b": [1.0, 2.5, None, 4.0, 5.0]})
-    whole, pieces = io.BytesIO(), io.BytesIO()
-    write_csv(rows, whole)
-    monkeypatch.setattr(files, "MAX_ROWS", 2)
-    write_csv(rows, pieces)
-    assert (
-        whole.getvalue()
-        == pieces.getvalue()
-        == b'"a","b"\n"x",1.0\n,2.5\n"\'=1",\n"",4.0\n"\n",5.0\n'
-    )
+    written = io.BytesIO()
+    write_csv(rows, written)
+    assert written.getvalue() == b'"a","b"\n"x",1.0\n,2.5\n"\'=1",\n"",4.0\n"\n",5.0\n'
 
 
 def test_json_is_unchanged_but_for_escapes() -> None:
@@ -155,51 +147,16 @@ def test_json_is_unchanged_but_for_escapes() -> None:
     format_json(value).encode()
 
 
-LOOKALIKES = (
-    "Bоw-2000",
-    "Вow-2000",
-    "С2",
-    "А100",
-    "IPU-М2000",
-    "Gяaphcоre",
-    "Zürichа",
-    "1०0",
-    "ꓐow",
-    "Οxford",
-)
-HONEST = [
-    "GPU-память",
-    "Тест с IPU",
-    "β-VAE",
-    "10 μs",
-    "32×4d",
-    "AIモデル",
-    "Zürich",
-    "память",
-    "日本語GPU",
-    "Δt",
-]
-
-
-@pytest.mark.parametrize("text", LOOKALIKES)
+@every_case(__file__, "lookalikes")
 def test_letter_of_another_script_in_a_latin_name_is_found(text: str) -> None:
     assert find_lookalike(text) in re.findall(r"[^\x00-\x7fü]", text)
 
 
-@pytest.mark.parametrize("text", HONEST)
+@every_case(__file__, "honest")
 def test_other_scripts_and_units_are_accepted(text: str) -> None:
     assert find_lookalike(text) is None
 
 
-@pytest.mark.parametrize(
-    ("name", "other"),
-    [
-        ("Graphcore", "Graphc0re"),
-        ("NVIDIA", "NVlDlA"),
-        ("Graphcore", "ɢʀᴀᴘʜᴄᴏʀᴇ"),
-        ("Lumen", "Lurnen"),
-        ("A100", "А1OO"),
-    ],
-)
+@every_case(__file__, "skeletons")
 def test_names_that_look_alike_have_one_skeleton(name: str, other: str) -> None:
     assert get_skeleton(name) == get_skeleton(other) != get_skeleton("Ada")

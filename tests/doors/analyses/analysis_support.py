@@ -29,18 +29,6 @@ PLATFORMS = (
     {"platform": "Bow Pod16", "family": "Bow", "chip_count": 16, "clock_ghz": 1.85},
     {"platform": "IPU-POD16", "family": "Classic", "chip_count": 16, "clock_ghz": 1.33},
 )
-# What else may not differ between two rows that an analysis compares.
-OTHER_TEST = [
-    {"task": "inference"},
-    {"variant": "SL512"},
-    {"dataset_printed": "Generated"},
-    {"precision_printed": "16.32"},
-    {"batch_size": 128},
-    {"batch_size": None},
-    {"sdk_version": None},
-    {"benchmark": "mlperf-training"},
-    {"origin": "measured"},
-]
 
 
 def read_toml(name: str) -> dict[str, Any]:
@@ -109,12 +97,11 @@ def _derive(results: Sequence[Row], others: Mapping[str, Sequence[Row]]) -> pa.T
     for name, names in collect_inputs(definition).items():
         frames[name] = _make_rows(name, others.get(name, []), names)
     frames["results"] = _make_rows("results", results, definition.as_filled().names)
-    derived = derive_frame(frames, definition)
-    derived = derived.set_index("result_id", drop=False)
-    names = {column.name for column in definition.derived}
+    derived = derive_frame(frames, definition).set_index("result_id", drop=False)
     for row in results:
-        for name in names & row.keys():
-            derived.loc[row["result_id"], name] = row[name]
+        for column in definition.derived:
+            if column.name in row:
+                derived.loc[row["result_id"], column.name] = row[column.name]
     return to_arrow(definition, derived.reset_index(drop=True))
 
 
@@ -125,9 +112,8 @@ def _open_empty() -> duckdb.DuckDBPyConnection:
     connection.begin()
     connection.execute(f"CREATE SCHEMA {DETAIL}")
     for published in TABLES:
-        create_table(
-            connection, published.sql_name, _make_rows(published.name, [], published.names)
-        )
+        rows = _make_rows(published.name, [], published.names)
+        create_table(connection, published.sql_name, rows)
     create_views(connection)
     connection.commit()
     return connection
@@ -169,8 +155,9 @@ def _open_built(warehouse: Path) -> duckdb.DuckDBPyConnection:
     connection = duckdb.connect(config=ENGINE)
     connection.begin()
     connection.execute(f"CREATE SCHEMA {DETAIL}")
-    for name in (published.sql_name for published in TABLES):
-        connection.execute(f"CREATE TABLE {name} AS FROM '{warehouse / get_parquet_name(name)}'")
+    for published in TABLES:
+        path = warehouse / get_parquet_name(published.sql_name)
+        connection.execute(f"CREATE TABLE {published.sql_name} AS FROM '{path}'")
     create_views(connection)
     connection.commit()
     return connection

@@ -11,8 +11,6 @@ import sys
 from pathlib import Path
 
 import pytest
-from click.testing import CliRunner
-from ipu_results.doors.cli import main
 
 from tests.conftest import ROOT, run_cli
 
@@ -27,16 +25,6 @@ def test_command_alone_prints_its_help_as_lines() -> None:
         "Make the dataset:",
         "Release it:",
     ]
-
-
-def test_shell_completes_a_command() -> None:
-    env = {
-        "_IPU_RESULTS_COMPLETE": "bash_complete",
-        "COMP_WORDS": "ipu-results ver",
-        "COMP_CWORD": "1",
-    }
-    done = CliRunner().invoke(main, [], prog_name="ipu-results", env=env)
-    assert done.stdout == "plain,verify\n"
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="pseudo-terminals are not on Windows")

@@ -124,11 +124,12 @@ def judge_models(connection: duckdb.DuckDBPyConnection) -> dict[str, Any]:
 
 def describe_pair(record: Record, first: str, second: str) -> dict[str, str]:
     """Return what MCP says of each figure of a pair by each basis of the chips."""
-    rows = record.get_row(first), record.get_row(second)
+    left = record.get_row(first)
+    right = record.get_row(second)
     described = {}
-    with open_pair(record, *rows) as session:
+    with open_pair(record, left, right) as session:
         for figure in ("throughput", "latency_ms", "minutes", "efficiency", "power_w"):
-            if None in (rows[0][figure], rows[1][figure]):
+            if left[figure] is None or right[figure] is None:
                 continue
             for basis in BASES:
                 found = find_pair_obstacles(session, figure, basis)
@@ -206,20 +207,19 @@ def test_comparisons_are_as_before(record: Record, golden: dict[str, Any]) -> No
     assert compare_models(record.connection) == golden["comparisons"]
 
 
-def test_both_ends_of_a_span_of_rounds_are_comparable(record: Record) -> None:
-    inside = [("0.7", "0.7-2.1"), ("2.1", "0.7-2.1"), ("2.0", "2.0")]
-    outside = [
-        ("0.6", "0.7-2.1"),
-        ("3.0", "0.7-2.1"),
-        ("2.1", "2.0"),
-        ("next", "2.0"),
-        ("2.0", None),
-    ]
+@pytest.mark.parametrize(
+    ("span", "inside", "outside"),
+    [("0.7-2.1", ["0.7", "2.1"], ["0.6", "3.0"]), ("2.0", ["2.0"], ["2.1", "next"])],
+)
+def test_both_ends_of_a_span_of_rounds_are_comparable(
+    record: Record, span: str, inside: list[str], outside: list[str]
+) -> None:
     with open_session(record.connection, "FALSE") as session:
-        for pairs, expected in ((inside, True), (outside, False)):
-            for pair in pairs:
-                done = session.execute("SELECT is_round_within($1, $2)", pair).fetchall()
-                assert done == [(expected,)], pair
+        sql = "SELECT is_round_within(unnest($rounds), $span)"
+        rounds = [*inside, *outside]
+        done = session.execute(sql, {"rounds": rounds, "span": span}).fetchall()
+        assert done == [(True,)] * len(inside) + [(False,)] * len(outside)
+        assert session.execute("SELECT is_round_within('2.0', NULL)").fetchall() == [(False,)]
 
 
 @pytest.mark.slow

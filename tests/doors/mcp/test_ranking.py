@@ -7,64 +7,40 @@ from typing import Any
 
 import pytest
 
+from tests.cases import every_case
 from tests.conftest import Query, run_cli
 from tests.doors.mcp.conftest import Ask
 
 ORDER = {"order": "throughput"}
-MIXED = (
-    (
-        {"model": "BERT-Large", **ORDER},
-        ["task", "phase", "sequence_length", "packed", "chip_count"],
-    ),
-    ({"model": "BERT", "order": "minutes"}, ["division", "mlperf_round", "chip_count"]),
-    ({"model": "ResNet-50", "order": "latency_ms"}, ["latency_basis", "chip_count"]),
-    ({"platform": "Bow-2000", **ORDER}, ["model", "task", "sequence_length", "input_size", "item"]),
-    (ORDER, ["model", "task", "phase", "sequence_length", "packed", "item", "chip_count"]),
-    ({"order": "efficiency"}, ["model", "item", "power_scope"]),
-    ({"order": "run_energy_j", "usable": False}, ["flagged"]),
-    ({"chip": "H100", "order": "throughput"}, ["model", "item"]),
-    ({"chip": "Bow", "order": "latency_ms"}, ["model", "latency_basis"]),
-    ({"publisher": "NVIDIA", "order": "throughput"}, ["model", "task"]),
-    ({"order": "power_w"}, ["suspect", "emulated"]),
-)
 
 
-@pytest.mark.parametrize(("arguments", "named"), MIXED, ids=str)
+@every_case(__file__, "mixed")
 def test_a_ranking_names_all_that_it_mixes_and_what_would_pass(
     ask: Ask, arguments: dict[str, Any], named: list[str]
 ) -> None:
     actual = ask("find", **arguments)
     assert actual["status"] == "refused"
     assert [name for name in named if name not in actual["reason"]] == []
-    if "arguments" in actual:
-        passed = ask("find", **(arguments | actual["arguments"]))
-        assert passed["status"] == "answered", passed
-        is_ranked = "order" not in actual["arguments"]
-        assert not is_ranked or f": {passed['rows_that_fit']} rows" in actual["next_step"]
+    passing = actual.get("arguments")
+    if passing is None:
+        return
+    passed = ask("find", **(arguments | passing))
+    assert passed["status"] == "answered"
+    if "order" not in passing:
+        assert f": {passed['rows_that_fit']} rows" in actual["next_step"]
 
 
-ASSUMED = (
-    ({"model": "GPT-3", "order": "minutes"}, {"chips_basis": "whole-machine"}),
-    ({"model": "ResNet-50", "task": "training", **ORDER}, {"chips_basis": "per-chip"}),
-    (
-        {"model": "BERT-Base", "task": "inference", "batch_size": 1, "order": "latency_ms"},
-        {"sequence_length": 384},
-    ),
-)
-
-
-@pytest.mark.parametrize(("arguments", "stated"), ASSUMED, ids=str)
+@every_case(__file__, "assumed")
 def test_what_a_ranking_assumes_is_said_and_is_as_if_stated(
-    ask: Ask, arguments: dict[str, Any], stated: dict[str, Any]
+    ask: Ask, arguments: dict[str, Any], name: str, value: object
 ) -> None:
     actual = ask("find", **arguments)
     assumed = actual.pop("assumed")
-    for name, value in stated.items():
-        assert [words for words in assumed if words.startswith(f"{name} {value} (")]
-    as_stated = ask("find", **arguments, **stated)
-    assert "assumed" not in as_stated
-    assert actual["results"] == as_stated["results"]
-    assert actual["rows_that_fit"] == as_stated["rows_that_fit"]
+    assert any(words.startswith(f"{name} {value} (") for words in assumed)
+    stated = ask("find", **arguments, **{name: value})
+    assert "assumed" not in stated
+    assert actual["results"] == stated["results"]
+    assert actual["rows_that_fit"] == stated["rows_that_fit"]
 
 
 @pytest.mark.parametrize("basis", ["same", "per-chip"])
@@ -79,16 +55,7 @@ def test_a_word_that_is_no_part_of_a_name_is_unknown(ask: Ask, word: str) -> Non
     assert ask("find", chip=word)["code"] == "unknown-word"
 
 
-NO_ROW = (
-    {"model": "EfficientNet-B0", "task": "training", "platform": "Bow Pod16"},
-    {"model": "BERT-Large", "task": "training", "relationship": "independent"},
-    {"model": "Stable Diffusion", "chip": "Bow"},
-    {"model": "ResNet-50", "task": "inference", "chip": "H100", "batch_size": 7},
-    {"model": "ResNet-50", "figure": "latency_ms", "task": "inference", "max_latency_ms": 0.001},
-)
-
-
-@pytest.mark.parametrize("arguments", NO_ROW, ids=str)
+@every_case(__file__, "no_row")
 def test_a_refusal_without_a_row_names_what_to_take_back(
     ask: Ask, arguments: dict[str, Any]
 ) -> None:
@@ -97,38 +64,36 @@ def test_a_refusal_without_a_row_names_what_to_take_back(
     assert ask("find", **(arguments | actual["arguments"]))["status"] == "answered"
 
 
-def test_a_refusal_names_all_unknown_words_and_arguments_at_once(ask: Ask) -> None:
-    words = ask("find", model="RestNet", chip="Groq LPU", framework="JAXX")
-    assert words["code"] == "unknown-word"
-    assert [name for name in ("RestNet", "Groq LPU", "JAXX") if name not in words["reason"]] == []
-    names = ask("find", batch=8, metric="throughput", task="serving")
-    assert names["code"] == "wrong-input"
-    for part in ("'batch', nearest: batch_size", "'metric', nearest: figure", "'serving'"):
-        assert part in names["reason"]
+@every_case(__file__, "several")
+def test_a_refusal_names_all_unknown_words_and_arguments_at_once(
+    ask: Ask, code: str, arguments: dict[str, Any], named: list[str]
+) -> None:
+    actual = ask("find", **arguments)
+    assert actual["code"] == code
+    assert [name for name in named if name not in actual["reason"]] == []
 
 
 def test_the_fastest_within_a_latency_prints_it(ask: Ask) -> None:
     stated = {"model": "ResNet-50", "task": "inference", "platform": "IPU-M2000", **ORDER}
-    actual = ask("find", **stated, max_latency_ms=2)
-    figures = actual["results"][0]["figures"]
-    assert figures["latency_ms"]["value"] <= 2
-    assert (
-        figures["throughput"]["value"]
-        < ask("find", **stated)["results"][0]["figures"]["throughput"]["value"]
-    )
+    within = ask("find", **stated, max_latency_ms=2)["results"][0]["figures"]
+    fastest = ask("find", **stated)["results"][0]["figures"]
+    assert within["latency_ms"]["value"] <= 2
+    assert within["throughput"]["value"] < fastest["throughput"]["value"]
 
 
 def test_a_pair_that_may_not_be_compared_names_all_that_keeps_it_apart(
     ask: Ask, query: Query
 ) -> None:
-    sql = "SELECT result_id FROM results WHERE model = 'BERT-Large' AND phase = '%s' AND usable"
-    picked = []
-    for phase, chips in (("pre-training phase 1", 64), ("fine-tuning", 16)):
-        where = f"{sql % phase} AND chip_count = {chips} AND throughput IS NOT NULL"
-        picked.append(query(f"{where} ORDER BY result_id LIMIT 1")[0][0])
-    ids = dict(zip(("first_result_id", "second_result_id"), picked, strict=True))
-    reason = ask("compare", **ids)["reason"]
-    assert [name for name in ("phase", "sequence length", "chip_count") if name not in reason] == []
+    sql = """
+        SELECT min(result_id) FILTER (phase = 'pre-training phase 1' AND chip_count = 64),
+            min(result_id) FILTER (phase = 'fine-tuning' AND chip_count = 16)
+        FROM results
+        WHERE model = 'BERT-Large' AND throughput IS NOT NULL AND usable
+    """
+    [(first, second)] = query(sql)
+    reason = ask("compare", first_result_id=first, second_result_id=second)["reason"]
+    for name in ("phase", "sequence length", "chip_count"):
+        assert name in reason
 
 
 def test_a_pair_of_machines_of_other_size_passes_with_the_arguments(ask: Ask) -> None:
@@ -150,10 +115,9 @@ def test_a_refusal_per_chip_does_not_ask_for_per_chip_again(ask: Ask) -> None:
     ids = {"first_result_id": "rf41aa72a62f05134", "second_result_id": "rd085f079129e31ab"}
     actual = ask("compare", **ids, chips_basis="per-chip")
     assert actual["code"] == "unknown-chip-count"
-    assert "whole-machine" in actual["next_step"]
+    assert actual["arguments"] == {"chips_basis": "whole-machine"}
     assert "per-chip" not in actual["next_step"]
-    passed = ask("compare", **(ids | actual["arguments"]))
-    assert passed["status"] == "answered"
+    assert ask("compare", **ids, **actual["arguments"])["status"] == "answered"
 
 
 def test_an_order_that_is_a_figure_shows_the_best_first(ask: Ask) -> None:
@@ -171,9 +135,8 @@ def test_an_order_that_is_a_figure_shows_the_best_first(ask: Ask) -> None:
 
 def test_an_answer_has_usable_rows_and_counts_the_others(ask: Ask, query: Query) -> None:
     where = "model = 'ResNet-50 v1.5' AND platform = 'IPU-M2000' AND task = 'inference'"
-    [(rows, usable)] = query(
-        f"SELECT count(*), count(*) FILTER (usable) FROM results WHERE {where}"
-    )
+    sql = f"SELECT count(*), count(*) FILTER (usable) FROM results WHERE {where}"
+    [(rows, usable)] = query(sql)
     stated = {"model": "ResNet-50 v1.5", "platform": "IPU-M2000", "task": "inference"}
     actual = ask("find", **stated, detail="whole")
     assert actual["rows_that_fit"] == usable
@@ -209,43 +172,19 @@ def test_a_ranking_by_sql_says_how_many_rows_are_not_usable(
     assert open_ in run_cli("query", WITHOUT_IDS, "--warehouse", warehouse).stderr
 
 
-@pytest.mark.parametrize(
-    "sql",
-    [
-        "SELECT platform, throughput FROM results WHERE usable ORDER BY throughput LIMIT 5",
-        "SELECT platform, throughput FROM results ORDER BY row_number LIMIT 5",
-        "SELECT bow_platform, throughput_ratio FROM generations ORDER BY throughput_ratio LIMIT 5",
-    ],
-)
+@every_case(__file__, "silent")
 def test_a_statement_that_ranks_nothing_unusable_has_no_remark(warehouse: Path, sql: str) -> None:
     assert run_cli("query", sql, "--warehouse", warehouse, "--format", "csv").stderr == ""
 
 
-@pytest.mark.parametrize(
-    ("sql", "remark"),
-    [
-        ("FROM mlperf_entries WHERE round = 'v2.0'", "has round 'v2.0'; the nearest: 2.0"),
-        ("FROM claims WHERE verdict LIKE 'not supp%'", "verdict 'not supp%'; the nearest: not-"),
-        ("SELECT model FROM training WHERE chip = 'A100'", "chip = 'A100' finds none of A100-80GB"),
-    ],
-)
+@every_case(__file__, "spelled")
 def test_a_value_that_is_spelled_otherwise_is_named(warehouse: Path, sql: str, remark: str) -> None:
     assert remark in run_cli("query", sql, "--warehouse", warehouse).stderr
 
 
-def test_a_name_of_1x_in_sql_is_answered_with_its_new_one(ask: Ask, warehouse: Path) -> None:
-    for sql, message in (
-        ("SELECT network FROM results", "`network` is `model` in results since 2.0"),
-        (
-            "SELECT e.accelerator FROM mlperf_entries e",
-            "`accelerator` is `chip_printed` in mlperf_entries since 2.0",
-        ),
-        ("SELECT power_w FROM inference", "`power_w` is `figures.value` where metric = 'power_w'"),
-        ("FROM detail.record", "`record` is `results where relationship"),
-    ):
-        assert message in ask("sql", statement=sql)["reason"]
-        assert message in run_cli("query", sql, "--warehouse", warehouse).stderr
-    done = run_cli(
-        "compare", "--set", "network=resnet50", "--set", "throughput=1", "--warehouse", warehouse
-    )
-    assert "`network` is `model`" in done.stderr
+@every_case(__file__, "renamed")
+def test_a_name_of_1x_in_sql_is_answered_with_its_new_one(
+    ask: Ask, warehouse: Path, sql: str, message: str
+) -> None:
+    assert message in ask("sql", statement=sql)["reason"]
+    assert message in run_cli("query", sql, "--warehouse", warehouse).stderr

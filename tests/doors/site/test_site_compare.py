@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import re
 import subprocess
-from pathlib import Path
+from collections.abc import Iterator
 from typing import Any
 
 import duckdb
@@ -43,49 +43,70 @@ def read_page(runs: list[dict[str, Any]]) -> list[dict[str, Any]]:
     return answers
 
 
+def list_statements(database: duckdb.DuckDBPyConnection, question: str) -> list[tuple[str, str]]:
+    sql = "SELECT name, sql FROM record.statements WHERE question = ? ORDER BY position"
+    return database.execute(sql, [question]).fetchall()
+
+
 def ask(database: duckdb.DuckDBPyConnection, question: str, stated: dict[str, Any]) -> Any:
     """Return the answer to a question, as the page reads it."""
-    statements = database.execute(
-        "SELECT name, sql FROM record.statements WHERE question = ? ORDER BY position", [question]
-    ).fetchall()
-    (first, _), (last, _) = statements[0], statements[-1]
-    for name, sql in statements:
+    values = dict(stated)
+    for name, sql in list_statements(database, question):
         database.execute(f"CREATE OR REPLACE TEMP TABLE {name} AS {sql}")
-        if name == first:
-            places = ", ".join("?" * len(stated))
+        if values:  # into the first
+            places = ", ".join("?" * len(values))
+            columns = ", ".join(values)
             database.execute(
-                f"INSERT INTO {name} ({', '.join(stated)}) VALUES ({places})", [*stated.values()]
+                f"INSERT INTO {name} ({columns}) VALUES ({places})", [*values.values()]
             )
-    return database.sql(f"FROM {last}").to_arrow_table().to_pylist()[0]
+            values.clear()
+    return database.sql(f"FROM {name}").to_arrow_table().to_pylist()[0]
 
 
-def test_two_machines_are_compared_in_either_order(
-    connection: duckdb.DuckDBPyConnection, tmp_path: Path
-) -> None:
-    path = tmp_path / DATABASE
+@pytest.fixture(scope="module")
+def database(
+    connection: duckdb.DuckDBPyConnection, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[duckdb.DuckDBPyConnection]:
+    """Open what the page compares with, as the page does."""
+    path = tmp_path_factory.mktemp("page") / DATABASE
     path.write_bytes(build_comparison(connection))
     with duckdb.connect() as database:
         database.execute(f"ATTACH '{path}' AS record (READ_ONLY)")
-        macros = "SELECT sql FROM record.statements WHERE question = 'macros'"
-        for (sql,) in database.execute(macros).fetchall():
+        for _, sql in list_statements(database, "macros"):
             database.execute(sql)
         database.execute("SET search_path = 'record,memory'")
-        for names in (("Bow-2000", "IPU-M2000"), ("Bow Pod16", "8x A100-40GB (DGX A100)")):
-            answers = []
-            for a, b in (names, names[::-1]):
-                answer = ask(database, "side_by_side", {"compared": "platform", "a": a, "b": b})
-                answers.append({(pair["left"], pair["right"]): pair for pair in answer["pairs"]})
-                assert {"name": b, "tests": len(answer["pairs"])} in answer["partners"]
-            pairs, swapped = answers
-            assert len(pairs) == len(swapped) >= 4
-            for (left, right), pair in pairs.items():
-                if other := swapped.get((right, left)):  # not so where two rows are equally near
-                    assert pair["ratio"] == pytest.approx(1 / other["ratio"])
-                    assert [each["left"] for each in pair["differences"]] == [
-                        each["right"] for each in other["differences"]
-                    ]
-        answer = ask(database, "side_by_side", {"compared": "sdk_version"})
-        assert (answer["a"], answer["b"]) == (answer["names"][0], answer["partners"][0]["name"])
+        yield database
+
+
+@pytest.mark.parametrize(
+    ("a", "b"), [("Bow-2000", "IPU-M2000"), ("Bow Pod16", "8x A100-40GB (DGX A100)")]
+)
+def test_two_machines_are_compared_in_either_order(
+    a: str, b: str, database: duckdb.DuckDBPyConnection
+) -> None:
+    pairs = ask_pairs(database, a, b)
+    swapped = ask_pairs(database, b, a)
+    assert len(pairs) == len(swapped) >= 4
+    for (left, right), pair in pairs.items():
+        other = swapped.get((right, left))  # none where two rows are equally near
+        if other is not None:
+            assert pair["ratio"] == pytest.approx(1 / other["ratio"])
+            lefts = [each["left"] for each in pair["differences"]]
+            assert lefts == [each["right"] for each in other["differences"]]
+
+
+def ask_pairs(
+    database: duckdb.DuckDBPyConnection, a: str, b: str
+) -> dict[tuple[str, str], dict[str, Any]]:
+    answer = ask(database, "side_by_side", {"compared": "platform", "a": a, "b": b})
+    assert {"name": b, "tests": len(answer["pairs"])} in answer["partners"]
+    return {(pair["left"], pair["right"]): pair for pair in answer["pairs"]}
+
+
+def test_two_sdks_are_chosen_where_none_is_named(database: duckdb.DuckDBPyConnection) -> None:
+    answer = ask(database, "side_by_side", {"compared": "sdk_version"})
+    assert answer["a"] == answer["names"][0]
+    assert answer["b"] == answer["partners"][0]["name"]
 
 
 def name_fields(text: str) -> str:
@@ -101,18 +122,19 @@ def test_page_and_command_give_the_same_verdict_and_words() -> None:
     answers = read_page([case["run"] for case in cases])
     reasons = set()
     for case, answer in zip(cases, answers, strict=True):
-        (own,) = compare(warehouse=COMMITTED, **case["run"])
-        record = own.to_record()
-        assert re.search(case["says"], record["verdict"]), record["verdict"]
-        checks = [check for check in record["checks"] if check["name"] != NOT_ON_THE_PAGE]
-        assert answer["verdict"].removesuffix(".") == name_fields(record["verdict"])
-        assert answer["checks"] == [
-            f"{check['name']}, {check['outcome']}: {name_fields(check['message'])}"
-            for check in checks
-        ]
-        assert answer["refusals"] == [
-            f"{refusal['rows']:,} × {refusal['reason']}" for refusal in record["refusals"]
-        ]
-        assert len(answer["ratios"]) == sum(len(match["ratios"]) for match in record["matches"])
-        reasons |= {refusal["reason"].partition(":")[0] for refusal in record["refusals"]}
+        [own] = compare(warehouse=COMMITTED, **case["run"])
+        verdict = name_fields(own.verdict)
+        assert re.search(case["says"], own.verdict), own.verdict
+        assert answer["verdict"].removesuffix(".") == verdict
+        checks = []
+        for check in own.checks:
+            if check.name != NOT_ON_THE_PAGE:
+                checks.append(f"{check.name}, {check.outcome}: {name_fields(check.message)}")
+        assert answer["checks"] == checks
+        refusals = []
+        for refusal in own.refusals:
+            refusals.append(f"{refusal.rows:,} × {refusal.reason}")
+            reasons.add(refusal.reason.partition(":")[0])
+        assert answer["refusals"] == refusals
+        assert len(answer["ratios"]) == sum(len(match.ratios) for match in own.matches)
     assert len(reasons) >= 7

@@ -17,24 +17,18 @@ from ipu_results.doors.site.charts import build_chart, format_csv
 from ipu_results.doors.site.page import ENVIRONMENT, build_page, format_page
 from ipu_results.doors.site.pages import build_pages
 from ipu_results.errors import WarehouseError
-from ipu_results.kit.sql import run_query
 from ipu_results.record.check.rules import RULES
+
+from tests.conftest import list_rows
 
 EVIL = '"><script>alert(1)</script>&'
 BASE = "https://example.org/ipu"
+FINDING = {"title": "Q?", "figure": "2×", "text": "T.", "objection": "O."}
+FINDING |= {"link": "#/charts/sdk_effect", "link_text": "More"}
 START = {
     "build": {"version": None, "as_of": "2026-11-22"},
     "repository": "https://example.org/repository",
-    "findings": [
-        {
-            "title": "Q?",
-            "figure": "2×",
-            "text": "T.",
-            "objection": "O.",
-            "link": "#/charts/sdk_effect",
-            "link_text": "More",
-        }
-    ],
+    "findings": [FINDING],
 }
 RECORD = {
     "version": "1.9.0",
@@ -68,28 +62,30 @@ def files(
 
 
 def list_pages(files: Files) -> dict[str, str]:
-    return {
-        name: text
-        for name, text in files.items()
-        if name.endswith(".html") and not name.startswith("data/")
-    }
+    pages = {}
+    for name, text in files.items():
+        if name.endswith(".html") and not name.startswith("data/"):
+            pages[name] = text
+    return pages
 
 
 def test_every_claim_and_chart_has_a_page_with_a_title_and_tags_of_its_own(
     files: Files, charts: list[dict[str, Any]], connection: duckdb.DuckDBPyConnection
 ) -> None:
     pages = list_pages(files)
-    for claim in run_query(connection, "FROM claims").to_pylist():
-        text = pages[f"claim/{claim['claim_id']}.html"]
-        assert f"<title>{claim['claim']} · ipu-results</title>" in unescape(text)
-        assert f'property="og:title" content="{claim["claim"]}"' in unescape(text)
-        assert claim["figure"] in unescape(text)
-    assert charts[0]["finding"] in unescape(pages["chart/sdk_effect.html"])
-    assert re.search(r'<img [^>]*width="\d+" height="\d+">', pages["chart/sdk_effect.html"])
-    assert all('property="og:description"' in text for text in pages.values())
-    assert (
-        len({re.search("<title>.*</title>", text)[0] for text in pages.values()}) > len(pages) - 25
-    )  # type: ignore[index]
+    for name, claim, figure in list_rows(connection, "SELECT claim_id, claim, figure FROM claims"):
+        text = unescape(pages[f"claim/{name}.html"])
+        assert f"<title>{claim} · ipu-results</title>" in text
+        assert f'property="og:title" content="{claim}"' in text
+        assert figure in text
+    chart = unescape(pages["chart/sdk_effect.html"])
+    assert charts[0]["finding"] in chart
+    assert re.search(r'<img [^>]*width="\d+" height="\d+">', chart)
+    titles = set()
+    for text in pages.values():
+        assert 'property="og:description"' in text
+        titles.update(re.findall("<title>.*</title>", text))
+    assert len(titles) > len(pages) - 25
 
 
 def test_pages_have_no_absolute_address_of_the_site_without_its_base(files: Files) -> None:
@@ -114,23 +110,21 @@ def test_base_address_adds_sitemap_feed_and_previews(
     connection: duckdb.DuckDBPyConnection, charts: list[dict[str, Any]], records: Path
 ) -> None:
     files = build_pages(connection, charts, START, BASE, records)
-    addresses = {
-        element.text
-        for element in ET.fromstring(files["sitemap.xml"]).iter()
-        if element.tag.endswith("loc")
-    }
-    assert addresses == {f"{BASE}/", *(f"{BASE}/{name}" for name in list_pages(files))}
-    for name, text in list_pages(files).items():
+    pages = list_pages(files)
+    addresses = set(re.findall("<loc>(.*?)</loc>", files["sitemap.xml"]))
+    assert addresses == {f"{BASE}/", *(f"{BASE}/{name}" for name in pages)}
+    previewed = []
+    for name, text in pages.items():
         assert f'property="og:url" content="{BASE}/{name}"' in text
-        for image in re.findall(r'property="og:image" content="([^"]+)"', text):
-            content = files[image.removeprefix(f"{BASE}/")]
-            assert content.startswith(b"\x89PNG")
-            assert len(content) < 600_000
-    previewed = [name for name, text in list_pages(files).items() if "og:image" in text]
+        for image in re.findall(rf'property="og:image" content="{BASE}/([^"]+)"', text):
+            previewed.append(name)
+            assert files[image].startswith(b"\x89PNG")
+            assert len(files[image]) < 600_000
     assert previewed == ["chart/sdk_effect.html"]
-    feed = ET.fromstring(files["feed.xml"])
-    titles = [element.text for element in feed.iter() if element.tag.endswith("title")]
+    titles = re.findall("<title>(.*?)</title>", files["feed.xml"])
     assert titles[1:] == ["Release 1.10.0", "Release 1.9.0"]  # the newest first
+    for name in ("sitemap.xml", "feed.xml"):
+        ET.fromstring(files[name])
     with pytest.raises(WarehouseError, match="not an http address"):
         build_pages(connection, charts, START, "example.org", records)
 
@@ -169,13 +163,11 @@ def test_numbers_of_a_chart_are_exact_and_lead_to_their_results(
     charts: list[dict[str, Any]], connection: duckdb.DuckDBPyConnection
 ) -> None:
     [table] = charts[0]["numbers"]
+    ids = table["ids"]
     throughput = table["headings"].index("Throughput (items/s)")
-    printed = run_query(connection, "SELECT result_id, throughput FROM results").to_pylist()
-    exact = {row["result_id"]: row["throughput"] for row in printed}
-    assert len(table["ids"]) == len(set(table["ids"])) > 20
-    assert all(
-        exact[key] == row[throughput] for key, row in zip(table["ids"], table["rows"], strict=True)
-    )
-    lines = format_csv(charts[0]).splitlines()
-    assert len(lines) == len(table["rows"]) + 1
-    assert lines[1].endswith(table["ids"][0])
+    exact = dict(list_rows(connection, "SELECT result_id, throughput FROM results"))
+    assert len(ids) == len(set(ids)) > 20
+    assert [exact[key] for key in ids] == [row[throughput] for row in table["rows"]]
+    _, *lines = format_csv(charts[0]).splitlines()
+    assert len(lines) == len(ids)
+    assert lines[0].endswith(ids[0])

@@ -5,7 +5,6 @@ and those that no text can state.
 from __future__ import annotations
 
 import os
-import pickle
 import re
 import struct
 import zipfile
@@ -32,13 +31,6 @@ from tests.doors.submission.submission_support import (
 SCRIPT = b"#!/bin/sh\ntouch canary ../canary /tmp/submission-canary\n"
 DIRECTORY = b"PK\x01\x02"  # before each entry of the directory
 Put = Callable[[Path], Path]
-
-
-class Explosive:
-    """What a loader of pickles would execute."""
-
-    def __reduce__(self) -> tuple[object, tuple[str]]:
-        return os.system, ("touch /tmp/submission-canary",)
 
 
 def with_case(**case: Any) -> Put:
@@ -169,7 +161,6 @@ Hostile = dict[str, dict[str, Put]]
 CONTAINERS: Hostile = {
     "unknown-file": {
         "sidecar of their own": with_file("results.csv.toml", b'document_id = "graphcore"\n'),
-        "pickle": with_file("model.pkl", pickle.dumps(Explosive())),
         "folder with a git hook": in_folder(
             lambda bundle: put_folder(bundle / ".git" / "hooks", {"post-checkout": SCRIPT})
         ),

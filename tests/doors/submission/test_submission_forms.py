@@ -23,13 +23,13 @@ from ipu_results.errors import SubmissionError
 from ipu_results.kit.limits import MAX_SUBMITTED_BYTES
 from ipu_results.schema import load_table
 
+from tests.cases import every_case
 from tests.doors.submission.submission_support import Check, make_files, put_folder
 
 ROOT = Path(__file__).parents[3]
 PAGE = ROOT / "docs/reference/submission-formats.md"
 RECIPES = ROOT / "docs/how-to/figures-of-other-tools.md"
 LOGS = ROOT / "tests/data/loadgen"
-LATENCIES = ["latency min", "latency max", "latency median", "latency p90", "latency p99"]
 
 
 def mllog(key: str, value: object, time_ms: float = 5, **metadata: object) -> str:
@@ -54,39 +54,6 @@ FILES = {
     "mlperf-training-log": TRAINING,
     "csv-template": TEMPLATE,
 }
-LOADGEN, LOG, CSV = FILES
-# Form, text of the good file, text in its place, and what the error says.
-CHANGED = (
-    (LOADGEN, '"VALID"', '"INVALID"', "not valid: its result is 'INVALID'"),
-    (LOADGEN, "PerformanceOnly", "AccuracyOnly", "'AccuracyOnly' measures no performance"),
-    (LOADGEN, '"Server"', '"Surfer"', "unknown scenario 'Surfer'"),
-    (LOADGEN, "394.733", '"394.733"', "is not a number"),
-    (LOADGEN, "394.733", "NaN", "is neither a text nor a number"),
-    (LOADGEN, "394.733", '394.733, "value": 9', "'value' occurs twice"),
-    (LOG, '"success"', '"aborted"', "ended with status 'aborted'"),
-    (LOG, '"run_stop"', '"run_end"', "did not end"),
-    (LOG, '"run_start"', '"run_begin"', "has no run_start before its run_stop"),
-    (LOG, "1700000100234", "1600000000000", "do not make one run"),
-    (LOG, "1700000100234", "1700000100234.5", "is not a whole number"),
-    (LOG, '"success"}}', '"success"', "line 5 is not JSON"),
-    (CSV, "batch_size", "batchsize", "'batchsize' (nearest: batch_size)"),
-    (CSV, "place", "unit", "line 1: column 'unit' occurs twice"),
-    (CSV, ",0.5,", ",", "line 3: has 6 cells"),
-    (CSV, ",table 3", ',"table 3', "is not CSV"),
-)
-OTHERS: tuple[tuple[str | bytes, str], ...] = (
-    (SERVER[:-20], "line 26: is not JSON"),
-    (SERVER + SERVER.replace("394.733", "394.734"), "result_completed_samples_per_sec has two"),
-    (SERVER + ':::MLLOG {"a": ' + '{"a": ' * 100_000, "nested too deeply"),
-    (SERVER + mllog("error_runtime", "it failed", is_error=True), "logged an error: error_runtime"),
-    ("metric,value\nthroughput,12", "digits may be missing"),
-    ("metric,value\n", "holds no figure"),
-    ("metric,value\n" + "throughput,1\n" * 1001, "holds more than 1,000 figures"),
-    (b"", "is empty"),
-    (b"\xff\xfe\x00", "is not text in UTF-8"),
-    (b"MLPerf Results Summary\n", "mlperf_log_detail.txt of LoadGen"),
-    (b'{"train_samples_per_second": 41.2}', "docs/how-to/figures-of-other-tools.md"),
-)
 
 
 def read(folder: Path, text: str | bytes) -> FileFigures:
@@ -106,7 +73,7 @@ def assert_refused(folder: Path, content: str | bytes, message: str) -> None:
     assert message in str(caught.value)
 
 
-@pytest.mark.parametrize(("form", "old", "new", "message"), CHANGED)
+@every_case(__file__, "damaged")
 def test_damaged_file_is_refused_with_its_place(
     tmp_path: Path, form: str, old: str, new: str, message: str
 ) -> None:
@@ -114,8 +81,25 @@ def test_damaged_file_is_refused_with_its_place(
     assert_refused(tmp_path, FILES[form].replace(old, new), message)
 
 
-@pytest.mark.parametrize(("content", "message"), OTHERS)
-def test_file_without_figures_is_refused(
+@every_case(__file__, "empty")
+def test_file_without_figures_is_refused(tmp_path: Path, content: str, message: str) -> None:
+    assert_refused(tmp_path, content, message)
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        (SERVER[:-20], "line 26: is not JSON"),
+        (SERVER + SERVER.replace("394.733", "394.734"), "completed_samples_per_sec has two"),
+        (SERVER + ':::MLLOG {"a": ' + '{"a": ' * 100_000, "nested too deeply"),
+        (SERVER + mllog("error_runtime", "x", is_error=True), "logged an error: error_runtime"),
+        (TRAINING + mllog("run_stop", None, 2e12, status="success"), "has 2 run_stop lines"),
+        ("metric,value\n" + "throughput,1\n" * 1001, "holds more than 1,000 figures"),
+        (b"\xff\xfe\x00", "is not text in UTF-8"),
+    ],
+    ids=range(7),
+)
+def test_file_of_too_much_or_of_no_text_is_refused(
     tmp_path: Path, content: str | bytes, message: str
 ) -> None:
     assert_refused(tmp_path, content, message)
@@ -130,21 +114,16 @@ def test_large_special_and_missing_files_are_refused(tmp_path: Path) -> None:
             read_figures(tmp_path / path)
 
 
-@pytest.mark.parametrize(
-    ("scenario", "batch_size", "main"),
-    [
-        ("singlestream", "1", ["throughput 457.926 QPS", "latency of a batch 2176960 ns"]),
-        ("multistream", "", ["latency of a batch 2170053 ns"]),
-        ("server", "", ["throughput 394.733 samples/s", "latency among several 4276440 ns"]),
-        ("offline", "", ["throughput 3960.57 samples/s"]),
-    ],
-)
-def test_log_of_the_real_loadgen_is_read(scenario: str, batch_size: str, main: list[str]) -> None:
+@every_case(__file__, "loadgen")
+def test_log_of_the_real_loadgen_is_read(
+    scenario: str, batch_size: str, main: list[str], latencies: list[str]
+) -> None:
     result = read_figures(LOGS / f"{scenario}.txt")
     rows = select(result, "metric", "value", "unit")
-    latencies = [] if scenario == "offline" else LATENCIES
-    assert [" ".join(row) for row in rows[: len(main)]] == main
-    assert [metric for metric, _, _ in rows[len(main) :]] == latencies
+    first = [" ".join(row) for row in rows[: len(main)]]
+    assert first == main
+    others = [metric for metric, *_ in rows[len(main) :]]
+    assert others == latencies
     assert {row["batch_size"] for row in result.figures} == {batch_size}
     assert result.environment["LoadGen version"].startswith("6.0.17")
     assert any("Result not verified by MLCommons" in remark for remark in result.remarks)
@@ -175,9 +154,6 @@ def test_training_log_gives_the_exact_time_between_its_lines(tmp_path: Path) -> 
         "conditions": "log = MLPerf Training; runs = 1; seed = 7",
         "place": "file.txt, run_stop.time_ms minus run_start.time_ms",
     }
-    twice = TRAINING + mllog("run_stop", None, 1700000200000, status="success")
-    with pytest.raises(SubmissionError, match="has 2 run_stop lines: more than one run"):
-        read(tmp_path, twice)
 
 
 @given(st.text())
@@ -216,14 +192,14 @@ def test_page_of_the_forms_lists_each_with_an_example(tmp_path: Path) -> None:
 def test_figures_of_every_recipe_are_accepted(tmp_path: Path, check: Check) -> None:
     examples = list_examples(RECIPES)
     assert len(examples) == 9
-    rows = [row for example in examples for row in read(tmp_path, example).figures]
+    rows = []
     words = set()
-    for row in rows:
-        words.update(row[name] for name in NAMED if row[name])
-    checked = check(
-        put_folder(tmp_path / "bundle", make_files(rows, description={"new_words": sorted(words)}))
-    )
-    assert list(checked.faults) == []
+    for example in examples:
+        for row in read(tmp_path, example).figures:
+            rows.append(row)
+            words.update(row[name] for name in NAMED if row[name])
+    files = make_files(rows, description={"new_words": sorted(words)})
+    assert list(check(put_folder(tmp_path / "bundle", files)).faults) == []
 
 
 NUMBERS = ("NaN", "-1", "1e400", "null", "[]", "9" * 400, "١")
@@ -247,9 +223,9 @@ def test_mutated_file_is_read_exactly_or_refused(name: str, data: st.DataObject)
         except SubmissionError:
             return
     assert result.figures
-    for figure in result.figures:
-        is_written_out = any("written out" in remark for remark in result.remarks)
-        assert figure["value"] in text or name == "mlperf-training-log" or is_written_out
+    is_written_out = any("written out" in remark for remark in result.remarks)
+    if name != "mlperf-training-log" and not is_written_out:
+        assert all(figure["value"] in text for figure in result.figures)
 
 
 @pytest.mark.parametrize(("name", "how"), [("NAME", "idle"), ("Ada", "TEXT")])

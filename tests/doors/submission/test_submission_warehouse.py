@@ -4,11 +4,12 @@ or flag.
 
 from __future__ import annotations
 
+from collections import Counter
 from pathlib import Path
 
 import pyarrow.parquet as pq
 import pytest
-from ipu_results import compare, load, provenance
+from ipu_results import compare, provenance
 from ipu_results.doors.site.data import build_results
 from ipu_results.record.sources.catalogue import find_orphans, load_catalogue
 from ipu_results.record.store.files import get_parquet_name
@@ -37,17 +38,8 @@ ROWS = [
 ]
 FILES = make_files(ROWS, '{"cpu": "x"}', {"new_words": [CPU, "TinyNet-9"]})
 SUBMITTED = "relationship = 'submitted'"
-GROWN = {
-    "results",
-    "cells",
-    "source_rows",
-    "source_tables",
-    "documents",
-    "models",
-    "platforms",
-    "provenance",
-}
-"""The tables that hold the new rows, and the view that leads from each figure to its cell."""
+# The tables that hold the new rows, and the view that leads from each figure to its cell.
+GROWN = set("results cells source_rows source_tables documents models platforms provenance".split())
 
 
 @pytest.fixture(scope="module")
@@ -69,7 +61,7 @@ def grown(raw: Path) -> Path:
 
 
 @pytest.mark.slow
-def test_submitted_rows_are_results_of_their_own(grown: Path, warehouse: Path) -> None:
+def test_submitted_rows_are_results_of_their_own(grown: Path) -> None:
     columns = "origin, relationship, usable, publisher, model, platform, throughput, run_id"
     rows = query_rows(grown, f"SELECT {columns} FROM results WHERE {SUBMITTED} ORDER BY throughput")
     shared = ("measured", "submitted", False, ADA["name"])
@@ -78,12 +70,6 @@ def test_submitted_rows_are_results_of_their_own(grown: Path, warehouse: Path) -
         (*shared, "ResNet-50 v1.5", "1x A100-40GB", 2954.5, None),
         (*shared, "ResNet-50 v1.5", "IPU-M2000", 17377.25, None),
     ]
-    earlier = query_rows(warehouse, "FROM results ORDER BY result_id")
-    assert (
-        query_rows(grown, f"FROM results WHERE ({SUBMITTED}) IS NOT TRUE ORDER BY result_id")
-        == earlier
-    )
-    assert set(load("results", warehouse=grown)["relationship"].dropna()) >= {"submitted"}
 
 
 @pytest.mark.slow
@@ -102,30 +88,26 @@ def test_no_other_view_table_or_file_changes(grown: Path, warehouse: Path) -> No
 def test_tables_that_grow_keep_every_row(grown: Path, warehouse: Path) -> None:
     own = f"(SELECT result_id FROM results WHERE {SUBMITTED})"
     for name in ("results", "cells", "source_rows", "provenance"):
-        old = query_rows(warehouse, f"FROM {name} ORDER BY ALL")
-        kept = query_rows(
-            grown, f"FROM {name} WHERE result_id IS NULL OR result_id NOT IN {own} ORDER BY ALL"
-        )
-        assert kept == old, name
+        kept = f"FROM {name} WHERE result_id IS NULL OR result_id NOT IN {own} ORDER BY ALL"
+        assert query_rows(grown, kept) == query_rows(warehouse, f"FROM {name} ORDER BY ALL"), name
     for name in ("documents", "detail.source_tables", "models", "platforms"):
-        assert set(query_rows(warehouse, f"FROM {name}")) <= set(
-            query_rows(grown, f"FROM {name}")
-        ), name
+        rows = query_rows(grown, f"FROM {name}")
+        assert set(query_rows(warehouse, f"FROM {name}")) <= set(rows), name
 
 
 @pytest.mark.slow
 def test_page_names_who_measured_a_submitted_row_and_changes_nothing_else(
     grown: Path, warehouse: Path
 ) -> None:
-    [[count]] = query_rows(grown, f"SELECT count(*) FROM results WHERE {SUBMITTED}")
-    built = []
+    parties = []
+    sizes = []
     for folder in (warehouse, grown):
         with open_warehouse(folder) as connection:
-            built.append(build_results(connection))
-    parties = [decode(page["results"], "relationship") for page in built]
-    assert [names.count("submitted") for names in parties] == [0, count]
-    assert len(parties[1]) - len(parties[0]) == count > 0
-    sizes = [{name: len(rows) for name, rows in page["sets"].items()} for page in built]
+            page = build_results(connection)
+        parties.append(Counter(decode(page["results"], "relationship")))
+        sizes.append({name: len(rows) for name, rows in page["sets"].items()})
+    before, after = parties
+    assert after - before == {"submitted": 3}
     assert sizes[0] == sizes[1]
 
 
