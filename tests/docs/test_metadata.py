@@ -6,8 +6,11 @@ from __future__ import annotations
 
 import ast
 import re
+import shutil
+import subprocess
 import sys
 import tomllib
+from pathlib import Path
 from typing import Any
 
 import ipu_results
@@ -192,3 +195,16 @@ def test_no_release_is_newer_than_the_project() -> None:
     released += [path.stem for path in (ROOT / "docs" / "releases").glob("*.json")]
     newest = parse_version(PROJECT["version"])
     assert [version for version in released if parse_version(version) > newest] == []
+
+
+@pytest.mark.parametrize(("has_release", "folder"), [(True, "release"), (False, "warehouse")])
+def test_make_site_takes_the_release_at_hand(
+    has_release: bool, folder: str, tmp_path: Path
+) -> None:
+    for name in ("Makefile", "pyproject.toml", "requirements.lock"):
+        shutil.copyfile(ROOT / name, tmp_path / name)
+    if has_release:
+        (tmp_path / "release").mkdir()
+        (tmp_path / "release" / "release.json").touch()
+    plan = subprocess.check_output(["make", "--dry-run", "site"], cwd=tmp_path, text=True)
+    assert f'-m ipu_results.doors.site "{folder}" site/build/new/data' in plan

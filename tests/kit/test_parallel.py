@@ -65,6 +65,14 @@ def test_every_task_has_a_result(executor: Executor | None) -> None:
         list(run_tasks(square, [1, -2], executor))
 
 
+def test_a_failure_in_a_worker_names_the_task() -> None:
+    with ThreadPoolExecutor(1) as threads:
+        tasks = run_tasks(square, [1, -1], threads, "number {}".format)
+        message = r"^number -1: failed in a worker: ValueError: is negative$"
+        with pytest.raises(WorkerError, match=message):
+            list(tasks)
+
+
 def test_what_cannot_be_sent_is_raised_at_once() -> None:
     with ThreadPoolExecutor(1) as threads, pytest.raises(Exception, match="pickle"):
         list(run_tasks(lambda number: number, [1], threads))
