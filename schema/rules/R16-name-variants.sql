@@ -3,12 +3,12 @@
 -- one: once per printed name, at its first row.
 -- A name that includes the variant, such as `BERT Large SL128`, is not a spelling of the model.
 WITH printed AS (
-    SELECT place, column_name, arg_min(raw_text, cell_number) AS raw_text
+    SELECT place, column_name, raw_text
     FROM cells
     JOIN rules.published USING (result_id, document_id)
     WHERE column_name IN ('model_printed', 'platform', 'framework') AND raw_text <> ''
         AND ends_with(raw_text, variant) IS NOT TRUE
-    GROUP BY place, column_name
+    QUALIFY cell_number = min(cell_number) OVER (PARTITION BY place, column_name)
 ), named AS (
     SELECT
         result_id, place, column_name, raw_text,

@@ -4,21 +4,29 @@
 -- conditions are what was measured, and tell nothing apart.
 WITH figures AS (
     UNPIVOT rules.published ON throughput, latency_ms INTO NAME column_name VALUE figure
-), alike AS (
+), compared AS (
     SELECT
-        column_name, list(result_id) AS ids, count(*) AS rows,
-        min(figure) AS low, max(figure) AS high,
+        *,
         coalesce(
             regexp_replace(conditions, '\d+\.\d+(?:e[+-]?\d+)? (?:ms|s)\b', '', 'g'), ''
         ) AS words
     FROM figures
-    GROUP BY
-        document_id, table_name, task, model_printed, variant, dataset_printed, platform, chip,
-        chip_count, sdk_version, framework, precision_printed, micro_batch_size, item, power_scope,
-        latency_basis, batch_size, input_tokens, output_tokens, column_name, words
+), alike AS (
+    SELECT
+        result_id, column_name,
+        count(*) OVER same AS rows,
+        min(figure) OVER same AS low,
+        max(figure) OVER same AS high
+    FROM compared
+    WINDOW same AS (
+        PARTITION BY
+            document_id, table_name, task, model_printed, variant, dataset_printed, platform, chip,
+            chip_count, sdk_version, framework, precision_printed, micro_batch_size, item,
+            power_scope, latency_basis, batch_size, input_tokens, output_tokens, column_name, words
+    )
 )
 SELECT
-    unnest(ids) AS result_id, column_name, 'warn' AS severity,
+    result_id, column_name, 'warn' AS severity,
     format(
         '{} rows of this table print {} to {} under the same conditions: find in the source what'
         || ' tells them apart, which is in no column, or which condition is mistaken',

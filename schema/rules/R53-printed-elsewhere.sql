@@ -3,42 +3,14 @@
 -- earlier date. All other conditions that both state are the same, so one of the two names a condition that is not its own:
 -- the one that fewer rows have, else both. What R52 flags is left to it. A figure of more than ten set-ups is one that any may
 -- have: all pairs of them would grow with the square of the rows.
-WITH figures AS (
-    SELECT
-        f.column_name AS figure_name, f.raw_text, f.figure, f.spot,
-        concat_ws(' ', p.document_id, p.table_name) AS printed_table, p.*
-    FROM rules.printed_figures f
-    JOIN rules.published p USING (place)
-    WHERE f.digits >= 4
-), few AS (
-    -- First, without their lists, which have to fit into memory at once.
-    SELECT figure_name, figure
-    FROM (
-        SELECT DISTINCT
-            figure_name, figure, task, model_printed, variant, dataset_printed, platform,
-            sdk_version, framework, precision_printed, item, batch_size
-        FROM figures
-        WHERE result_id NOT IN (SELECT result_id FROM rules.against_config)
-    )
-    GROUP BY figure_name, figure
-    HAVING count(*) BETWEEN 2 AND 10
-), set_ups AS (
-    SELECT
-        figure_name, figure, task, model_printed, variant, dataset_printed, platform, sdk_version,
-        framework, precision_printed, item, batch_size,
-        list(result_id) AS ids,
-        list_sort(list(DISTINCT printed_table)) AS tables,
-        arg_min(raw_text, place) AS raw_text,
-        arg_min(format('{} of {}', spot, document_id), place) AS spot
-    FROM figures
-    JOIN few USING (figure_name, figure)
-    WHERE result_id NOT IN (SELECT result_id FROM rules.against_config)
-    GROUP BY
-        figure_name, figure, task, model_printed, variant, dataset_printed, platform, sdk_version,
-        framework, precision_printed, item, batch_size
+WITH set_ups AS (
+    SELECT m.*, f.raw_text, format('{} of {}', f.spot, f.document_id) AS spot
+    FROM rules.figures_printed_again m
+    JOIN rules.printed_figures f ON f.place = m.place AND f.column_name = m.figure_name
+    WHERE m.place = m.set_up
 ), pairs AS (
     SELECT
-        s.ids, s.raw_text, o.spot,
+        s.figure_name, s.set_up, s.raw_text, o.spot,
         unnest([
             {column_name: 'task', own: s.task, other: o.task},
             {column_name: 'model_printed', own: s.model_printed, other: o.model_printed},
@@ -53,7 +25,8 @@ WITH figures AS (
         ], recursive := TRUE)
     FROM set_ups s
     JOIN set_ups o USING (figure_name, figure)
-    WHERE (s.tables <> o.tables OR len(s.tables) > 1) AND len(s.ids) <= len(o.ids)
+    WHERE least(s.first_table, o.first_table) <> greatest(s.last_table, o.last_table)
+        AND s.rows <= o.rows
         -- few of many pairs differ in one alone, and to list what differs is dear
         AND 1 = (
             coalesce(s.task <> o.task, FALSE)::INTEGER
@@ -67,20 +40,14 @@ WITH figures AS (
             + coalesce(s.item <> o.item, FALSE)::INTEGER
             + coalesce(s.batch_size <> o.batch_size, FALSE)::INTEGER
         )
-), single AS (
-    SELECT
-        unnest(ids) AS result_id, raw_text, spot, any_value(column_name) AS column_name,
-        any_value(own) AS own, any_value(other) AS other
-    FROM pairs
-    WHERE own <> other
-    GROUP BY ids, raw_text, spot
-    HAVING count(*) = 1
 )
-SELECT DISTINCT ON (result_id, column_name)
-    result_id, column_name, 'warn' AS severity,
+SELECT DISTINCT ON (m.result_id, p.column_name)
+    m.result_id, p.column_name, 'warn' AS severity,
     format(
         '{}, where {} prints {} for the same figure, {}, and no other condition differs',
-        own, spot, other, raw_text
+        p.own, p.spot, p.other, p.raw_text
     ) AS message
-FROM single
-ORDER BY spot
+FROM pairs p
+JOIN rules.figures_printed_again m ON m.figure_name = p.figure_name AND m.set_up = p.set_up
+WHERE p.own <> p.other
+ORDER BY p.spot, p.raw_text, p.other

@@ -4,7 +4,7 @@
 -- record: each line of the lists but the last has no such row there.
 WITH in_tables AS (
     SELECT
-        result_id, document_id, concat_ws(' ', document_id, table_name) AS printed_table,
+        place, document_id, concat_ws(' ', document_id, table_name) AS printed_table,
         unnest([
             {column_name: 'task', value: task, shared: ''},
             {column_name: 'platform', value: ipu, shared: ''},
@@ -25,7 +25,7 @@ WITH in_tables AS (
     FROM rules.conditions
 ), in_record AS (
     SELECT
-        result_id, document_id, NULL AS printed_table,
+        place, document_id, NULL AS printed_table,
         unnest([
             {column_name: 'task', value: task, shared: dataset_printed},
             {column_name: 'task', value: task, shared: framework_and_maker || ' and ' || item},
@@ -39,24 +39,43 @@ WITH in_tables AS (
             {column_name: 'chip_count', value: chip_count::VARCHAR, shared: platform}
         ], recursive := TRUE)
     FROM rules.conditions
-), counts AS (
+), in_documents AS (
     SELECT
-        printed_table, column_name, shared, value,
-        any_value(result_id) AS result_id, count(*) AS rows,
-        list(DISTINCT document_id) AS documents
+        printed_table, column_name, shared, value, document_id,
+        min(place) AS place, count(*) AS rows
     FROM (FROM in_tables UNION ALL FROM in_record)
     WHERE value IS NOT NULL AND shared IS NOT NULL
-    GROUP BY printed_table, column_name, shared, value
-), groups AS (
+    GROUP BY ALL
+), counts AS (
+    SELECT
+        *, sum(rows) OVER (PARTITION BY printed_table, column_name, shared, value) AS all_rows
+    FROM in_documents
+), lonely AS (  -- first without their lists, which have to fit into memory at once
     SELECT
         printed_table, column_name, shared,
-        arg_min(result_id, rows) AS result_id, arg_min(value, rows) AS value,
-        string_agg(value, ', ' ORDER BY rows DESC, value) FILTER (rows > 1) AS others,
-        sum(rows) - 1 AS other_rows,
-        len(list_distinct(flatten(list(documents) FILTER (rows > 1)))) AS other_documents
+        min(place) FILTER (all_rows = 1) AS place,
+        sum(rows) - 1 AS other_rows
     FROM counts
     GROUP BY printed_table, column_name, shared
-    HAVING count_if(rows = 1) = 1
+    HAVING count_if(all_rows = 1) = 1 AND other_rows >= 4
+), others AS (
+    SELECT
+        l.place, l.printed_table, l.column_name, l.shared, l.other_rows, c.value,
+        sum(c.rows) AS rows, list(c.document_id) AS documents
+    FROM lonely l
+    JOIN counts c ON c.column_name = l.column_name AND c.shared = l.shared
+        AND c.printed_table IS NOT DISTINCT FROM l.printed_table
+    GROUP BY ALL
+), groups AS (
+    SELECT
+        place, printed_table, column_name, shared, other_rows,
+        any_value(value) FILTER (rows = 1) AS value,
+        string_agg(value, ', ' ORDER BY rows DESC, value) FILTER (rows > 1) AS others,
+        len(list_distinct(flatten(list(documents) FILTER (rows > 1)))) AS other_documents
+    FROM others
+    GROUP BY ALL
 )
-FROM groups
-WHERE other_rows >= 4 AND (printed_table IS NOT NULL OR other_documents >= 2)
+SELECT p.result_id, g.* EXCLUDE (place)
+FROM groups g
+JOIN rules.published p USING (place)
+WHERE printed_table IS NOT NULL OR other_documents >= 2

@@ -14,7 +14,14 @@ WITH few_figures AS (
         max(value) FILTER (metric = 'time_to_result_s') AS time_to_result_s
     FROM figures
     GROUP BY result_id
-), rows_in_order AS (
+), places AS (  -- without the other columns: all rows are ordered at once
+    SELECT
+        result_id,
+        row_number() OVER (ORDER BY document_id, table_name, row_number, result_id) AS place
+    FROM results
+    WHERE origin = 'published' AND printed_until IS NULL
+        AND document_id NOT IN (SELECT document_id FROM documents WHERE figures_are IS NOT NULL)
+), described AS (
     SELECT
         r.result_id, r.document_id, r.table_name, r.row_number, r.task, r.model_printed, r.variant,
         r.dataset_printed, r.platform, r.chip, r.chip_count, r.sdk_version, r.framework,
@@ -24,21 +31,18 @@ WITH few_figures AS (
         r.conditions, t.header_printed, f.* EXCLUDE (result_id), m.family, m.rated_power_w,
         coalesce(i.model, r.model_printed) AS network,
         r.throughput * r.latency_ms / 1000.0 / r.batch_size AS in_flight,
-        row_number() OVER (
-            ORDER BY r.document_id, r.table_name, r.row_number, r.result_id
-        ) AS place
+        o.place
     FROM results r
+    JOIN places o ON o.result_id = r.result_id
     LEFT JOIN few_figures f ON f.result_id = r.result_id
     LEFT JOIN detail.source_tables t
         ON t.document_id = r.document_id AND t.table_name = r.table_name
     LEFT JOIN platforms m ON m.platform = r.platform
     LEFT JOIN rules.identities i ON i.model_printed = r.model_printed AND i.platform = r.platform
         AND i.framework = r.framework
-    WHERE r.origin = 'published' AND r.printed_until IS NULL
-        AND r.document_id NOT IN (SELECT document_id FROM documents WHERE figures_are IS NOT NULL)
 )
 SELECT
     *,
     coalesce(in_flight < {MIN_BATCHES_IN_FLIGHT} AND throughput > 0, FALSE) AS below_one_batch,
     coalesce(latency_basis = 'per-item', FALSE) OR below_one_batch AS item_latency
-FROM rows_in_order
+FROM described
