@@ -29,6 +29,7 @@ from benchmarks.report import (
 BENCHMARKS = {
     "ingest": "ingest",
     "open": "open",
+    "large": "large",
     "stages": "stages",
     "mlperf": "mlperf.comparison",
     "mlperf_intervals": "mlperf.intervals",

@@ -16,6 +16,7 @@ from ipu_results.record.store.cache import Cache
 from ipu_results.record.store.files import DATABASE
 from ipu_results.schema import TABLES
 
+from benchmarks.large import write_document
 from tests.conftest import (
     PAGE,
     PAGE_ID,
@@ -34,7 +35,6 @@ from tests.conftest import (
     select_figure,
     sign,
 )
-from tests.record.dataset.large import write_document
 
 PAGE_TABLES = (
     "ogb_lsc",
