@@ -13,7 +13,6 @@ import numpy as np
 import pytest
 
 from benchmarks.__main__ import BENCHMARKS, main
-from benchmarks.emulator.speed import SWEEP
 from benchmarks.mlperf import comparison, independence
 from benchmarks.mlperf.comparison import compare_figures
 from benchmarks.planted_errors import KNOWN, draw_error, list_neighbours
@@ -146,10 +145,9 @@ def test_every_size_completes_every_stage(tmp_path: Path) -> None:
 
 @pytest.mark.slow
 def test_emulator_benchmark_reports_times(tmp_path: Path) -> None:
-    assert len(SWEEP) == 6
     report = run_quick(tmp_path, "emulator")
     (times,) = (table["rows"] for table in report["tables"])
-    assert [name for name, _ in times][-2:] == ["cold", "warm"]
+    assert [name for name, _ in times] == ["cold", "warm"]
     assert all(seconds > 0 for _, seconds in times)
     assert len(report["targets"]) == 2
 
