@@ -30,6 +30,7 @@ from ipu_results.schema.frames import (
 )
 from ipu_results.schema.pandera_schemas import build_gate_schema
 
+from tests.cases import every_case
 from tests.conftest import PAGE, Query, copy_documents, run_process
 from tests.release.release_support import locate_table
 
@@ -173,64 +174,11 @@ def test_latest_omits_rows_that_a_newer_page_replaced(query: Query) -> None:
 PROVENANCE = (
     "SELECT DISTINCT document_kind, locator_in, locator, source_url, source_locator FROM provenance"
 )
-COMMIT = "https://github.com/mlcommons/training_results_v2.0/tree/8437fbb78349aa3c3054aeccb1d47d2a315a80e7"
 
 
-@pytest.mark.parametrize(
-    ("figure", "kinds", "locator", "url", "place"),
-    [
-        (
-            "model = 'FastPitch' AND column_name = 'throughput'",
-            ("transcription", "transcription"),
-            "table 2, row 35, column 9 (Throughput (items/sec))",
-            "https://www.graphcore.ai/performance-results",
-            "Bow Platform - Training, row 35, Throughput (items/sec)",
-        ),
-        (
-            "raw_text = '1474.16'",
-            ("transcription", "transcription"),
-            "page 1, box 445.8,275.0,478.3,285.0",
-            "https://arxiv.org/abs/2002.11670",
-            "Table 2, row 1, Throughput",
-        ),
-        (
-            "column_name = 'throughput' AND locator = 'line 2, column 11 (value)'",
-            ("transcription", "transcription"),
-            "line 2, column 11 (value)",
-            "https://github.com/NVIDIA/DeepLearningExamples/blob/b2e7f4a284/TensorFlow/Classification/ConvNets/resnext101-32x4d/README.md",
-            "TensorFlow/Classification/ConvNets/resnext101-32x4d/README.md",
-        ),
-        (
-            (
-                "column_name = 'time_to_train_s' AND document_id = 'mlperf-training-v2.0-entries'"
-                " AND cell_number = 11 AND platform = 'Bow Pod16' AND model = 'ResNet-50 v1.5'"
-            ),
-            ("derived", "derivation"),
-            "line 110, column 11 (minutes)",
-            f"{COMMIT}/Graphcore/results/ipu-pod16-TF1-closed/resnet",
-            "Graphcore/results/ipu-pod16-TF1-closed/resnet",
-        ),
-        (
-            "document_kind = 'curated' AND locator = 'line 2, column 8 (micro_batch_size)'",
-            ("curated", "transcription"),
-            "line 2, column 8 (micro_batch_size)",
-            "https://github.com/graphcore/examples/blob/v3.1.0/nlp/bert/popart/benchmarks.yml",
-            "nlp/bert/popart/benchmarks.yml: popart_bert_large_packed_pretrain_real_pod16",
-        ),
-        (
-            (
-                "column_name = 'throughput' AND file LIKE '%97e7/points.csv' AND raw_text LIKE"
-                " '10.8457%'"
-            ),
-            ("run", "source"),
-            "line 2, column 4 (throughput)",
-            None,
-            "line 2, column 4 (throughput)",
-        ),
-    ],
-)
+@every_case(__file__, "provenance")
 def test_provenance_names_our_file_and_the_source(
-    query: Query, figure: str, kinds: tuple[str, str], locator: str, url: str | None, place: str
+    query: Query, figure: str, kinds: list[str], locator: str, place: str, url: str | None
 ) -> None:
     assert query(f"{PROVENANCE} WHERE {figure}") == [(*kinds, locator, url, place)]
 

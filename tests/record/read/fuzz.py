@@ -1,7 +1,7 @@
 """Feed broken documents to every reader: `python -m tests.record.read.fuzz --seconds 60`.
 
 A reader may return a document or raise a DocumentError, in bounded time and memory. Anything else
-is made smaller, saved and reported. Move a saved file to tests/corpus/READER: test_corpus.py
+is saved and reported: make it smaller by hand, and move a saved file to tests/corpus/READER: test_corpus.py
 replays it from then on.
 """
 
@@ -42,8 +42,6 @@ MAX_GROWTH_MB = 400.0  # of the process, by one input
 MAX_MEMORY = 4 * 2**30  # bytes of address space of a worker
 MAX_SIZE = 300_000  # bytes of an input
 MAX_EDITS = 6
-SHRINK_TRIES = 150
-NOT_TO_SHRINK = ("no answer", "the process", "memory", "slow")
 
 WORDS = load_vocabulary()
 
@@ -217,39 +215,13 @@ def fuzz_reader(name: str, seed: int, seconds: float) -> tuple[int, dict[str, by
     return count.value, failures
 
 
-def shrink(name: str, failure: str, data: bytes) -> bytes:
-    """Remove parts of an input as long as the failure stays."""
-    size = len(data) // 2
-    tries = 0
-    while size and tries < SHRINK_TRIES:
-        for start in range(0, len(data), size):
-            smaller = data[:start] + data[start + size :]
-            tries += 1
-            if run_reader(name, smaller).split(":")[0] == failure:
-                data = smaller
-                break
-            if tries >= SHRINK_TRIES:
-                break
-        else:
-            size //= 2
-    return data
-
-
 def main(arguments: Sequence[str] | None = None) -> int:
     """Fuzz every reader in turn; return 1 if something was found."""
     parser = argparse.ArgumentParser(prog="python -m tests.record.read.fuzz", description=__doc__)
-    parser.add_argument(
-        "--seconds", type=float, default=60.0, help="for all readers together, default 60"
-    )
-    parser.add_argument(
-        "--seed", type=int, default=0, help="where the random edits start, default 0"
-    )
-    parser.add_argument(
-        "--reader", choices=READERS, action="append", help="one reader, default all of them"
-    )
-    parser.add_argument(
-        "--out", type=Path, default=Path("build/fuzz"), help="folder of what is found"
-    )
+    parser.add_argument("--seconds", type=float, default=60.0, help="for all readers together")
+    parser.add_argument("--seed", type=int, default=0, help="where the random edits start")
+    parser.add_argument("--reader", choices=READERS, action="append", help="default all")
+    parser.add_argument("--out", type=Path, default=Path("build/fuzz"), help="of what is found")
     options = parser.parse_args(arguments)
     readers = options.reader or list(READERS)
     found = 0
@@ -257,12 +229,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
         count, failures = fuzz_reader(name, options.seed, options.seconds / len(readers))
         print(f"{name}: {count:,} inputs, {len(failures)} kinds of failure", flush=True)
         for number, (failure, data) in enumerate(failures.items()):
-            is_quick = not failure.startswith(NOT_TO_SHRINK)
-            small = shrink(name, failure, data) if is_quick else data
             options.out.mkdir(parents=True, exist_ok=True)
             path = options.out / f"{name}-{number}"
-            path.write_bytes(small)
-            print(f"  {failure}: {len(small):,} bytes in {path}", flush=True)
+            path.write_bytes(data)
+            print(f"  {failure}: {len(data):,} bytes in {path}", flush=True)
             found += 1
     return 1 if found else 0
 

@@ -29,7 +29,6 @@ from tests.record.read.reading_support import (
     page_html,
     problems,
     read_page,
-    row_html,
     table_html,
     training_page,
 )
@@ -126,43 +125,18 @@ def test_evidence_of_another_page_or_in_part_is_refused(
 # --- without evidence
 
 PAGE = training_page(GPT2).decode()
-PLAIN = [
-    PAGE,
-    PAGE.replace("<table>", '<table border=1 class="t" summary="">'),
-    PAGE.replace("<body>", "<body><h1 id=a>Results</h1><ul><li><a href='#a'>a</a></ul>"),
-    PAGE.replace("<td>GPT2<", "<td><p><b>GPT2</b><br></p><"),
-    "<!-- c -->" + PAGE,
-]
-NOT_PLAIN = {
-    "an element <style>": PAGE.replace("</head>", "<style></style></head>"),
-    "an element <script>": PAGE.replace("</body>", "<script></script></body>"),
-    "an element <link>": PAGE.replace("</head>", "<link rel=stylesheet href=a.css></head>"),
-    "an element <del>": PAGE.replace("1,590", "<del>1,590</del>"),
-    "an element <img>": PAGE.replace("1,590", "<img alt='1,590'>"),
-    "an element <tr>": PAGE.replace("</table>", f"<noscript>{row_html(RESNET)}</noscript></table>"),
-    "an element <form>": PAGE.replace("</table>", f"<form>{row_html(RESNET)}</form></table>"),
-    "an element <ol>": PAGE.replace("1,590", "<ol><li>1,590</ol>"),
-    "an attribute `style`": PAGE.replace("<td>1,590", "<td style='display:none'>1,590"),
-    "an attribute `hidden`": PAGE.replace("<tr><td>", "<tr hidden><td>"),
-    "an attribute `popover`": PAGE.replace("<tr><td>", "<tr popover><td>"),
-    "an attribute `dir`": PAGE.replace("<table>", "<table dir=rtl>"),
-    "an attribute `bgcolor`": PAGE.replace("<td>1,590", "<td bgcolor=black>1,590"),
-    "a text between the cells": PAGE.replace("<tr><td>", "<tr>in thousands<td>"),
-    "'<b/>'": PAGE.replace("1,590", "<b/>1,590"),
-    "'<!\\['": PAGE.replace("1,590", "<![CDATA[1]]>,590"),
-}
 
 
-@pytest.mark.parametrize("page", PLAIN)
-def test_plain_page_needs_no_evidence(page: str) -> None:
-    assert_read(read_page(page.encode()), bow_training=[GPT2])
+@every_case(__file__, "plain")
+def test_plain_page_needs_no_evidence(old: str, new: str) -> None:
+    assert_read(read_page(PAGE.replace(old, new).encode()), bow_training=[GPT2])
 
 
-@pytest.mark.parametrize("odd", NOT_PLAIN)
-def test_page_that_is_not_plain_needs_evidence(odd: str) -> None:
-    name = "an element <noscript>" if odd == "an element <tr>" else odd
-    with pytest.raises(UnprovenDocumentError, match=f"has {name}.*ipu-results add"):
-        read_page(NOT_PLAIN[odd].encode())
+@every_case(__file__, "not_plain")
+def test_page_that_is_not_plain_needs_evidence(odd: str, old: str, new: str) -> None:
+    page = PAGE.replace(old, new)
+    with pytest.raises(UnprovenDocumentError, match=f"has {odd}.*ipu-results add"):
+        read_page(page.encode())
 
 
 def test_page_without_a_known_table_is_told_so_first() -> None:

@@ -8,13 +8,14 @@ from functools import partial
 import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
-from ipu_results.errors import DamagedDocumentError, UnrecognisedDocumentError
+from ipu_results.errors import UnrecognisedDocumentError
 from ipu_results.record.read import ParsedDocument, SourceTable
 from ipu_results.record.read.document import Headers
 from ipu_results.record.read.html import read_html
 from ipu_results.record.read.plain_text import read_plain_text
 from ipu_results.schema.vocabulary import TableHeader
 
+from tests.cases import every_case
 from tests.record.read.reading_support import (
     BATCHES,
     FIGURES,
@@ -73,9 +74,6 @@ def drop(cells: Sequence[str], place: int) -> list[str]:
     return [*cells[:place], *cells[place + 1 :]]
 
 
-# --- the real texts
-
-
 # --- lines of cells, and one cell a line
 
 
@@ -85,11 +83,8 @@ def test_table_in_every_form(form: Form) -> None:
     header = [*TRAINING[:8], "Throughput (items/sec)†"]
     inference = ["", *form(INFERENCE, [UNET, UNET]), "", "Some text, with | in it."]
     document = read(["Training", "Model", *form(header, [marked, RESNET, TGN]), *inference])
-    assert texts(document) == {
-        "bow_training": [TRAINING, *ROWS],
-        "bow_inference": [INFERENCE, UNET, UNET],
-    }
-    assert document.problems == ()
+    assert_read(document, bow_training=ROWS, bow_inference=[UNET, UNET])
+    assert document.tables[0].columns == tuple(TRAINING)
     assert document.tables[0].rows[0].footnotes == ((0, "²"), (8, "*"))
     assert {"Training", "Some text, with"} <= {text for _, text in document.context}
 
@@ -106,13 +101,12 @@ def test_line_of_unusual_blanks_is_a_blank_cell_and_an_empty_one_ends_the_table(
 
 def test_locators_are_lines() -> None:
     table = read(["a", "", *one_cell_a_line(TRAINING, ROWS)]).tables[0]
-    assert (table.locator, [row.locator for row in table.rows]) == (
-        "line 3",
-        ["line 12", "line 21", "line 30"],
-    )
+    assert table.locator == "line 3"
+    assert [row.locator for row in table.rows] == ["line 12", "line 21", "line 30"]
     assert table.cell_locator(table.rows[1], 8) == "line 29"
     table = read(["a", "", *markdown(TRAINING, ROWS)]).tables[0]
-    assert (table.locator, table.rows[2].locator) == ("line 3", "line 7")
+    assert table.locator == "line 3"
+    assert table.rows[2].locator == "line 7"
 
 
 @given(page_tables(), st.sampled_from(sorted(FORMS)))
@@ -218,9 +212,8 @@ def set_columns(labels: str, figures: str) -> list[str]:
 def test_table_of_a_paper_in_every_form(lines: list[str]) -> None:
     document = read_paper(["Platform: C2", *lines])
     assert_read(document, qwant_table_1=PAIRS)
-    assert [(item.label, item.text, item.locator) for item in document.metadata] == [
-        ("Platform", "C2", "line 1")
-    ]
+    [item] = document.metadata
+    assert (item.label, item.text, item.locator) == ("Platform", "C2", "line 1")
 
 
 def test_labels_lost_at_the_end_are_blank() -> None:
@@ -229,25 +222,15 @@ def test_labels_lost_at_the_end_are_blank() -> None:
     assert_read(document, qwant_table_1=PAIRS[:3] + blanks)
 
 
-UNPAIRED = [
-    ("2 4", "1.36 1.94 2.82", "labels-missing"),
-    ("1 2 4", "1.36 1.94 2.82 3.32", "labels-missing"),
-    ("4 2 6 8 10 12", "1.36 1.94 2.82 3.32 4.13 4.75", "cells-missing"),
-    ("2 4 6 8 10 12", "1.36 1.94 2.82 3.32 4.13  4", "cells-missing"),
-    ("2 4 6 8 10 12", "1.36 1.94 2.82 3.32 4.13 4", "cells-missing"),
-    ("2 4 6 8", "1.36 1.94 2.82 3.32 x 1.5", "cells-missing"),
-]
+@every_case(__file__, "unpaired")
+def test_columns_that_cannot_be_paired_are_a_problem(
+    labels: str, figures: str, reason: str
+) -> None:
+    refuse(set_columns(labels, figures), reason)
 
 
-@pytest.mark.parametrize(
-    ("lines", "reason"),
-    [
-        *((set_columns(labels, figures), reason) for labels, figures, reason in UNPAIRED),
-        (one_cell_a_line(NAMES, PAIRS), "labels-missing"),
-    ],
-)
-def test_columns_that_cannot_be_paired_are_a_problem(lines: list[str], reason: str) -> None:
-    refuse(lines, reason)
+def test_columns_one_cell_a_line_cannot_be_paired() -> None:
+    refuse(one_cell_a_line(NAMES, PAIRS), "labels-missing")
 
 
 def refuse(lines: list[str], reason: str) -> None:
@@ -308,33 +291,18 @@ def test_labels_lost_in_one_piece_never_shift_a_row(
 LONG = 2_000
 
 
-@pytest.mark.parametrize(
-    "text",
-    [
-        "Words.\nMore words.",
-        "a | b | c\nd | e | f",
-        "Model\nPlatform",
-        "Latency\nwords",
-        # long runs end
-        " " * 100 * LONG + "|x",
-        "(" * 10 * LONG,
-        "*" * 10 * LONG + "x",
-        "|" * 10 * LONG,
-        "1,\n" * LONG,
-        "Model\n" * LONG,
-        "Batch size\n" * LONG,
-        "Table 1. Latency\n" * LONG,
-    ],
-)
+@pytest.mark.parametrize("text", ["Words.", "a | b | c\nd | e | f", "Model\nPlatform", "Latency"])
 @pytest.mark.parametrize("headers", [LAYOUTS, PAPER_HEADERS])
 def test_text_without_a_table_is_not_recognised(text: str, headers: Headers) -> None:
     with pytest.raises(UnrecognisedDocumentError):
         read_lines(headers, [text])
 
 
-def test_empty_text_is_damaged() -> None:
-    with pytest.raises(DamagedDocumentError, match="is empty"):
-        read([" ", ""])
+@pytest.mark.parametrize("part", [" ", "(", "*", "|", "1,\n", "Batch size\n", "Table 1. Latency\n"])
+@pytest.mark.parametrize("headers", [LAYOUTS, PAPER_HEADERS])
+def test_long_run_ends(part: str, headers: Headers) -> None:
+    with pytest.raises(UnrecognisedDocumentError):
+        read_lines(headers, [f"{part * 10 * LONG}x"])
 
 
 def test_long_columns_and_many_tables_end() -> None:
@@ -345,23 +313,8 @@ def test_long_columns_and_many_tables_end() -> None:
     assert grids(read(one_cell_a_line(TRAINING, shifted))) == {}
 
 
-PIECES = st.sampled_from(
-    [
-        *TRAINING,
-        *GPT2,
-        *TGN,
-        "Batch size",
-        "Latency",
-        "4",
-        "1.5",
-        "|",
-        "\t",
-        "",
-        "\u00a0",
-        "---",
-        "²",
-    ]
-)
+ODD = ["Batch size", "Latency", "4", "1.5", "|", "\t", "", "\u00a0", "---", "²"]
+PIECES = st.sampled_from(TRAINING + GPT2 + TGN + ODD)
 
 
 @given(st.lists(PIECES, max_size=30))

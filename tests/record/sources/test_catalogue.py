@@ -70,86 +70,26 @@ def test_sidecar_becomes_a_document_with_its_bytes(put: Put) -> None:
     document = load_single(put("deep/page.html"))
     assert (document.file, document.published_on) == ("deep/page.html", date(2023, 7, 4))
     assert document.read_bytes() == DATA
-    assert document.record() == {
-        **{key: ENTRY[key] for key in ENTRY if key not in ("tables", "reader")},
-        **dict.fromkeys(
-            (
-                "commit",
-                "retrieved_on",
-                "figures_are",
-                "measured_by",
-                "measured_on",
-                "verified",
-                "sources",
-            )
-        ),
-        "file": "deep/page.html",
-    }
+    stated = {**ENTRY, "file": "deep/page.html"}
+    del stated["tables"], stated["reader"]
+    recorded = document.record()
+    assert {name: value for name, value in recorded.items() if value is not None} == stated
 
 
 def test_all_missing_and_unknown_keys_are_named_with_the_accepted_words(put: Put) -> None:
-    raw = put(without="reader", retreived_on=date(2023, 7, 4))
-    sidecar = raw / "page.html.toml"
-    sidecar.write_text(
-        sidecar.read_text(encoding="utf-8").replace('kind = "transcription"\n', ""),
-        encoding="utf-8",
-    )
     with pytest.raises(CatalogueError) as caught:
-        load_catalogue(raw)
-    for message in (
-        (
-            "missing required field `kind` (one of transcription, derived, curated, capture,"
-            " pointer, run, submission)"
-        ),
-        (
-            "missing required field `reader` (one of performance-page, inference-paper,"
-            " performance-csv"
-        ),
-        "unknown field `retreived_on`, nearest: `retrieved_on`",
-    ):
-        assert message in str(caught.value)
+        load_catalogue(put(without="kind", retreived_on=date(2023, 7, 4)))
+    message = str(caught.value)
+    assert "missing required field `kind` (one of transcription, derived, curated" in message
+    assert "unknown field `retreived_on`, nearest: `retrieved_on`" in message
 
 
 def test_committed_documents_match_their_sidecars() -> None:
     documents = load_catalogue(RAW)
-    assert [document.document_id for document in documents] == sorted(
-        document.document_id for document in documents
-    )
+    ids = [document.document_id for document in documents]
+    assert ids == sorted(ids)
     assert all(document.read_bytes() for document in documents)
     assert find_orphans(RAW, documents) == []
-
-
-OPTIONAL = ("url", "published_on", "tables")
-INVALID: list[tuple[dict[str, Any], str]] = [
-    *(
-        ({"without": key}, f"missing required field `{key}`")
-        for key in ENTRY
-        if key not in OPTIONAL
-    ),
-    ({"without": "url"}, "url is missing; only a local run and a submission have none"),
-    ({"title": 5}, "`$.title`"),
-    ({"licence": " "}, "licence is blank"),
-    (
-        {"publisher": "Gr\u0430phcore"},
-        "publisher 'Gr\u0430phcore' has '\u0430', which only looks like a Latin letter",
-    ),
-    ({"sha256": "abc"}, "`$.sha256`"),
-    ({"published_on": "2023-07"}, "`$.published_on`"),
-    ({"tables": {"bow_training": {}}}, "`$.tables[...]`"),
-    ({"tables": {"bow_training": {"rows": True}}}, "`$.tables[...].rows`"),
-    ({"attachments": {"stamps.parquet": "abc"}}, "`$.attachments[...]`"),
-    ({"attachments": {"../stamps.parquet": "a" * 64}}, "attachments"),
-    ({"kind": "novel"}, "kind 'novel' is not one of"),
-    ({"figures_are": "guesses"}, "figures_are 'guesses' is not one of reference"),
-    ({"reader": "novel"}, "reader 'novel' is not one of performance-page"),
-    ({"reader": "mlperf-log"}, "reader 'mlperf-log' is not one of"),
-    ({"document_id": "A page"}, "document_id 'A page' does not match"),
-    ({"url": "ftp://example.org"}, "url 'ftp://example.org' does not match"),
-    ({**RUN, "kind": "curated"}, "reader 'sweep-points' does not go with kind 'curated'"),
-    ({**RUN, "reader": "performance-csv"}, "reader 'performance-csv' does not go with kind 'run'"),
-    ({**RUN, "publisher": "Graphcore"}, "publisher 'Graphcore' does not go with kind 'run'"),
-    ({"publisher": "local"}, "publisher 'local' does not go with kind 'transcription'"),
-]
 
 
 @every_case(__file__, "invalid")
