@@ -5,7 +5,6 @@ from __future__ import annotations
 import subprocess
 import sys
 import tomllib
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -48,9 +47,8 @@ def test_pandera_arrow_and_frames_follow_the_definition() -> None:
         arrow = arrow_schema(definition)
         assert tuple(arrow.names) == tuple(frame_dtypes(definition)) == definition.names
         assert not build_gate_schema(definition).coerce
-        refused = {
-            failure.message for failure in find_failures(definition, build_frame(definition, [{}]))
-        }
+        failures = find_failures(definition, build_frame(definition, [{}]))
+        refused = {failure.message for failure in failures}
         for column in definition.columns:
             assert (f"{column.name} is blank or missing" in refused) is column.required
             assert arrow.field(column.name).nullable is not column.required
@@ -60,13 +58,12 @@ def test_pandera_arrow_and_frames_follow_the_definition() -> None:
 def test_gate_refuses_a_missing_an_unknown_and_a_wrongly_typed_column() -> None:
     frame = build_frame(RESULTS, [GOOD])
     assert find_failures(RESULTS, frame) == []
-    wrong = [
-        frame.drop(columns="result_id"),
+    for changed in (
         frame.drop(columns="benchmark"),
         frame.assign(extra=1),
         frame.astype({"batch_size": "float64"}),
-    ]
-    for changed in [*wrong, frame[[*reversed(frame.columns)]]]:
+        frame[frame.columns[::-1]],
+    ):
         with pytest.raises(GateError, match=r"the frame as a whole fails (column|dtype)"):
             find_failures(RESULTS, changed)
 
@@ -82,18 +79,14 @@ def test_parquet_has_units_descriptions_and_the_build_id(warehouse: Path) -> Non
 def test_parquet_and_duckdb_have_the_same_rows_and_build_lists_them(
     warehouse: Path, database: Any
 ) -> None:
-    counts = {row["table_name"]: row["row_count"] for row in read_rows("build", warehouse)}
+    build = pq.read_table(locate_table(warehouse, "build")).to_pylist()
+    counts = {row["table_name"]: row["row_count"] for row in build}
     assert counts.keys() == {*NAMES} - {"build"}
     for each in TABLES:
         parquet = pq.read_table(locate_table(warehouse, each.name))
         stored = database.sql(f"FROM {each.sql_name}").to_arrow_table()
         assert digest_rows(parquet) == digest_rows(stored), each.name
         assert counts.get(each.name, parquet.num_rows) == parquet.num_rows
-
-
-def read_rows(name: str, warehouse: Path) -> list[dict[str, Any]]:
-    rows: list[dict[str, Any]] = pq.read_table(locate_table(warehouse, name)).to_pylist()
-    return rows
 
 
 def test_duckdb_has_checks_and_no_indexes(database: Any) -> None:
@@ -189,9 +182,8 @@ def test_every_figure_has_a_provenance_and_only_local_runs_have_no_source_addres
     assert query("SELECT count(*) FROM provenance") == query(
         "SELECT count(*) FROM cells WHERE value IS NOT NULL"
     )
-    assert query("SELECT DISTINCT document_kind FROM provenance WHERE source_url IS NULL") == [
-        ("run",)
-    ]
+    without = "SELECT DISTINCT document_kind FROM provenance WHERE source_url IS NULL"
+    assert query(without) == [("run",)]
     assert query("SELECT count(*) FROM provenance WHERE source_url SIMILAR TO '.*\\s.*'") == [(0,)]
 
 
@@ -228,19 +220,14 @@ def test_invalid_row_is_refused_for_its_reason() -> None:
     assert refused == expected
 
 
-@pytest.mark.parametrize(
-    ("build", "rows"),
-    [
-        *((build_frame, [GOOD | {"batch_size": value}]) for value in ("12", 1.5, True)),
-        (
-            build_frame_from_columns,
-            {name: [None] for name in RESULTS.names} | {"batch_size": pa.chunked_array([["12"]])},
-        ),
-    ],
-)
-def test_value_of_another_type_is_never_coerced(build: Callable[..., object], rows: object) -> None:
-    with pytest.raises(GateError, match=r"results\.batch_size has a value of type"):
-        build(RESULTS, rows)
+@pytest.mark.parametrize("value", ["12", 1.5, True])
+def test_value_of_another_type_is_never_coerced(value: object) -> None:
+    message = r"results\.batch_size has a value of type"
+    with pytest.raises(GateError, match=message):
+        build_frame(RESULTS, [GOOD | {"batch_size": value}])
+    columns: dict[str, Any] = {name: [None] for name in RESULTS.names}
+    with pytest.raises(GateError, match=message):
+        build_frame_from_columns(RESULTS, columns | {"batch_size": pa.chunked_array([[value]])})
 
 
 def test_arrow_refuses_a_null_in_a_required_column() -> None:
@@ -262,12 +249,8 @@ def test_validation_that_is_switched_off_stops_the_build(tmp_path: Path) -> None
 
 
 def make_arrow(rows: list[tuple[str, int | None]]) -> pa.Table:
-    return pa.table(
-        {
-            "a": pa.array([a for a, _ in rows], pa.string()),
-            "b": pa.array([b for _, b in rows], pa.int64()),
-        }
-    )
+    schema = pa.schema({"a": pa.string(), "b": pa.int64()})
+    return pa.Table.from_pylist([{"a": a, "b": b} for a, b in rows], schema)
 
 
 @given(
@@ -304,11 +287,9 @@ def test_digest_distinguishes_null_from_empty_and_columns_from_each_other() -> N
 def test_duckdb_1_2_2_reads_every_relation_of_the_database(
     old_duckdb: Path, warehouse: Path, query: Query
 ) -> None:
-    counts = [
-        "sum(throughput) FROM results",
-        *(f"count(*) FROM {table.sql_name}" for table in TABLES),
-    ]
-    counts += [f"count(*) FROM {view.source}" for view in VIEWS]
+    counts = ["sum(throughput) FROM results"]
+    for relation in (*TABLES, *VIEWS):
+        counts.append(f"count(*) FROM {relation.source}")
     code = (
         "import duckdb, sys; assert duckdb.__version__ == '1.2.2', duckdb.__version__; c ="
         " duckdb.connect(sys.argv[1], read_only=True); c.execute('SET enable_progress_bar ="

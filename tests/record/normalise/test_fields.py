@@ -40,6 +40,7 @@ from tests.record.read.reading_support import (
     read_page,
     rejections,
     training_page,
+    with_cell,
 )
 
 
@@ -82,7 +83,7 @@ def test_blank_and_not_given_fill_nothing() -> None:
 
 @every_case(__file__, "unknown_word")
 def test_unknown_word_rejects_its_row(column: int, kind: str, text: str, message: str) -> None:
-    row = [*GPT2[:column], text, *GPT2[column + 1 :]]
+    row = with_cell(GPT2, column, text)
     normalised = normalise_page(row, GPT2)
     [rejected] = normalised.rejected
     assert rejections(normalised) == [(1, f"unknown-{kind}", message)]
@@ -126,7 +127,7 @@ def test_unknown_or_missing_unit_is_refused(field: str, unit: str | None, messag
 
 def test_unit_of_a_count_in_the_header_rejects_every_row() -> None:
     header = ["Batch Size (k)" if name.startswith("Batch Size") else name for name in TRAINING]
-    normalised = normalise_page(GPT2, [*GPT2[:8], "7"], header=header)
+    normalised = normalise_page(GPT2, with_cell(GPT2, 8, "7"), header=header)
     assert len(normalised.results) == 0
     message = "unknown unit 'k' for batch_size"
     assert rejections(normalised) == [(number, "unknown-unit", message) for number in (1, 2)]
@@ -146,8 +147,8 @@ def test_header_that_fills_no_field_is_refused(field: str, message: str) -> None
 
 
 def test_unit_of_the_header_is_recorded_with_the_cell() -> None:
-    row = [*UNET[:9], "1,360"]
-    header = [*INFERENCE[:9], "Latency (us)"]
+    row = with_cell(UNET, 9, "1,360")
+    header = with_cell(INFERENCE, 9, "Latency (us)")
     normalised = normalise_page(row, header=header, name="bow_inference")
     [result] = list_results(normalised)
     assert result["latency_ms"] == 1.36
@@ -158,7 +159,7 @@ def test_unit_of_the_header_is_recorded_with_the_cell() -> None:
 
 @every_case(__file__, "unreadable")
 def test_unreadable_figure_rejects_its_row_and_names_the_cell(column: int, text: str) -> None:
-    normalised = normalise_page(GPT2, [*GPT2[:column], text, *GPT2[column + 1 :]])
+    normalised = normalise_page(GPT2, with_cell(GPT2, column, text))
     [rejected] = normalised.rejected
     place = f"bow_training, row 2, column {column + 1} ({TRAINING[column]})"
     assert (rejected.reason, rejected.locator) == ("unreadable-figure", place)
@@ -170,7 +171,7 @@ def test_unreadable_figure_rejects_its_row_and_names_the_cell(column: int, text:
 
 
 def test_footnote_is_told_with_the_place_of_its_cell() -> None:
-    parsed = read_page(training_page([*GPT2[:8], "1,590<sup>2</sup>"]))
+    parsed = read_page(training_page(with_cell(GPT2, 8, "1,590<sup>2</sup>")))
     normalised = normalise(make_document("performance-page"), parsed, WORDS)
     marked = [cell for cell in list_cells(normalised) if "footnote" in cell["locator"]]
     place = "table 1, row 1, column 9 (Throughput (items/sec)), footnote 2"

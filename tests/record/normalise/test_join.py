@@ -33,6 +33,7 @@ from tests.record.read.reading_support import (
     make_table,
     normalise_page,
     rejections,
+    with_cell,
 )
 
 LATENCY, THROUGHPUT, EFFICIENCY = FIGURES.values()
@@ -155,7 +156,7 @@ def test_row_printed_twice_is_one_result_and_a_duplicate() -> None:
 
 @pytest.mark.parametrize("rows", [[0, 1], [1, 0], [0, 0, 1], [0, 1, 0], [0, 1, 1], [0, 1, 2]])
 def test_one_configuration_with_different_figures_is_rejected(rows: list[int]) -> None:
-    printed = [[*GPT2[:8], figure] for figure in ("1,590", "1,591", "7")]
+    printed = [with_cell(GPT2, 8, figure) for figure in ("1,590", "1,591", "7")]
     normalised = normalise_page(*(printed[i] for i in rows), RESNET)
     assert [result["model_printed"] for result in list_results(normalised)] == ["ResNet-50 v1.5"]
     assert [number for number, *_ in rejections(normalised)] == list(range(1, len(rows) + 1))
@@ -191,9 +192,9 @@ ROW = st.sampled_from(
         GPT2,
         RESNET,
         TGN,
-        [*GPT2[:8], "7"],
-        [*TGN[:8], "4,4O7"],
-        ["GPT5", *GPT2[1:]],
+        with_cell(GPT2, 8, "7"),
+        with_cell(TGN, 8, "4,4O7"),
+        with_cell(GPT2, 0, "GPT5"),
         [""] * 8 + ["1"],
     ]
 )

@@ -28,6 +28,7 @@ from tests.record.read.reading_support import (
     RESNET,
     assert_read,
     training_page,
+    with_cell,
 )
 
 HOSTILE = Path(__file__).resolve().parents[2] / "corpus" / "hostile"
@@ -176,7 +177,7 @@ def test_page_that_never_ends_is_an_error_that_names_it(
 @pytest.mark.slow
 @pytest.mark.skipif(not judge.is_installed(), reason="needs CHROMIUM")
 def test_judge_sees_a_black_line() -> None:
-    page = training_page([*GPT2[:8], "<s>1,590</s>"])
+    page = training_page(with_cell(GPT2, 8, "<s>1,590</s>"))
     [shown] = judge.render([page.decode()])
     assert shown[0][1][8] == ""
 

@@ -31,6 +31,7 @@ from tests.record.read.reading_support import (
     read_page,
     table_html,
     training_page,
+    with_cell,
 )
 
 THROUGHPUT = "the cell under 'Throughput (items/sec)'"
@@ -57,8 +58,8 @@ def read_shown(page: bytes, *rows: list[Cell], **changes: Any) -> ParsedDocument
 
 def read_figure(cell: str, shown: Cell) -> str:
     """Return the throughput written as `cell` and shown as evidence says, or why it is refused."""
-    page = training_page([*GPT2[:8], f"<b class=x>{cell}</b>"])
-    document = read_shown(page, [*GPT2[:8], shown])
+    page = training_page(with_cell(GPT2, 8, f"<b class=x>{cell}</b>"))
+    document = read_shown(page, with_cell(GPT2, 8, shown))
     if document.problems:
         return document.problems[0].message
     return document.tables[0].rows[0].cells[8]
@@ -95,7 +96,7 @@ def test_table_that_a_browser_builds_otherwise_is_refused(rows: list[list[Cell]]
 
 def test_header_that_is_shown_otherwise_or_hidden_is_a_problem() -> None:
     page = training_page(GPT2)
-    scaled = [[*TRAINING[:8], "Throughput (k items/sec)"], GPT2]
+    scaled = [with_cell(TRAINING, 8, "Throughput (k items/sec)"), GPT2]
     for table in (scaled, [[None] * 9, [None] * 9]):
         document = read_shown(page, tables=[table])
         assert (document.tables, problems(document)) == ((), ["unknown-header"])

@@ -38,6 +38,7 @@ from tests.record.read.reading_support import (
     page_tables,
     problems,
     texts,
+    with_cell,
 )
 
 COMMITTED = read_html(PAGE.read_bytes(), LAYOUTS)
@@ -80,7 +81,7 @@ def drop(cells: Sequence[str], place: int) -> list[str]:
 @every_form
 def test_table_in_every_form(form: Form) -> None:
     marked = ["GPT2²", *GPT2[1:8], "1,590*"]
-    header = [*TRAINING[:8], "Throughput (items/sec)†"]
+    header = with_cell(TRAINING, 8, "Throughput (items/sec)†")
     inference = ["", *form(INFERENCE, [UNET, UNET]), "", "Some text, with | in it."]
     document = read(["Training", "Model", *form(header, [marked, RESNET, TGN]), *inference])
     assert_read(document, bow_training=ROWS, bow_inference=[UNET, UNET])
@@ -137,7 +138,7 @@ def test_rows_without_their_header_are_a_problem(form: Form) -> None:
     bare = table[len(form(TRAINING, [])) :]
     two_rows = len(bare) // 3 * 2
     good = form(INFERENCE, [UNET])
-    renamed = form([*TRAINING[:5], "Data Source", *TRAINING[6:]], ROWS)
+    renamed = form(with_cell(TRAINING, 5, "Data Source"), ROWS)
     for lines in ([*good, "", *bare], ["Words", *bare, *good], ["Words", *renamed, *good]):
         document = read(lines)
         assert (grids(document), problems(document)) == ({"bow_inference": [UNET]}, LOST_HEADER)

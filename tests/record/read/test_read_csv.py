@@ -20,6 +20,7 @@ from tests.record.read.reading_support import (
     assert_read,
     grids,
     problems,
+    with_cell,
 )
 
 HISTORY = WORDS.headers_of("performance-csv")
@@ -46,7 +47,9 @@ def test_line_ends_byte_order_mark_and_unusual_blanks() -> None:
 
 
 def test_quoted_line_break_is_a_blank_and_a_row_of_another_width_a_problem() -> None:
-    document = read(write_csv(HEADER, ["ResNet-50\nv1.5", *ROW[1:]], ROW[:-1], [*ROW, "1"], ROW))
+    document = read(
+        write_csv(HEADER, with_cell(ROW, 0, "ResNet-50\nv1.5"), ROW[:-1], [*ROW, "1"], ROW)
+    )
     assert grids(document) == {"bow_training_history": [ROW, ROW]}
     assert [row.locator for row in document.tables[0].rows] == ["line 3", "line 6"]
     name = "bow_training_history"
@@ -55,7 +58,7 @@ def test_quoted_line_break_is_a_blank_and_a_row_of_another_width_a_problem() -> 
 
 
 def test_lost_or_renamed_header_name_is_a_problem() -> None:
-    for header in (HEADER[1:], [*HEADER[:5], "other", *HEADER[6:]]):
+    for header in (HEADER[1:], with_cell(HEADER, 5, "other")):
         assert problems(read(write_csv(header, ROW))) == ["unknown-header"]
     assert problems(read(write_csv(HEADER))) == ["bow_training_history no-rows"]
 

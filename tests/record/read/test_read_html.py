@@ -30,6 +30,7 @@ from tests.record.read.reading_support import (
     table_page,
     texts,
     training_page,
+    with_cell,
 )
 
 COMMITTED = PAGE.read_bytes()
@@ -42,7 +43,7 @@ def without(row: Sequence[str], column: int) -> list[str]:
 def read_cell(cell: str, header: str = "Throughput (items/sec)") -> tuple[str, str]:
     """Read a row with one cell written as `cell`; return its text and its footnote mark."""
     column = TRAINING.index(header)
-    document = read_page(training_page([*GPT2[:column], cell, *GPT2[column + 1 :]]))
+    document = read_page(training_page(with_cell(GPT2, column, cell)))
     assert document.problems == ()
     [row] = document.tables[0].rows
     assert without(row.cells, column) == without(GPT2, column)
@@ -195,7 +196,7 @@ def test_page_without_a_known_table_is_not_recognised(body: str) -> None:
 
 @pytest.mark.parametrize("name", ["Data set", "Model", "", "Dataset 2"])
 def test_renamed_repeated_or_nameless_column_is_a_problem_of_the_table(name: str) -> None:
-    assert "'Dataset'" in refuse_header([*TRAINING[:5], name, *TRAINING[6:]], GPT2)
+    assert "'Dataset'" in refuse_header(with_cell(TRAINING, 5, name), GPT2)
     message = refuse_header([*TRAINING, ""], [*GPT2, ""])
     assert "the header has a column without a name" in message
 

@@ -122,9 +122,8 @@ def test_two_documents_with_one_id_or_the_same_bytes_are_refused_except_runs(
 ) -> None:
     run = {**RUN, "document_id": "sweep-one-points"}
     put("one/a.csv", without="url", **run)
-    with pytest.raises(
-        CatalogueError, match=r"sweep-one-points: is the id of both one/\w.csv and one/\w.csv"
-    ):
+    same_id = r"sweep-one-points: is the id of both one/\w.csv and one/\w.csv"
+    with pytest.raises(CatalogueError, match=same_id):
         load_catalogue(put("one/b.csv", **run))
     (tmp_path / "one/b.csv.toml").unlink()
     documents = load_catalogue(put("two/a.csv", **{**run, "document_id": "sweep-two-points"}))
@@ -137,46 +136,32 @@ def test_two_documents_with_one_id_or_the_same_bytes_are_refused_except_runs(
 def test_changed_missing_or_oversized_file_is_named(
     put: Put, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    with pytest.raises(
-        CatalogueError, match=r"a-page: page.html: sha256 is [0-9a-f]{12}…, the sidecar says"
-    ) as caught:
+    wrong = f"a-page: page.html: sha256 is [0-9a-f]{{12}}…, the sidecar says {ENTRY['sha256'][:12]}"
+    with pytest.raises(CatalogueError, match=wrong):
         load_single(put(data=DATA + b"\n")).read_bytes()
-    assert ENTRY["sha256"][:12] in str(caught.value)
     document = load_single(put())
     monkeypatch.setattr(catalogue, "MAX_BYTES", len(DATA))
     assert document.read_bytes() == DATA
     monkeypatch.setattr(catalogue, "MAX_BYTES", len(DATA) - 1)
-    with pytest.raises(
-        DocumentTooLargeError, match=f"a-page: is too large: the limit is {len(DATA) - 1:,} bytes"
-    ):
+    too_large = f"a-page: is too large: the limit is {len(DATA) - 1:,} bytes"
+    with pytest.raises(DocumentTooLargeError, match=too_large):
         document.read_bytes()
     document.path.unlink()
     with pytest.raises(CatalogueError, match=r"a-page: page.html: cannot be read: No such file"):
         document.read_bytes()
-    document.path.mkdir()
-    with pytest.raises(CatalogueError, match=r"a-page: page.html: cannot be read: Is a directory"):
-        document.read_bytes()
 
 
 @pytest.mark.parametrize(
-    ("name", "data", "message"),
-    [
-        ("a.pdf", b"%PDF-1.4", None),
-        ("a.pdf", b"\n %PDF-1", None),
-        ("a.csv", b"a,b\n", None),
-        ("a.pdf", b"<html>", "is not a PDF but an HTML page"),
-        ("a.PDF", b"PK\x03\x04", "is not a PDF but something else"),
-        ("a.html", b"%PDF-1.4\n", "is a PDF under another suffix"),
-        ("a.html", b" \n", "is empty"),
-        ("a.pdf", b"", "is empty"),
-    ],
+    ("name", "data"), [("a.pdf", b"%PDF-1.4"), ("a.pdf", b"\n %PDF-1"), ("a.csv", b"a,b\n")]
 )
-def test_file_type_must_match_the_suffix(name: str, data: bytes, message: str | None) -> None:
-    if message is None:
-        check_file_type(name, data, "a-page")
-    else:
-        with pytest.raises(DamagedDocumentError, match=f"^a-page: .*{message}$"):
-            check_file_type(name, data, "a-page")
+def test_file_of_its_type_is_accepted(name: str, data: bytes) -> None:
+    check_file_type(name, data, "a-page")
+
+
+@every_case(__file__, "other_type")
+def test_file_type_must_match_the_suffix(name: str, text: str, message: str) -> None:
+    with pytest.raises(DamagedDocumentError, match=f"^a-page: .*{message}$"):
+        check_file_type(name, text.encode(), "a-page")
 
 
 def test_files_without_a_sidecar_are_listed(put: Put) -> None:
