@@ -117,7 +117,8 @@ def test_invalid_row_of_the_pipelines_own_tables_stops_the_build(
         check_tables({"cells": repeated})
     names = cells["column_name"].to_pylist()
     names[25] = None
-    nameless = set_column(cells, "column_name", pa.array(names, pa.string()))
+    at = cells.schema.get_field_index("column_name")
+    nameless = cells.set_column(at, "column_name", pa.array(names, pa.string()))
     monkeypatch.setattr(gate, "PIECE_ROWS", 10)
     with pytest.raises(GateError, match=r"cells, row 25: column_name is blank or missing"):
         check_tables({"cells": nameless})

@@ -16,7 +16,7 @@ from ipu_results.record.read.document import MetadataItem, ParsedDocument
 from ipu_results.record.sources.catalogue import load_catalogue
 
 from tests.cases import every_case
-from tests.conftest import check_raw, copy_documents, read_files, run_cli, run_ingest
+from tests.conftest import check_raw, copy_documents, get_failure, read_files, run_cli, run_ingest
 from tests.record.read.reading_support import (
     GPT2,
     RESNET,
@@ -131,11 +131,8 @@ def test_unknown_header_gives_an_entry_to_complete_and_no_sidecar(
 
 
 def test_missing_file_is_named(tmp_path: Path) -> None:
-    done = run_cli("add", tmp_path / "none.html")
-    assert (done.returncode, done.stderr) == (
-        1,
-        "error: none.html: cannot be read: No such file or directory\n",
-    )
+    line = get_failure("add", tmp_path / "none.html")
+    assert line == "error: none.html: cannot be read: No such file or directory"
 
 
 # unknown words
@@ -162,27 +159,25 @@ def test_unknown_words_of_a_table_that_is_not_strict_are_kept_as_printed(put: Pu
     )
     path = put("a.csv", header + b"Foo-9,,Bar 7,SDK 3.3,PyTorch,,8,16.16,5\n")
     draft = add_source(AddConfig(path, path.parents[1]))
-    assert [line.split(" for ")[0] for line in draft.words.refused] == ["unknown unit 'widgets/s'"]
-    assert [line.split(" for ")[0] for line in draft.words.kept] == [
-        "unknown model 'Foo-9'",
-        "unknown platform 'Bar 7'",
-    ]
+    [refused] = draft.words.refused
+    model, platform = draft.words.kept
+    assert refused.startswith("unknown unit 'widgets/s' for ")
+    assert model.startswith("unknown model 'Foo-9' for ")
+    assert platform.startswith("unknown platform 'Bar 7' for ")
 
 
 # the dry run
 
 
 def test_dry_run_shows_rows_quarantine_and_flags_and_writes_nothing(put: Put) -> None:
-    path = put(
-        "page.html",
-        training_page(GPT2, RESNET_51, [*RESNET[:-1], "4,4O7"], [*GPT2[:6], "4", "", "9.5"]),
-    )
+    unreadable = [*RESNET[:-1], "4,4O7"]
+    blank = [*GPT2[:6], "4", "", "9.5"]
+    path = put("page.html", training_page(GPT2, RESNET_51, unreadable, blank))
     before = read_files(path.parent)
     status, output, errors = add(path, "--dry-run")
     assert (status, errors) == (0, "")
-    assert output.startswith(
-        "somebody-page: 4 rows, 2 accepted, 2 quarantined, 0 duplicates; 2 results, "
-    )
+    counts = "4 rows, 2 accepted, 2 quarantined, 0 duplicates; 2 results, "
+    assert output.startswith(f"somebody-page: {counts}")
     results, quarantine = output.split("\nquarantine:\n")
     assert "8192" in results
     assert "'4,4O7' is not a figure" in quarantine

@@ -4,7 +4,6 @@ its help names.
 
 from __future__ import annotations
 
-import json
 import os
 import shutil
 import subprocess
@@ -157,22 +156,3 @@ def test_every_command_runs_with_the_extra_that_its_help_names(
             assert "Traceback" not in lacking, lacking[-2000:]
             if "is not installed" in lacking:
                 assert format_install(missing) in lacking, call.line
-
-
-HELP = """
-import json, re
-from click.testing import CliRunner
-from ipu_results.doors.cli import main
-shown = {name: CliRunner().invoke(main, [name, "--help"]).output for name in main.commands}
-print(json.dumps({name: re.findall("Needs: (.+)", text) for name, text in shown.items()}))
-"""
-
-
-def test_help_of_a_command_names_its_extra(environments: dict[str, Path]) -> None:
-    """In the environment without extras, of which no help needs one."""
-    command = [str(environments[""]), "-I", "-c", HELP]
-    done = subprocess.run(command, capture_output=True, text=True, check=True)
-    needs = {}
-    for name, command in main.commands.items():
-        needs[name] = [format_install(command.extra)] if command.extra else []
-    assert json.loads(done.stdout) == needs

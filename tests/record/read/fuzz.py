@@ -57,8 +57,10 @@ def check_document(kind: str, parsed: ParsedDocument) -> None:
     """
     if not parsed.tables and not parsed.problems and not parsed.metadata:
         raise UnexpectedResultError("neither a table nor a problem")
-    if any(len(row.cells) != len(table.columns) for table in parsed.tables for row in table.rows):
-        raise UnexpectedResultError("a row is not as wide as its table")
+    for table in parsed.tables:
+        widths = {len(row.cells) for row in table.rows}
+        if widths - {len(table.columns)}:
+            raise UnexpectedResultError("a row is not as wide as its table")
     if kind not in ("", RECORD):
         normalise(make_document(kind), parsed, WORDS)
 
@@ -125,7 +127,7 @@ def _measure_peak() -> float:
 # --- mutation
 
 
-EDITS = ("delete", "repeat", "flip", "insert", "insert", "splice", "swap", "truncate")
+EDITS = ("delete", "repeat", "flip", "insert", "insert", "splice", "truncate")
 NUMBERS = (b"0", b"-1", b"1e999", b"9" * 400, b"4294967296", "٣".encode(), b"NaN")
 
 
@@ -144,28 +146,29 @@ def _edit(data: bytes, others: Sequence[bytes], tokens: Sequence[bytes], random:
     after = data[stop:]
     match random.choice(EDITS):
         case "delete":
-            return before + after
+            part = b""
         case "repeat":
-            return before + part * random.choice((2, 2, 3, 50, 3000)) + after
+            part *= random.choice((2, 3, 50, 3000))
         case "flip":
             first = (part or b"\0")[0] ^ (1 << random.randrange(8))
-            return before + bytes([first]) + part[1:] + after
+            part = bytes([first]) + part[1:]
         case "insert":
-            return before + random.choice(tokens) * random.choice((1, 1, 1, 2, 400)) + part + after
+            token = random.choice([*tokens, *NUMBERS])
+            part = token * random.choice((1, 1, 1, 2, 400)) + part
         case "splice":
             other = random.choice(others)
-            return before + other[random.randint(0, len(other)) :]
-        case "swap":  # one known token by another, or a digit by another number
-            old = random.choice([token for token in tokens if token in data] or [b"1"])
-            new = random.choice([*tokens, *NUMBERS])
-            return data.replace(old, new, random.choice((1, 1, -1)))
-    return before
+            after = other[random.randint(0, len(other)) :]
+        case "truncate":
+            after = b""
+    return before + part + after
 
 
 def generate_inputs(name: str, seed: int) -> Iterator[bytes]:
     """Yield broken inputs of a reader without end: the seeds, then edits of them."""
     random = Random(f"{name} {seed}")
-    seeds = [*make_seeds(name), *(path.read_bytes() for path in sorted((CORPUS / name).glob("*")))]
+    seeds = make_seeds(name)
+    for path in sorted((CORPUS / name).glob("*")):
+        seeds.append(path.read_bytes())
     yield from seeds
     while True:
         yield mutate(random.choice(seeds), seeds, TOKENS[name], random)

@@ -16,9 +16,9 @@ from tests.record.read.fuzz_seeds import SEEDS, make_seeds
 
 # pytest-xdist has threads
 pytestmark = pytest.mark.filterwarnings("ignore:.*fork:DeprecationWarning")
-FILES = [path for reader in READERS for path in sorted((CORPUS / reader).glob("*"))]
+FILES = sorted(path for path in CORPUS.glob("*/*") if path.parent.name in READERS)
 MAX_CORPUS_BYTES = 20_000
-EDITED = 60  # documents of a reader; `make fuzz` reads as many as its time allows
+INPUTS = 60  # of a reader, first the sound ones; `make fuzz` reads as many as its time allows
 
 
 @pytest.mark.parametrize("path", FILES, ids=lambda path: f"{path.parent.name}-{path.name}")
@@ -30,16 +30,15 @@ def test_broken_document_gets_a_typed_error(path: Path) -> None:
 
 @pytest.mark.parametrize("reader", SEEDS)
 def test_fuzzing_starts_from_sound_documents(reader: str) -> None:
-    seeds = make_seeds(reader)
-    assert [run_reader(reader, seed) for seed in seeds] == [""] * len(seeds)
-    documents = [read_document(seed, WORDS.table_headers) for seed in seeds[:1]]
-    assert all(document.tables and not document.problems for document in documents)
+    document = read_document(make_seeds(reader)[0], WORDS.table_headers)
+    assert document.tables
+    assert not document.problems
 
 
 @pytest.mark.parametrize("reader", SEEDS)
-def test_edited_document_is_read_or_refused(reader: str) -> None:
-    edited = generate_inputs(reader, seed=1)
-    assert {run_reader(reader, data) for data in islice(edited, EDITED)} == {""}
+def test_sound_and_edited_documents_are_read_or_refused(reader: str) -> None:
+    for data in islice(generate_inputs(reader, seed=1), INPUTS):
+        assert run_reader(reader, data) == ""
 
 
 def fail_on_a_word(data: bytes) -> None:

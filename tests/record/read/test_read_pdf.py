@@ -232,7 +232,9 @@ def test_numbers_of_lines_in_the_margin_are_no_batch_sizes() -> None:
 
 
 def set_rows_apart(x: int, y: int, table_y: int = 700) -> bytes:
-    return set_texts(place_rows(table_y, LATENCY_ROWS, X) + place_rows(y, ROWS[1], (x, x + 100)))
+    table = place_rows(table_y, LATENCY_ROWS, X)
+    rows = place_rows(y, ROWS[1], (x, x + 100))
+    return set_texts(table + rows)
 
 
 @pytest.mark.parametrize(
@@ -255,7 +257,9 @@ def test_rows_in_another_place_are_told(data: bytes, is_read: bool) -> None:
 
 def test_figure_below_or_on_the_next_page_is_context_and_no_row() -> None:
     page = place_rows(700, LATENCY_ROWS, X)
-    document = read_paper(set_texts([*page, (200, 60, "12")], [(200, 700, "4.1")]))
+    below = (200, 60, "12")
+    next_page = (200, 700, "4.1")
+    document = read_paper(set_texts([*page, below], [next_page]))
     assert tables(document) == name_tables(1)
     assert [text for _, text in document.context] == ["12", "4.1"]
 
@@ -334,14 +338,16 @@ def test_other_files_are_refused(
 def test_mutated_pdf_has_printed_rows_alone_or_is_refused(data: st.DataObject) -> None:
     original = PDF.read_bytes()
     start = data.draw(st.integers(0, len(original) - 1))
-    end = data.draw(st.integers(start, min(start + 40, len(original))))
-    changed = original[:start] + data.draw(st.binary(max_size=40)) + original[end:]
+    lost = data.draw(st.integers(0, 40))
+    added = data.draw(st.binary(max_size=40))
+    changed = original[:start] + added + original[start + lost :]
     try:
         read = tables(read_paper(changed))
     except DocumentError:
         return
     for name, rows in read.items():
-        assert set(rows) <= set(ROWS[int(name[-1])])
+        printed = ROWS[int(name[-1])]
+        assert set(rows) <= set(printed)
 
 
 figures = st.decimals(min_value=0, max_value=99999, places=2).map("{:.2f}".format)

@@ -17,8 +17,8 @@ from tests.conftest import (
     PAGE,
     copy_documents,
     edit,
+    get_failure,
     read_files,
-    run_cli,
     run_ingest,
     sign,
 )
@@ -158,9 +158,7 @@ def test_fault_leaves_the_old_build(tmp_path: Path, built: Path) -> None:
     raw = copy_documents(copy_claims(tmp_path / "raw", BLOG), PAGE)
     before = read_files(built)
     write_sql(raw, "mcmc-time", b"SELECT 1")
-    done = run_cli("ingest", "--raw", raw, "--warehouse", built)
-    assert done.returncode == 1
-    [line] = done.stderr.splitlines()
+    line = get_failure("ingest", "--raw", raw, "--warehouse", built)
     assert line.startswith("error: graphcore-mk2-blog-2020-12-09: mcmc-time.sql: returns 1 INTEGER")
     assert read_files(built) == before
 

@@ -43,9 +43,11 @@ MARGINS = st.sampled_from([0.0, 0.06])
 def test_words_of_the_schema_are_those_of_the_rules() -> None:
     assert set(RELATIONS) == set(table("claims").choices("relation"))
     assert set(MARKS) == set(table("recomputations").choices("outcome"))
-    assert {table(name).choices("gap_kind") for name in ("claims", "recomputations")} == {GAP_KINDS}
-    others = {NOT_RECOMPUTABLE, DEPENDS_ON_BASELINE, *(DEPENDS_ON + axis for axis in AXES)}
-    assert {*REASONS, *others} == set(table("claims").choices("verdict"))
+    for name in ("claims", "recomputations"):
+        assert table(name).choices("gap_kind") == GAP_KINDS
+    on_axes = {DEPENDS_ON + axis for axis in AXES}
+    others = {NOT_RECOMPUTABLE, DEPENDS_ON_BASELINE}
+    assert {*REASONS} | others | on_axes == set(table("claims").choices("verdict"))
 
 
 @every_case(__file__, "relation")

@@ -18,7 +18,7 @@ from ipu_results.record.sources.catalogue import load_catalogue
 from ipu_results.record.sources.download import download
 
 from tests.cases import every_case
-from tests.conftest import PAPER, RAW, read_files, run_cli
+from tests.conftest import PAPER, RAW, get_failure, read_files, run_cli
 from tests.record.dataset.test_add import fill_in
 from tests.record.read.reading_support import GPT2, RESNET, training_page
 from tests.record.sources.http_support import Handler, Responder, Server, run_server
@@ -32,12 +32,16 @@ def site() -> Iterator[Server]:
         yield running
 
 
+def send(body: bytes, **options: Any) -> Responder:
+    return lambda handler: handler.send(body, **options)
+
+
 def redirect(location: str) -> Responder:
     return lambda handler: handler.send(status=302, Location=location)
 
 
 def test_download_is_saved_with_its_drafted_sidecar(site: Server, tmp_path: Path) -> None:
-    last = site.on("/b", lambda handler: handler.send(PAGE, kind="text/html; charset=utf-8"))
+    last = site.on("/b", send(PAGE, kind="text/html; charset=utf-8"))
     url = site.on("/results/L2(new)?x=1", redirect(last))
     raw = tmp_path / "raw"
     done = run_cli("add", url, "--raw", raw)
@@ -52,17 +56,15 @@ def test_download_is_saved_with_its_drafted_sidecar(site: Server, tmp_path: Path
     fill_in(file)
     [document] = load_catalogue(raw)
     assert document.read_bytes() == PAGE
-    again = run_cli("add", url, "--raw", raw)
-    assert (again.returncode, again.stdout) == (1, "")
-    assert "L2-new.html: exists: remove it first" in again.stderr
+    assert "L2-new.html: exists: remove it first" in get_failure("add", url, "--raw", raw)
 
 
 def test_next_command_names_the_folder_and_a_new_download_its_address(
     site: Server, tmp_path: Path
 ) -> None:
     raw = tmp_path / "raw of mine"
-    first = site.on("/page?version=1", lambda handler: handler.send(PAGE))
-    second = site.on("/page?version=2", lambda handler: handler.send(PAGE))
+    first = site.on("/page?version=1", send(PAGE))
+    second = site.on("/page?version=2", send(PAGE))
     done = run_cli("add", first, "--raw", raw)
     file = raw / "downloads" / "127.0.0.1" / "page.html"
     assert f"\nnext: ipu-results add '{file}' --dry-run --raw '{raw}'\n" in done.stdout
@@ -73,23 +75,23 @@ def test_next_command_names_the_folder_and_a_new_download_its_address(
 
 
 def test_download_is_not_written_through_a_link(site: Server, tmp_path: Path) -> None:
-    url = site.on("/page", lambda handler: handler.send(PAGE))
+    url = site.on("/page", send(PAGE))
     downloads = tmp_path / "raw" / "downloads"
     downloads.parent.mkdir()
     (tmp_path / "elsewhere").mkdir()
     downloads.symlink_to(tmp_path / "elsewhere")
-    refused = run_cli("add", url, "--raw", tmp_path / "raw").stderr
-    assert "downloads/127.0.0.1: leads out of" in refused
+    line = get_failure("add", url, "--raw", tmp_path / "raw")
+    assert "downloads/127.0.0.1: leads out of" in line
     downloads.unlink()
     (downloads / "127.0.0.1").mkdir(parents=True)
     (downloads / "127.0.0.1" / "page.html").symlink_to(tmp_path / "elsewhere" / "evil")
-    assert "page.html: exists" in run_cli("add", url, "--raw", tmp_path / "raw").stderr
+    assert "page.html: exists" in get_failure("add", url, "--raw", tmp_path / "raw")
     assert read_files(tmp_path) == {}
 
 
 def test_paper_is_downloaded_and_printed_and_nothing_stays(site: Server, tmp_path: Path) -> None:
     data = (RAW / PAPER).read_bytes()
-    url = site.on("/pdf/2002.11670", lambda handler: handler.send(data, kind="application/pdf"))
+    url = site.on("/pdf/2002.11670", send(data, kind="application/pdf"))
     done = run_cli("add", url, "--raw", tmp_path / "raw", "--print")
     assert done.stdout == run_cli("extract", RAW / PAPER).stdout
     done = run_cli("add", url, "--raw", tmp_path / "raw", "--dry-run")
@@ -111,7 +113,7 @@ def test_paper_is_downloaded_and_printed_and_nothing_stays(site: Server, tmp_pat
 def test_file_is_named_after_the_path_and_the_type(
     site: Server, path: str, kind: str, name: str
 ) -> None:
-    document = download(site.on(path, lambda handler: handler.send(b"x", kind=kind)))
+    document = download(site.on(path, send(b"x", kind=kind)))
     assert (document.folder, document.name) == ("127.0.0.1", name)
 
 
@@ -128,10 +130,6 @@ def drip_body(handler: Handler) -> None:
 def drip_headers(handler: Handler) -> None:
     handler.wfile.write(b"HTTP/1.1 200 OK\r\nX: ")
     handler.drip(b"x", 0.05)
-
-
-def send(body: bytes, **options: Any) -> Responder:
-    return lambda handler: handler.send(body, **options)
 
 
 @pytest.fixture
@@ -168,9 +166,7 @@ FAILURES: dict[str, tuple[Responder, str]] = {
 def test_failure_is_one_line_and_leaves_nothing(
     site: Server, tmp_path: Path, respond: Responder, message: str
 ) -> None:
-    done = run_cli("add", site.on("/page.html", respond), "--raw", tmp_path / "raw")
-    assert (done.returncode, done.stdout) == (1, "")
-    [line] = done.stderr.splitlines()
+    line = get_failure("add", site.on("/page.html", respond), "--raw", tmp_path / "raw")
     assert line.startswith("error: ")
     assert message in line
     assert "secret" not in line
@@ -179,9 +175,7 @@ def test_failure_is_one_line_and_leaves_nothing(
 
 @every_case(__file__, "address")
 def test_address_that_cannot_be_downloaded_is_one_line(url: str, message: str) -> None:
-    done = run_cli("add", url)
-    [line] = done.stderr.splitlines()
-    assert done.returncode == 1
+    line = get_failure("add", url)
     assert message in line
     assert "secret" not in line
 
@@ -200,7 +194,7 @@ def test_no_password_of_the_user_is_sent(
     netrc = tmp_path / "netrc"
     netrc.write_text("machine 127.0.0.1 login me password secret\n")
     monkeypatch.setenv("NETRC", str(netrc))
-    assert download(site.on("/", lambda handler: handler.send(PAGE))).data == PAGE
+    assert download(site.on("/", send(PAGE))).data == PAGE
     assert site.authorisations == [None]
 
 
@@ -219,8 +213,6 @@ def test_full_disk_or_interrupt_leaves_nothing(
         rename(source, target)
 
     monkeypatch.setattr(os, "replace", replace)
-    url = site.on("/page.html", lambda handler: handler.send(PAGE))
-    done = run_cli("add", url, "--raw", tmp_path / "raw")
-    assert done.returncode == 1
-    assert len(done.stderr.splitlines()) == 1
+    url = site.on("/page.html", send(PAGE))
+    assert get_failure("add", url, "--raw", tmp_path / "raw")
     assert [*tmp_path.iterdir()] == []

@@ -28,6 +28,7 @@ from tests.conftest import (
     ROOT,
     copy_documents,
     edit,
+    get_failure,
     once,
     query_rows,
     read_files,
@@ -170,9 +171,7 @@ def test_two_ingests_at_once_both_succeed(changed: Path, built: Path) -> None:
 
 def test_ingest_refuses_a_busy_warehouse(page: Path, built: Path) -> None:
     with lock_folder(built, 0):
-        done = run_cli("ingest", "--raw", page, "--warehouse", built, "--wait", "0")
-    [line] = done.stderr.splitlines()
-    assert done.returncode == 1
+        line = get_failure("ingest", "--raw", page, "--warehouse", built, "--wait", "0")
     assert "another process has been building it" in line
     with lock_folder(built, 0):
         pass
@@ -208,10 +207,7 @@ def test_full_disk_leaves_the_old_build(changed: Path, built: Path, limit: int) 
 
 def query_damaged(built: Path) -> str:
     """Return the line with which a query of a damaged build is refused."""
-    done = run_cli("query", "--warehouse", built, FIGURE)
-    [line] = done.stderr.splitlines()
-    assert done.returncode == 1
-    return line
+    return get_failure("query", "--warehouse", built, FIGURE)
 
 
 @pytest.mark.parametrize("name", ["results.parquet", "ipu_results.duckdb"])
@@ -255,9 +251,8 @@ def test_publish_of_a_lasting_mix_names_the_warehouse(
     (built / "cells.parquet").write_bytes((other / "cells.parquet").read_bytes())
     waits: list[float] = []
     monkeypatch.setattr(query.time, "sleep", waits.append)
-    done = run_cli("publish", "--warehouse", built, "--out", tmp_path / "release")
-    assert done.returncode == 1
-    assert done.stderr.startswith(f"error: {built}: ")
+    line = get_failure("publish", "--warehouse", built, "--out", tmp_path / "release")
+    assert line.startswith(f"error: {built}: ")
     assert len(waits) == query.MAX_TRIES - 1
     assert not (tmp_path / "release").exists()
 

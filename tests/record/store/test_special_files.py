@@ -14,7 +14,15 @@ from ipu_results.kit.files import DamagedCommitWarning, open_regular_file
 from ipu_results.record.store.files import COMMIT, STAGING, is_pending
 from ipu_results.record.store.transaction import recover
 
-from tests.conftest import PAGE, copy_documents, find_error, read_files, run_cli, run_ingest
+from tests.conftest import (
+    PAGE,
+    copy_documents,
+    find_error,
+    get_failure,
+    read_files,
+    run_cli,
+    run_ingest,
+)
 
 
 def bind_socket(path: Path) -> None:
@@ -93,9 +101,7 @@ def test_name_that_is_not_utf8_without_a_sidecar_is_a_finding_in_any_folder(tmp_
 
 
 def test_warehouse_whose_name_is_not_utf8_is_one_line(page: Path, tmp_path: Path) -> None:
-    done = run_cli("ingest", "--raw", page, "--warehouse", tmp_path / os.fsdecode(b"f\xff"))
-    [line] = done.stderr.splitlines()
-    assert done.returncode == 1
+    line = get_failure("ingest", "--raw", page, "--warehouse", tmp_path / os.fsdecode(b"f\xff"))
     assert r"f\udcff" in line
     assert "not UTF-8" in line
 

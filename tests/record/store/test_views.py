@@ -53,7 +53,9 @@ def test_flipped_bit_anywhere_in_a_parquet_file_is_refused(warehouse: Path, tmp_
     data = (warehouse / "models.parquet").read_bytes()
     path = tmp_path / "models.parquet"
     for at in range(0, len(data), 13):
-        path.write_bytes(data[:at] + bytes([data[at] ^ 1 << at % 8]) + data[at + 1 :])
+        flipped = bytearray(data)
+        flipped[at] ^= 1 << at % 8
+        path.write_bytes(flipped)
         with pytest.raises(WarehouseError, match=r"^models.parquet: cannot be read: "):
             read_parquet(path)
 
