@@ -199,7 +199,8 @@ def test_dry_run_gives_the_rows_and_flags_of_the_build_that_follows(
     assert sorted(ids) == sorted(preview.results["result_id"])
     flags = frames["flags"][frames["flags"]["result_id"].isin(ids)]
     assert len(flags)
-    assert sorted(flags["message"]) == sorted(preview.flags["message"])
+    for column in ("rule", "message"):
+        assert sorted(flags[column]) == sorted(preview.flags[column])
 
 
 def test_dry_run_refuses_a_document_that_is_already_there(put: Put) -> None:

@@ -158,6 +158,7 @@ def test_every_cell_is_cited_with_its_figure_and_place(local: Query) -> None:
         ("throughput", "17.6", 17.6, "items/s", 1.0, "line 2, column 4 (throughput)"),
         ("foreign_cpu", "1e-05", 1e-05, None, None, "line 2, column 52 (foreign_cpu)"),
         ("load_s", "0.75", 0.75, "s", None, "line 3, column 44 (load_s)"),
+        ("latency_p99_ms", "", None, None, None, "line 4, column 12 (latency_p99_ms)"),
     ):
         assert cell in cells
 
@@ -248,6 +249,24 @@ def test_unfinished_run_is_one_finding_without_rows(runs: Path) -> None:
     assert done.returncode == 1
     assert done.stderr == f"finding: sweep {RUN_ID} is unfinished: {resume}\n"
     assert select(runs, "SELECT count(*) FROM runs") == [(2,)]
+
+
+@pytest.mark.slow
+def test_point_without_a_figure_or_a_batch_is_quarantined(tmp_path: Path) -> None:
+    raw = tmp_path / "raw"
+    points = [
+        point(1, 17.6) | {"throughput": "nan"},
+        point(2, 17.6) | {"throughput": "-17.6"},
+        point(3, 17.6) | {"batch_size": None},
+        point(4, 17.6) | {"micro_batch_size": 0.5},
+        point(99, 19.1),
+    ]
+    put_run(raw, points)
+    build(raw)
+    unreadable = ("unreadable-figure",)
+    reasons = select(raw, "SELECT reason FROM quarantine ORDER BY row_number")
+    assert reasons == [unreadable, unreadable, ("missing-batch",), unreadable]
+    assert select(raw, "SELECT batch_size FROM detail.run_points") == [(99,)]
 
 
 @pytest.mark.slow

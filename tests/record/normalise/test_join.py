@@ -6,6 +6,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
+from typing import Any
 
 import pyarrow.compute as pc
 import pytest
@@ -229,3 +230,29 @@ def test_neither_ids_nor_values_depend_on_the_order_of_columns(order: list[int])
     shuffled = [[row[i] for i in order] for row in rows]
     after = normalise_page(*shuffled, header=[INFERENCE[i] for i in order], name="bow_inference")
     assert after.results.equals(before.results)
+
+
+def get_id(
+    row: Sequence[str] = GPT2, table: str = "bow_training", document: str = "a-document"
+) -> str:
+    parsed = ParsedDocument((make_table(table, TRAINING, [row]),), language="en")
+    [result] = list_results(normalise(make_document("performance-page", document), parsed, WORDS))
+    return str(result["result_id"])
+
+
+@pytest.mark.parametrize(
+    "changed",
+    [
+        {"row": with_cell(GPT2, 1, "")},
+        {"row": with_cell(GPT2, 2, "Bow Pod64")},
+        {"row": with_cell(GPT2, 5, "x")},
+        {"row": with_cell(GPT2, 6, "8,193")},
+        {"table": "pod_training"},
+        {"document": "other"},
+    ],
+)
+def test_id_is_that_of_every_build_and_of_no_other_word_table_or_document(
+    changed: dict[str, Any],
+) -> None:
+    assert get_id() == "r20974619436811d8"
+    assert get_id(**changed) != get_id()

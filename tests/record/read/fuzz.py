@@ -1,8 +1,8 @@
 """Feed broken documents to every reader: `python -m tests.record.read.fuzz --seconds 60`.
 
 A reader may return a document or raise a DocumentError, in bounded time and memory. Anything else
-is saved and reported: make it smaller by hand, and move a saved file to tests/corpus/READER: test_corpus.py
-replays it from then on.
+is saved and reported. Make a saved file smaller by hand, and move it to tests/corpus/READER:
+test_corpus.py replays it from then on.
 """
 
 from __future__ import annotations

@@ -208,6 +208,7 @@ def rejections(normalised: NormalisedDocument) -> list[tuple[int, str, str]]:
 
 CHARACTERS = st.characters(codec="utf-8", categories=["L", "N", "P", "Zs"], exclude_characters="|")
 TEXT = st.text(CHARACTERS, max_size=12).map(clean)
+LETTERS = st.text("abcdefg XYZ-/().", max_size=14).map("w{}".format).map(clean)
 Tables = dict[str, tuple[list[str], list[list[str]]]]
 COMMITTED = read_html(PAGE.read_bytes(), LAYOUTS)
 
@@ -215,13 +216,16 @@ COMMITTED = read_html(PAGE.read_bytes(), LAYOUTS)
 @st.composite
 def page_tables(draw: st.DrawFn) -> Tables:
     """Generate some of the page's tables, in any order, each with its header and a few rows; a cell
-    is one of its column.
+    is one of its column, or a text in a column of texts.
     """
     drawn = draw(st.lists(st.sampled_from(COMMITTED.tables), unique_by=id, min_size=1, max_size=3))
     tables = {}
     for table in drawn:
-        columns = zip(*(row.cells for row in table.rows), strict=True)
-        row = st.tuples(*map(st.sampled_from, columns)).map(list)
+        cells = []
+        for number, name in enumerate(table.columns):
+            cell = st.sampled_from([row.cells[number] for row in table.rows])
+            cells.append(cell | LETTERS if name in ("Variant", "Dataset") else cell)
+        row = st.tuples(*cells).map(list)
         rows = draw(st.lists(row, min_size=1, max_size=5))
         tables[table.name] = (list(table.columns), rows)
     return tables

@@ -21,12 +21,13 @@ from tests.record.read.reading_support import (
 )
 
 HEADERS = WORDS.table_headers
+PDF = "raw/qwant/resnext101-c2-2020-02-28.pdf"
 COMMITTED = {
     "raw/graphcore/performance-2023-07-04.html": "performance-page",
     "raw/graphcore/performance-2022-03.csv": "performance-csv",
     "raw/nvidia/a100-comparators.csv": "comparators",
     "raw/graphcore/public-configurations.csv": "configurations",
-    "raw/qwant/resnext101-c2-2020-02-28.pdf": "inference-paper",
+    PDF: "inference-paper",
 }
 
 
@@ -62,6 +63,8 @@ def test_wrong_kind_is_refused_and_not_corrected() -> None:
     assert {problem.reason for problem in as_paper.problems} == {"unknown-header"}
     with pytest.raises(UnrecognisedDocumentError):
         read_document(page, HEADERS, "performance-csv")
+    pdf = (ROOT / PDF).read_bytes()
+    assert read_document(pdf, HEADERS, "performance-csv").tables == ()
 
 
 @pytest.mark.parametrize(("alias", "kind"), ALIASES.items())

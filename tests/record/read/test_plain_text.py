@@ -229,6 +229,7 @@ def test_labels_lost_at_the_end_are_blank() -> None:
     document = read_paper(columns(labels=BATCHES[:3]))
     blanks = [["", figure] for figure in LATENCY[3:]]
     assert_read(document, qwant_table_1=PAIRS[:3] + blanks)
+    assert document.tables[0].rows[3].cell_locators == ("line 12", "line 12")
 
 
 @every_case(__file__, "unpaired")

@@ -129,6 +129,14 @@ def test_damage_is_a_problem_and_the_other_rows_are_kept(
         assert document.problems[0].message == message
 
 
+@pytest.mark.parametrize("above", [[], [["Training"] * 9], [["x"], [""] * 9]])
+def test_rows_above_the_header_are_told_as_they_were_printed(above: list[list[str]]) -> None:
+    lost = map(row_html, [*above, GPT2, RESNET])
+    document = read_page(table_page(*lost, HEAD, ROW))
+    assert_told(document, ["unknown-header"], bow_training=[GPT2])
+    assert document.problems[0].raw == tuple(GPT2)
+
+
 @pytest.mark.parametrize("span", ["1000000000", "-4", "²"])
 def test_absurd_spans_are_limited_and_not_a_row(span: str) -> None:
     wide = f'<tr><td colspan="{span}" rowspan="{span}">x</td></tr>' * 50

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import csv
+import io
 import json
 from pathlib import Path
 
@@ -34,6 +36,14 @@ def test_json_is_one_list_of_records(warehouse: Path, query: Query) -> None:
     [(result_id,)] = query(row)
     claims = ["claims:blog2020-mcmc-gpu-time", "claims:sdk14-mcmc-speedup-17"]
     assert speedup["inputs"] == [*claims, f"results:{result_id}"]
+
+
+def test_csv_holds_the_same(warehouse: Path) -> None:
+    done = run_claims(warehouse, CLAIM, "--format", "csv")
+    [row] = csv.DictReader(io.StringIO(done.stdout))
+    assert {*row} == COLUMNS
+    assert row["verdict"] == "depends-on-reading"
+    assert json.loads(row["recomputed"])[0]["value"] == 17.6326530612
 
 
 def test_table_can_be_filtered(warehouse: Path) -> None:
