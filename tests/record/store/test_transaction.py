@@ -38,6 +38,7 @@ def test_error_while_files_are_written_replaces_none(target: Path) -> None:
     with pytest.raises(UnicodeEncodeError):
         publish(target, "\ud800")
     assert read_files(target) == OLD
+    assert not (target / STAGING).exists()
 
 
 @pytest.mark.parametrize(
