@@ -139,6 +139,14 @@ def get_error(raw: Path) -> str:
     return line
 
 
+def get_failure(*args: object) -> str:
+    """Run a command that must fail; return its one line on stderr."""
+    done = run_cli(*args)
+    assert (done.returncode, done.stdout) == (1, "")
+    [line] = done.stderr.splitlines()
+    return line
+
+
 def check_raw(raw: Path) -> dict[str, pd.DataFrame]:
     """Check the documents of `raw` as a build does before it writes; what is unchanged is read once
     in a process.

@@ -45,19 +45,22 @@ def test_order_of_the_names_does_not_matter(header: list[str]) -> None:
         ([*TRAINING[:-1], "Speed"], "the header lacks 'Throughput' and has unknown 'Speed'"),
         ([*TRAINING, "Model"], "the header repeats 'Model'"),
         ([*TRAINING, ""], "the header has a column without a name"),
-        *((other, None) for other in ([], [""] * 9, ["Model", "Platform"], ["a", "b", "c"])),
     ],
 )
-def test_nearly_known_header_is_explained(header: list[str], message: str | None) -> None:
+def test_nearly_known_header_is_explained(header: list[str], message: str) -> None:
     assert names(header) == []
     assert explain_mismatch(header, LAYOUTS) == message
 
 
+@pytest.mark.parametrize("header", [[], [""] * 9, ["Model", "Platform"], ["a", "b", "c"]])
+def test_other_header_is_not_explained(header: list[str]) -> None:
+    assert names(header) == []
+    assert explain_mismatch(header, LAYOUTS) is None
+
+
 @given(st.lists(st.sampled_from([*INFERENCE, "Other", ""]), max_size=12))
 def test_header_with_three_known_names_fits_or_is_explained(header: list[str]) -> None:
-    known = {normalise_header(name) for name in header} & {
-        normalise_header(name) for name in INFERENCE
-    }
+    known = set(map(normalise_header, header)) & set(map(normalise_header, INFERENCE))
     if len(known) >= 3:
         assert bool(names(header)) != bool(explain_mismatch(header, LAYOUTS))
 

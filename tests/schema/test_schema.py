@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-import subprocess
-import sys
 import tomllib
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +15,7 @@ from ipu_results.errors import GateError
 from ipu_results.kit.sql import ATTACHED, open_engine
 from ipu_results.record.check.gate import GOOD, find_failures
 from ipu_results.record.store import files
-from ipu_results.record.store.files import DATABASE, digest_rows
+from ipu_results.record.store.files import digest_rows
 from ipu_results.record.store.query import check_keys
 from ipu_results.schema import TABLES, VIEWS, table
 from ipu_results.schema.frames import (
@@ -30,6 +27,7 @@ from ipu_results.schema.frames import (
 )
 from ipu_results.schema.pandera_schemas import build_gate_schema
 
+from tests.cases import every_case
 from tests.conftest import PAGE, Query, copy_documents, run_process
 from tests.release.release_support import locate_table
 
@@ -47,9 +45,8 @@ def test_pandera_arrow_and_frames_follow_the_definition() -> None:
         arrow = arrow_schema(definition)
         assert tuple(arrow.names) == tuple(frame_dtypes(definition)) == definition.names
         assert not build_gate_schema(definition).coerce
-        refused = {
-            failure.message for failure in find_failures(definition, build_frame(definition, [{}]))
-        }
+        failures = find_failures(definition, build_frame(definition, [{}]))
+        refused = {failure.message for failure in failures}
         for column in definition.columns:
             assert (f"{column.name} is blank or missing" in refused) is column.required
             assert arrow.field(column.name).nullable is not column.required
@@ -59,13 +56,12 @@ def test_pandera_arrow_and_frames_follow_the_definition() -> None:
 def test_gate_refuses_a_missing_an_unknown_and_a_wrongly_typed_column() -> None:
     frame = build_frame(RESULTS, [GOOD])
     assert find_failures(RESULTS, frame) == []
-    wrong = [
-        frame.drop(columns="result_id"),
+    for changed in (
         frame.drop(columns="benchmark"),
         frame.assign(extra=1),
         frame.astype({"batch_size": "float64"}),
-    ]
-    for changed in [*wrong, frame[[*reversed(frame.columns)]]]:
+        frame[frame.columns[::-1]],
+    ):
         with pytest.raises(GateError, match=r"the frame as a whole fails (column|dtype)"):
             find_failures(RESULTS, changed)
 
@@ -81,18 +77,14 @@ def test_parquet_has_units_descriptions_and_the_build_id(warehouse: Path) -> Non
 def test_parquet_and_duckdb_have_the_same_rows_and_build_lists_them(
     warehouse: Path, database: Any
 ) -> None:
-    counts = {row["table_name"]: row["row_count"] for row in read_rows("build", warehouse)}
+    build = pq.read_table(locate_table(warehouse, "build")).to_pylist()
+    counts = {row["table_name"]: row["row_count"] for row in build}
     assert counts.keys() == {*NAMES} - {"build"}
     for each in TABLES:
         parquet = pq.read_table(locate_table(warehouse, each.name))
         stored = database.sql(f"FROM {each.sql_name}").to_arrow_table()
         assert digest_rows(parquet) == digest_rows(stored), each.name
         assert counts.get(each.name, parquet.num_rows) == parquet.num_rows
-
-
-def read_rows(name: str, warehouse: Path) -> list[dict[str, Any]]:
-    rows: list[dict[str, Any]] = pq.read_table(locate_table(warehouse, name)).to_pylist()
-    return rows
 
 
 def test_duckdb_has_checks_and_no_indexes(database: Any) -> None:
@@ -173,64 +165,11 @@ def test_latest_omits_rows_that_a_newer_page_replaced(query: Query) -> None:
 PROVENANCE = (
     "SELECT DISTINCT document_kind, locator_in, locator, source_url, source_locator FROM provenance"
 )
-COMMIT = "https://github.com/mlcommons/training_results_v2.0/tree/8437fbb78349aa3c3054aeccb1d47d2a315a80e7"
 
 
-@pytest.mark.parametrize(
-    ("figure", "kinds", "locator", "url", "place"),
-    [
-        (
-            "model = 'FastPitch' AND column_name = 'throughput'",
-            ("transcription", "transcription"),
-            "table 2, row 35, column 9 (Throughput (items/sec))",
-            "https://www.graphcore.ai/performance-results",
-            "Bow Platform - Training, row 35, Throughput (items/sec)",
-        ),
-        (
-            "raw_text = '1474.16'",
-            ("transcription", "transcription"),
-            "page 1, box 445.8,275.0,478.3,285.0",
-            "https://arxiv.org/abs/2002.11670",
-            "Table 2, row 1, Throughput",
-        ),
-        (
-            "column_name = 'throughput' AND locator = 'line 2, column 11 (value)'",
-            ("transcription", "transcription"),
-            "line 2, column 11 (value)",
-            "https://github.com/NVIDIA/DeepLearningExamples/blob/b2e7f4a284/TensorFlow/Classification/ConvNets/resnext101-32x4d/README.md",
-            "TensorFlow/Classification/ConvNets/resnext101-32x4d/README.md",
-        ),
-        (
-            (
-                "column_name = 'time_to_train_s' AND document_id = 'mlperf-training-v2.0-entries'"
-                " AND cell_number = 11 AND platform = 'Bow Pod16' AND model = 'ResNet-50 v1.5'"
-            ),
-            ("derived", "derivation"),
-            "line 110, column 11 (minutes)",
-            f"{COMMIT}/Graphcore/results/ipu-pod16-TF1-closed/resnet",
-            "Graphcore/results/ipu-pod16-TF1-closed/resnet",
-        ),
-        (
-            "document_kind = 'curated' AND locator = 'line 2, column 8 (micro_batch_size)'",
-            ("curated", "transcription"),
-            "line 2, column 8 (micro_batch_size)",
-            "https://github.com/graphcore/examples/blob/v3.1.0/nlp/bert/popart/benchmarks.yml",
-            "nlp/bert/popart/benchmarks.yml: popart_bert_large_packed_pretrain_real_pod16",
-        ),
-        (
-            (
-                "column_name = 'throughput' AND file LIKE '%97e7/points.csv' AND raw_text LIKE"
-                " '10.8457%'"
-            ),
-            ("run", "source"),
-            "line 2, column 4 (throughput)",
-            None,
-            "line 2, column 4 (throughput)",
-        ),
-    ],
-)
+@every_case(__file__, "provenance")
 def test_provenance_names_our_file_and_the_source(
-    query: Query, figure: str, kinds: tuple[str, str], locator: str, url: str | None, place: str
+    query: Query, figure: str, kinds: list[str], locator: str, place: str, url: str | None
 ) -> None:
     assert query(f"{PROVENANCE} WHERE {figure}") == [(*kinds, locator, url, place)]
 
@@ -241,9 +180,8 @@ def test_every_figure_has_a_provenance_and_only_local_runs_have_no_source_addres
     assert query("SELECT count(*) FROM provenance") == query(
         "SELECT count(*) FROM cells WHERE value IS NOT NULL"
     )
-    assert query("SELECT DISTINCT document_kind FROM provenance WHERE source_url IS NULL") == [
-        ("run",)
-    ]
+    without = "SELECT DISTINCT document_kind FROM provenance WHERE source_url IS NULL"
+    assert query(without) == [("run",)]
     assert query("SELECT count(*) FROM provenance WHERE source_url SIMILAR TO '.*\\s.*'") == [(0,)]
 
 
@@ -271,8 +209,10 @@ def test_invalid_row_is_refused_for_its_reason() -> None:
     rows = []
     expected = {}
     for number, (base, reasons, change, *without) in enumerate(CASES["judged"]["rows"]):
-        named = {"result_id": f"r{number:016x}"}
-        rows.append(GOOD | named | BASES[base] | change | dict.fromkeys(*without or [()]))
+        row = GOOD | {"result_id": f"r{number:016x}"} | BASES[base] | change
+        for names in without:
+            row |= dict.fromkeys(names)
+        rows.append(row)
         expected[number] = set(reasons.split())
     refused: dict[int, set[str]] = {number: set() for number in expected}
     for failure in find_failures(RESULTS, build_frame(RESULTS, rows)):
@@ -280,19 +220,14 @@ def test_invalid_row_is_refused_for_its_reason() -> None:
     assert refused == expected
 
 
-@pytest.mark.parametrize(
-    ("build", "rows"),
-    [
-        *((build_frame, [GOOD | {"batch_size": value}]) for value in ("12", 1.5, True)),
-        (
-            build_frame_from_columns,
-            {name: [None] for name in RESULTS.names} | {"batch_size": pa.chunked_array([["12"]])},
-        ),
-    ],
-)
-def test_value_of_another_type_is_never_coerced(build: Callable[..., object], rows: object) -> None:
-    with pytest.raises(GateError, match=r"results\.batch_size has a value of type"):
-        build(RESULTS, rows)
+@pytest.mark.parametrize("value", ["12", 1.5, True])
+def test_value_of_another_type_is_never_coerced(value: object) -> None:
+    message = r"results\.batch_size has a value of type"
+    with pytest.raises(GateError, match=message):
+        build_frame(RESULTS, [GOOD | {"batch_size": value}])
+    columns: dict[str, Any] = {name: [None] for name in RESULTS.names}
+    with pytest.raises(GateError, match=message):
+        build_frame_from_columns(RESULTS, columns | {"batch_size": pa.chunked_array([[value]])})
 
 
 def test_arrow_refuses_a_null_in_a_required_column() -> None:
@@ -312,29 +247,25 @@ def test_validation_that_is_switched_off_stops_the_build(tmp_path: Path) -> None
 
 # digests
 
-
-def make_arrow(rows: list[tuple[str, int | None]]) -> pa.Table:
-    return pa.table(
-        {
-            "a": pa.array([a for a, _ in rows], pa.string()),
-            "b": pa.array([b for _, b in rows], pa.int64()),
-        }
-    )
+Rows = list[tuple[str, int | None]]
+ROW = st.tuples(st.text(max_size=5), st.none() | st.integers(-5, 5))
 
 
-@given(
-    st.lists(st.tuples(st.text(max_size=5), st.none() | st.integers(-5, 5)), max_size=10),
-    st.randoms(),
-)
-def test_digest_depends_on_the_rows_and_not_on_their_order(
-    rows: list[tuple[str, int | None]], random: Any
-) -> None:
-    assert digest_rows(make_arrow(rows)) == digest_rows(make_arrow(random.sample(rows, len(rows))))
-    assert digest_rows(make_arrow([*rows, ("", None)])) != digest_rows(make_arrow(rows))
+def make_arrow(rows: Rows) -> pa.Table:
+    schema = pa.schema({"a": pa.string(), "b": pa.int64()})
+    return pa.Table.from_pylist([{"a": a, "b": b} for a, b in rows], schema)
+
+
+@given(st.lists(ROW, max_size=10), st.randoms())
+def test_digest_depends_on_the_rows_and_not_on_their_order(rows: Rows, random: Any) -> None:
+    digest = digest_rows(make_arrow(rows))
+    shuffled = random.sample(rows, len(rows))
+    assert digest_rows(make_arrow(shuffled)) == digest
+    assert digest_rows(make_arrow([*rows, ("", None)])) != digest
 
 
 def test_digest_of_many_rows_is_that_of_a_few_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    rows = make_arrow([("b", None), ("a", None), ("c", 1), ("", 2), ("a", 3)])
+    rows = make_arrow([("b", None), ("a", None), ("", 2), ("a", 3)])
     whole = digest_rows(rows)
     monkeypatch.setattr(files, "MAX_ROWS", 2)
     assert digest_rows(rows) == whole
@@ -350,25 +281,3 @@ def test_digest_distinguishes_null_from_empty_and_columns_from_each_other() -> N
         {"a": ["x:1", ""], "b": ["", "y"]},
     ]
     assert len({digest_rows(pa.table(columns)) for columns in tables}) == len(tables)
-
-
-@pytest.mark.slow
-def test_duckdb_1_2_2_reads_every_relation_of_the_database(
-    old_duckdb: Path, warehouse: Path, query: Query
-) -> None:
-    counts = [
-        "sum(throughput) FROM results",
-        *(f"count(*) FROM {table.sql_name}" for table in TABLES),
-    ]
-    counts += [f"count(*) FROM {view.source}" for view in VIEWS]
-    code = (
-        "import duckdb, sys; assert duckdb.__version__ == '1.2.2', duckdb.__version__; c ="
-        " duckdb.connect(sys.argv[1], read_only=True); c.execute('SET enable_progress_bar ="
-        " false'); print(*(c.execute('SELECT ' + what).fetchall() for what in sys.argv[2:]))"
-    )
-    command = [sys.executable, "-c", code, str(warehouse / DATABASE), *counts]
-    done = subprocess.run(
-        command, capture_output=True, text=True, env={"PYTHONPATH": str(old_duckdb)}, check=False
-    )
-    assert done.returncode == 0, done.stderr
-    assert done.stdout.strip() == " ".join(str(query(f"SELECT {what}")) for what in counts)

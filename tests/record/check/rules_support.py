@@ -113,12 +113,15 @@ def _keep(name: str, results: pd.DataFrame) -> pd.DataFrame:
 def change(data: Tables, place: str, **texts: str) -> Tables:
     """Print other texts in the cells of one row, by field of the header; the row's values follow."""
     table, number = place.split()
-    results, cells = data["results"].copy(), data["cells"].copy()
-    [row] = results.index[(results["table_name"] == table) & (results["row_number"] == int(number))]
+    results = data["results"].copy()
+    cells = data["cells"].copy()
+    is_row = (results["table_name"] == table) & (results["row_number"] == int(number))
+    [row] = results.index[is_row]
+    own = cells["result_id"] == results["result_id"][row]
+    own &= cells["document_id"] == results["document_id"][row]
     for field, text in texts.items():
         column = get_column(field)
-        own = (cells["result_id"] == results["result_id"][row]) & (cells["column_name"] == column)
-        [cell] = cells.index[own & (cells["document_id"] == results["document_id"][row])]
+        [cell] = cells.index[own & (cells["column_name"] == column)]
         unit = cells["unit"][cell]
         unit = None if pd.isna(unit) or column == "batch_size" else str(unit)
         converted = convert_cell(field, text, CellContext(load_vocabulary(), unit, False))
@@ -133,13 +136,12 @@ def change(data: Tables, place: str, **texts: str) -> Tables:
 def configure(data: Tables, place: str, **values: Any) -> Tables:
     """Change the configuration behind one row."""
     table, number = place.split()
-    configurations = data["configurations"].copy()
-    [row] = configurations.index[
-        (configurations["result_table"] == table) & (configurations["result_row"] == int(number))
-    ]
+    rows = data["configurations"].copy()
+    is_row = (rows["result_table"] == table) & (rows["result_row"] == int(number))
+    [row] = rows.index[is_row]
     for name, value in values.items():
-        configurations.loc[row, name] = value
-    return data | {"configurations": configurations}
+        rows.loc[row, name] = value
+    return data | {"configurations": rows}
 
 
 def split_place(place: str) -> tuple[str, int, int]:
@@ -151,22 +153,22 @@ def split_place(place: str) -> tuple[str, int, int]:
 
 def load_review() -> dict[str, dict[str, Any]]:
     """Load what reading every hit of the rules by hand doubtful, by rule."""
-    return {
-        entry["id"]: entry
-        for entry in tomllib.loads((ROOT / "schema" / "rule_review.toml").read_text())["rule"]
-    }
+    review = tomllib.loads((ROOT / "schema" / "rule_review.toml").read_text())
+    return {entry["id"]: entry for entry in review["rule"]}
 
 
 def list_doubtful(entry: dict[str, Any], hits: Sequence[Sequence[Any]]) -> list[Sequence[Any]]:
     """Return the hits (table, row, column) that an entry of the review names; KeyError for a place
     without one.
     """
-    doubtful = []
+    doubtful: list[Sequence[Any]] = []
     for place in entry["rows"]:
         table, first, last = split_place(place)
-        named = [hit for hit in hits if hit[0] == table and first <= hit[1] <= last]
-        named = [hit for hit in named if hit[2] == entry.get("column", hit[2])]
-        if {hit[1] for hit in named} != set(range(first, last + 1)):
+        numbers = set(range(first, last + 1))
+        named = [hit for hit in hits if hit[0] == table and hit[1] in numbers]
+        if "column" in entry:
+            named = [hit for hit in named if hit[2] == entry["column"]]
+        if {hit[1] for hit in named} != numbers:
             raise KeyError(place)
         doubtful += named
     return doubtful
@@ -222,12 +224,12 @@ def find(rule_id: str, data: Tables) -> list[Flag]:
     flags = run(data, rule_id).merge(places)
     assert set(flags["rule"]) <= {rule_id}
     flags = flags.sort_values(["document_id", "table_name", "row_number", "column_name"])
-    places = flags["table_name"] + " " + flags["row_number"].astype("str")
-    columns = [
-        flags[name].astype(object).where(flags[name].notna(), None)
-        for name in ("message", "suggested")
-    ]
-    return list(zip(flags["severity"], places, flags["column_name"], *columns, strict=True))
+    told = []
+    for flag in flags.to_dict("records"):
+        place = f"{flag['table_name']} {flag['row_number']}"
+        suggested = None if pd.isna(flag["suggested"]) else flag["suggested"]
+        told.append((flag["severity"], place, flag["column_name"], flag["message"], suggested))
+    return told
 
 
 def find_brief(rule_id: str, data: Tables) -> list[str]:

@@ -28,9 +28,8 @@ def set_in(data: Tables, place: str, **values: Any) -> Tables:
     table, number = place.split()
     results = data["results"]
     own = (results["table_name"] == table) & (results["row_number"] == int(number))
-    return change_results(
-        data, **{name: results[name].mask(own, value) for name, value in values.items()}
-    )
+    columns = {name: results[name].mask(own, value) for name, value in values.items()}
+    return change_results(data, **columns)
 
 
 def find_columns(rule_id: str, data: Tables) -> list[tuple[str, str]]:
@@ -60,9 +59,8 @@ def test_condition_alone_in_the_record_needs_two_documents() -> None:
     one_document = pick("bow_inference 10-12", "pod_inference 12-26")
     assert find("R50", set_in(one_document, row, item="sequence")) == []
     two_documents = pick("bow_inference 10-12", "nvidia_a100 83-130")
-    [(severity, place, column, message, _)] = find(
-        "R50", set_in(two_documents, row, item="sequence")
-    )
+    changed = set_in(two_documents, row, item="sequence")
+    [(severity, place, column, message, _)] = find("R50", changed)
     assert (severity, place, column) == ("warn", row, "item")
     assert message.startswith("sequence in this row alone; the ")
     assert find("R50", two_documents) == []

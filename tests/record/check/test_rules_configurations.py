@@ -22,34 +22,21 @@ from tests.record.check.rules_support import (
 
 def test_exact_configuration_warns_and_suggests_its_batch() -> None:
     parts = dict.fromkeys(("micro_batch_size", "replicas", "gradient_accumulation", "note"))
-    exact = configure(
-        pick(real.CLIP, configured=True), real.CLIP, match_confidence="exact", **parts
-    )
+    data = pick(real.CLIP, configured=True)
+    exact = configure(data, real.CLIP, match_confidence="exact", **parts)
     [(severity, _, _, message, suggested)] = find("R13", exact)
     assert message.endswith("(exact match) gives 690")
     assert (severity, suggested) == ("warn", "690")
 
 
-@pytest.mark.parametrize(
-    ("printed", "settings", "suggested"),
-    [
-        ("16.16", "model half; half partials", ()),
-        ("16.32", "model half; half partials", ()),
-        ("32.32", "model half; half partials", (None,)),
-        ("16.32", "16.16; half partials; 8-bit input", ("16.16",)),
-        ("16.16", "16.16; half partials; 8-bit input", ()),
-        ("32.32", "8-bit input; partials half", ()),
-        ("32.32", None, ()),
-        ("", "float32", ()),
-        ("16.16", "model half; 16.32", ("16.32",)),
-    ],
-)
+@every_case(__file__, "precision")
 def test_settings_decide_which_precision_fits(
-    printed: str, settings: str | None, suggested: tuple[Any, ...]
+    printed: str, settings: str | None, suggested: list[str]
 ) -> None:
+    """Each flag suggests a precision, or none."""
     data = change(pick(real.GPT2_TRAINING, configured=True), real.GPT2_TRAINING, precision=printed)
-    flags = find("R23", configure(data, real.GPT2_TRAINING, precision_flags=settings))
-    assert tuple(suggestion for *_, suggestion in flags) == suggested
+    flags = find("R23", configure(data, real.GPT2_TRAINING, precision_flags=settings or None))
+    assert [suggestion or "" for *_, suggestion in flags] == suggested
 
 
 RESNET_POD = "pod_inference 19-26"

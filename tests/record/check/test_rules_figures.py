@@ -10,14 +10,10 @@ from tests.record.check.rules_support import change, find, find_brief, find_plac
 
 def test_one_batch_in_flight_is_reached_within_the_printed_digits() -> None:
     data = pick("bow_inference 4-6")
-    for row, throughput, latency in ((4, "1,000", "95"), (5, "1,000", "94.99"), (6, "0", "95")):
-        data = change(
-            data,
-            f"bow_inference {row}",
-            batch_size="100",
-            throughput=throughput,
-            latency_ms=latency,
-        )
+    reached = {"batch_size": "100", "throughput": "1,000", "latency_ms": "95"}
+    data = change(data, "bow_inference 4", **reached)
+    data = change(data, "bow_inference 5", **reached | {"latency_ms": "94.99"})
+    data = change(data, "bow_inference 6", **reached | {"throughput": "0"})
     assert find_places("R01", data) == ["bow_inference 5"]
 
 
@@ -81,21 +77,10 @@ def test_generations_are_compared_on_the_same_work_only(texts: dict[str, str]) -
 
 
 def test_unknown_batches_are_not_the_same_batch() -> None:
-    gcn = {
-        "model": "Cluster-GCN",
-        "variant": "",
-        "framework": "TensorFlow2",
-        "dataset": "PPI",
-        "precision": "16.16",
-    }
-    data = change(
-        pick(real.CLUSTER_GCN, "pod_training 1"),
-        "pod_training 1",
-        **gcn,
-        batch_size="",
-        throughput="784,439",
-    )
-    data = change(data, "pod_training 1", platform="IPU-M2000")
+    row = "pod_training 1"
+    gcn = {"model": "Cluster-GCN", "variant": "", "framework": "TensorFlow2", "dataset": "PPI"}
+    gcn |= {"precision": "16.16", "platform": "IPU-M2000", "throughput": "784,439"}
+    data = change(pick(real.CLUSTER_GCN, row), row, **gcn, batch_size="")
     assert find("R06", data) == find("R07", data) == []
 
 

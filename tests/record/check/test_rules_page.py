@@ -95,10 +95,9 @@ def test_rules_of_a_document_give_the_same_flags_for_a_batch_of_documents(
     tables = load_dataset()
     documents = sorted(tables["results"]["document_id"].unique())[half::2]
     batch = dict(tables)
-    ids: set[str] = set()
-    for name, key in (("results", "result_id"), ("microbenchmarks", "microbenchmark_id")):
+    for name in ("results", "microbenchmarks"):
         batch[name] = tables[name][tables[name]["document_id"].isin(documents)]
-        ids.update(batch[name][key])
+    ids = {*batch["results"]["result_id"], *batch["microbenchmarks"]["microbenchmark_id"]}
     batch["cells"] = tables["cells"][tables["cells"]["result_id"].isin(ids)]
     rules = [rule.id for rule in RULES if rule.scope == "document"]
     expected = flags[flags["rule"].isin(rules) & flags["result_id"].isin(ids)]
@@ -193,16 +192,12 @@ def test_every_hit_of_every_rule_was_read_by_hand(query: Query) -> None:
     review = load_review()
     assert list(review) == [rule.id for rule in RULES]
     counts = dict(query("SELECT rule, count(*) FROM flags GROUP BY 1"))
-    assert {name: entry["hits"] for name, entry in review.items()} == {
-        name: counts.get(name, 0) for name in review
-    }
-    hits = query(
-        "SELECT rule, table_name, row_number, column_name, result_id"
-        " FROM flags JOIN results USING (result_id)"
-    )
+    columns = "rule, table_name, row_number, column_name, result_id"
+    hits = query(f"SELECT {columns} FROM flags JOIN results USING (result_id)")
     for name, rule in review.items():
+        assert rule["hits"] == counts.get(name, 0), name
         places = [place for rule_id, *place in hits if rule_id == name]
-        doubtful = [
-            tuple(hit) for entry in rule.get("doubtful", []) for hit in list_doubtful(entry, places)
-        ]
+        doubtful = []
+        for entry in rule.get("doubtful", []):
+            doubtful += map(tuple, list_doubtful(entry, places))
         assert len(set(doubtful)) == len(doubtful), name

@@ -27,7 +27,6 @@ from tests.cases import every_case
 from tests.conftest import ROOT, Query
 from tests.release.release_support import locate_table
 
-RESULTS = table("results").names
 VALIDATED = 1_000  # rows of a table
 
 
@@ -38,15 +37,11 @@ def test_name_that_is_not_public_is_refused() -> None:
 
 
 def test_import_is_lazy() -> None:
-    heavy = "('pandas', 'duckdb', 'pyarrow', 'numpy')"
-    code = (
-        f"import sys, ipu_results; print([name for name in {heavy} if name in sys.modules],"
-        " dir(ipu_results)[-1])"
-    )
-    done = subprocess.run(
-        [sys.executable, "-c", code], capture_output=True, text=True, cwd=ROOT, check=True
-    )
-    assert done.stdout == "[] score_mlperf\n"
+    heavy = {"pandas", "duckdb", "pyarrow", "numpy"}
+    code = "import sys, ipu_results; dir(ipu_results); print(*sys.modules)"
+    command = [sys.executable, "-c", code]
+    done = subprocess.run(command, capture_output=True, text=True, cwd=ROOT, check=True)
+    assert heavy.isdisjoint(done.stdout.split())
 
 
 # load
@@ -116,11 +111,10 @@ def test_connection_has_cursors_and_reads_alone(warehouse: Path, tmp_path: Path)
         with connect(folder) as connection:
             with connection.cursor() as cursor:
                 assert cursor.sql("FROM inference LIMIT 1").fetchall() != []
-            for refused in ("UPDATE results SET throughput = 1", "FROM '/etc/passwd'"):
-                with pytest.raises(
-                    duckdb.Error, match=r"read-only|only update base|does not exist"
-                ):
-                    connection.execute(refused)
+            for statement in ("UPDATE results SET throughput = 1", "FROM '/etc/passwd'"):
+                refused = "read-only|only update base|does not exist"
+                with pytest.raises(duckdb.Error, match=refused):
+                    connection.execute(statement)
 
 
 @pytest.mark.parametrize("result_id", [12, "r0000000000000000", "'; DROP TABLE results; --"])
@@ -167,21 +161,16 @@ def test_pandera_schema_as_yaml_holds_every_column_and_check() -> None:
     assert text is not None
     written = yaml.safe_load(text)
     assert list(written["columns"]) == list(table("results").names)
-    assert [check["options"]["error"] for check in written["checks"]] == [
-        "precision_bits",
-        "origin_place",
-        "micro_batch",
-    ]
+    checks = [check["options"]["error"] for check in written["checks"]]
+    assert checks == ["precision_bits", "origin_place", "micro_batch"]
     read = pandera.DataFrameSchema.from_yaml(text)
     assert list(read.columns.values()) == list(schema.columns.values())
     frame = load("results").head(3).assign(task="Training", activation_bits=7)
     for each in (schema, read):
         with pytest.raises(SchemaErrors) as caught:
             each.validate(frame, lazy=True)
-        assert {*caught.value.failure_cases["check"]} == {
-            "isin(['training', 'inference'])",
-            "precision_bits",
-        }
+        failed = {*caught.value.failure_cases["check"]}
+        assert failed == {"isin(['training', 'inference'])", "precision_bits"}
 
 
 def test_pandera_schema_completes_and_converts_a_frame_of_plain_python() -> None:
@@ -205,9 +194,9 @@ def test_pandera_schema_completes_and_converts_a_frame_of_plain_python() -> None
     ],
 )
 def test_pandera_schema_refuses(change: dict[str, Any], check: str) -> None:
-    frame = (
-        load().head(2).astype({name: object for name in change if name in RESULTS}).assign(**change)
-    )
+    frame = load().head(2)
+    for name, value in change.items():
+        frame[name] = pd.Series([value] * 2, dtype=object)
     with pytest.raises(SchemaErrors) as caught:
         pandera_schema().validate(frame, lazy=True)
     assert check in {*caught.value.failure_cases["check"]}
@@ -223,6 +212,5 @@ def test_missing_package_is_named_with_its_extra() -> None:
     assert issubclass(MissingExtraError, IpuResultsError)
     message = str(explain_missing(ModuleNotFoundError(name="altair.vegalite")))
     assert message == "altair is not installed; install it with: pip install 'ipu-results[plots]'"
-    assert "ipu-results[ingest]" in str(
-        explain_missing(ModuleNotFoundError(name="msgspec"), "ingest")
-    )
+    named = explain_missing(ModuleNotFoundError(name="msgspec"), "ingest")
+    assert "ipu-results[ingest]" in str(named)

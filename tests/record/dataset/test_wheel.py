@@ -4,7 +4,6 @@ its help names.
 
 from __future__ import annotations
 
-import json
 import os
 import shutil
 import subprocess
@@ -12,7 +11,6 @@ import sys
 import tomllib
 import zipfile
 from collections.abc import Iterator, Sequence
-from contextlib import suppress
 from pathlib import Path
 from typing import NamedTuple
 
@@ -28,20 +26,6 @@ pytestmark = pytest.mark.slow  # environments of their own
 DATA = {"_data": ROOT / "warehouse", "_schema": ROOT / "schema"}
 PINS = ROOT / "requirements.lock"
 RUN = "20261122-200720-emulator-m2000-00be"
-MCP_CALLS = {
-    "initialize": {
-        "protocolVersion": "2025-06-18",
-        "capabilities": {},
-        "clientInfo": {"name": "a test", "version": "1"},
-    },
-    "tools/call": {
-        "name": "sql",
-        "arguments": {
-            "statement": "SELECT count(*) FROM results"
-            " WHERE document_id = 'graphcore-performance-2023-07-04'"
-        },
-    },
-}
 
 
 class Call(NamedTuple):
@@ -54,18 +38,16 @@ class Call(NamedTuple):
     extras: Sequence[str] = ()
     status: int = 0
 
+    @property
+    def needs(self) -> list[str]:
+        """The extra of the command, if it has one, and those of its options."""
+        command = main.commands[self.line.split()[0]]
+        own = [command.extra] if command.extra else []
+        return [*own, *self.extras]
 
-CALLS = [
-    Call(**call)
-    for call in tomllib.loads(Path(__file__).with_suffix(".toml").read_text(encoding="utf-8"))[
-        "call"
-    ]
-]
-NEEDS = {
-    (command.extra or "", *call.extras)
-    for call in CALLS
-    if (command := main.commands[call.line.split()[0]])
-}
+
+STATED = tomllib.loads(Path(__file__).with_suffix(".toml").read_text(encoding="utf-8"))
+CALLS = [Call(**call) for call in STATED["call"]]
 
 
 def list_source_files() -> Iterator[str]:
@@ -85,16 +67,9 @@ def list_source_files() -> Iterator[str]:
 def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
     with once(tmp_path_factory, "wheel") as (folder, first):
         if first:
-            pip = [
-                sys.executable,
-                "-m",
-                "pip",
-                "wheel",
-                "--quiet",
-                "--disable-pip-version-check",
-                "--no-deps",
-            ]
-            command = [*pip, "--no-build-isolation", "--wheel-dir", str(folder), str(ROOT)]
+            options = "--quiet --disable-pip-version-check --no-deps --no-build-isolation"
+            pip = [sys.executable, "-m", "pip", "wheel", *options.split()]
+            command = [*pip, "--wheel-dir", str(folder), str(ROOT)]
             done = subprocess.run(command, capture_output=True, text=True, check=False)
             assert done.returncode == 0, done.stderr
     [path] = folder.glob("*.whl")
@@ -106,9 +81,8 @@ def test_wheel_holds_the_package_and_nothing_else(wheel: Path) -> None:
         names = archive.namelist()
     metadata = f"{'-'.join(wheel.name.split('-')[:2])}.dist-info"
     assert {name.partition("/")[0] for name in names} == {"ipu_results", metadata}
-    assert sorted(name for name in names if not name.startswith(metadata)) == sorted(
-        list_source_files()
-    )
+    packed = [name for name in names if not name.startswith(metadata)]
+    assert sorted(packed) == sorted(list_source_files())
 
 
 @pytest.fixture(scope="module")
@@ -118,33 +92,21 @@ def environments(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> dict[
     """
     uv = shutil.which("uv", path=f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}")
     require(uv is not None, "uv is not installed")
-    root, interpreter = (
-        tmp_path_factory.mktemp("environments"),
-        os.environ.get("WHEEL_PYTHON", sys.executable),
-    )
-    python = {}
-    for extras in sorted({",".join(filter(None, needs)) for needs in NEEDS}):
-        python[extras] = root / (extras or "core") / "bin" / "python"
-        make = [uv, "venv", "--quiet", "--python", interpreter, str(python[extras].parents[1])]
+    root = tmp_path_factory.mktemp("environments")
+    interpreter = os.environ.get("WHEEL_PYTHON", sys.executable)
+    pythons = {}
+    for extras in sorted({",".join(call.needs) for call in CALLS}):
+        folder = root / (extras or "core")
+        python = folder / "bin" / "python"
         package = f"ipu-results[{extras}] @ file://{wheel}"
-        install = [
-            uv,
-            "pip",
-            "install",
-            "--quiet",
-            "--python",
-            str(python[extras]),
-            "--constraint",
-            str(PINS),
-            package,
-        ]
-        for command in (make, install):
-            done = subprocess.run(command, capture_output=True, text=True, check=False)
-            require(
-                done.returncode == 0,
-                f"[{extras}] cannot be installed here: {done.stderr.strip()[-300:]}",
-            )
-    return python
+        make = ["venv", "--quiet", "--python", interpreter, folder]
+        pip = ["pip", "install", "--quiet", "--python", python, "--constraint", PINS, package]
+        for command in (make, pip):
+            done = subprocess.run([uv, *command], capture_output=True, text=True, check=False)
+            reason = f"[{extras}] cannot be installed here: {done.stderr.strip()[-300:]}"
+            require(done.returncode == 0, reason)
+        pythons[extras] = python
+    return pythons
 
 
 @pytest.fixture(scope="module")
@@ -162,87 +124,35 @@ def run_installed(
 ) -> subprocess.CompletedProcess[str]:
     """Run a command of an environment, with no other packages in sight."""
     command = line.format(RUN=RUN, PAGE=f"raw/{PAGE}", PAPER=f"raw/{PAPER}", **words)
-    process = subprocess.Popen(
+    return subprocess.run(
         f"{python.parent}/ipu-results {command}",
         shell=True,
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
+        stdin=subprocess.DEVNULL,  # with which the MCP server ends
+        capture_output=True,
         text=True,
         cwd=folder,
         env={"PATH": "/usr/bin:/bin", "HOME": str(folder)},
+        timeout=300,
+        check=False,
     )
-    answered = "".join(_call_server(process)) if line == "mcp" else ""
-    output, errors = process.communicate(timeout=300)
-    return subprocess.CompletedProcess(command, process.returncode, answered + output, errors)
-
-
-def _call_server(process: subprocess.Popen[str]) -> Iterator[str]:
-    """Ask all of MCP_CALLS, and yield what is answered; the server ends with its input, whatever it
-    works on.
-    """
-    assert process.stdin is not None
-    assert process.stdout is not None
-    messages = [
-        {"id": at, "method": name, "params": params}
-        for at, (name, params) in enumerate(MCP_CALLS.items())
-    ]
-    messages.insert(1, {"method": "notifications/initialized"})
-    with suppress(BrokenPipeError):  # without its extra the command ends at once
-        process.stdin.writelines(
-            json.dumps({"jsonrpc": "2.0", **message}) + "\n" for message in messages
-        )
-        process.stdin.flush()
-    for text in process.stdout:
-        yield text
-        if json.loads(text).get("id") == len(MCP_CALLS) - 1:
-            return
 
 
 def test_every_command_runs_with_the_extra_that_its_help_names(
     environments: dict[str, Path], folder: Path, warehouse: Path, small_release: Path
 ) -> None:
     assert {call.line.split()[0] for call in CALLS} == set(main.commands)
-    core = environments[""]
-    first = run_installed(
-        core, folder, "query 'SELECT min(result_id) FROM inference' --format csv"
-    ).stdout
+    any_id = "query 'SELECT min(result_id) FROM inference' --format csv"
+    first = run_installed(environments[""], folder, any_id).stdout
     words = {"ID": first.split()[-1], "WAREHOUSE": warehouse, "RELEASE": small_release}
-    failed = []
     for call in CALLS:
-        extra = main.commands[call.line.split()[0]].extra
-        needs = [*filter(None, (extra, *call.extras))]
-        done = run_installed(environments[",".join(needs)], folder, call.line, **words)
-        if done.returncode != call.status or call.output not in done.stdout + done.stderr:
-            failed.append(
-                (call.line, needs, done.returncode, done.stdout[-300:], done.stderr[-500:])
-            )
+        done = run_installed(environments[",".join(call.needs)], folder, call.line, **words)
+        told = f"{call.line}: {done.stdout[-300:]} {done.stderr[-500:]}"
+        assert done.returncode == call.status, told
+        assert call.output in done.stdout + done.stderr, told
         # without its last extra a command names that one, or does with what is there
-        for missing in needs[-1:]:
-            lacking = run_installed(environments[",".join(needs[:-1])], folder, call.line, **words)
-            if (
-                "is not installed" in lacking.stderr
-                and format_install(missing) not in lacking.stderr
-            ):
-                failed.append((call.line, needs[:-1], lacking.stderr[-300:]))
-            assert "Traceback" not in lacking.stderr, lacking.stderr[-2000:]
-    assert not failed, "\n".join(map(str, failed))
-
-
-HELP = """
-import json, re
-from click.testing import CliRunner
-from ipu_results.doors.cli import main
-shown = {name: CliRunner().invoke(main, [name, "--help"]).output for name in main.commands}
-print(json.dumps({name: re.findall("Needs: (.+)", text) for name, text in shown.items()}))
-"""
-
-
-def test_help_of_a_command_names_its_extra(environments: dict[str, Path]) -> None:
-    """In the environment without extras, of which no help needs one."""
-    command = [str(environments[""]), "-I", "-c", HELP]
-    done = subprocess.run(command, capture_output=True, text=True, check=True)
-    needs = {}
-    for name, command in main.commands.items():
-        needs[name] = [format_install(command.extra)] if command.extra else []
-    assert json.loads(done.stdout) == needs
+        for missing in call.needs[-1:]:
+            rest = environments[",".join(call.needs[:-1])]
+            lacking = run_installed(rest, folder, call.line, **words).stderr
+            assert "Traceback" not in lacking, lacking[-2000:]
+            if "is not installed" in lacking:
+                assert format_install(missing) in lacking, call.line

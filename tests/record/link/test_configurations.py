@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import csv
 import io
-from collections.abc import Callable
+import re
 from pathlib import Path
 
 import pandas as pd
@@ -21,6 +21,7 @@ from ipu_results.schema import table
 from ipu_results.schema.frames import to_pandas
 from ipu_results.schema.vocabulary import load_vocabulary
 
+from tests.cases import every_case
 from tests.conftest import (
     PAGE,
     PAGE_ID,
@@ -46,7 +47,7 @@ ROWS = {
     "pod_training": 62,
 }
 FILLED = 176
-CLIP = ("bow_training", 64)
+CLIP = ("bow_training", "64")
 Line = dict[str, str]
 
 
@@ -117,10 +118,12 @@ def test_cells_lead_to_the_line_of_the_configuration(query: Query) -> None:
         f" latency_basis FROM cells c JOIN results r USING (result_id) WHERE c.document_id = '{ID}'"
     )
     for column, text, value, unit, factor, locator, micro, basis in cells:
-        line, place = locator.removeprefix("line ").split(", column ")
-        number, name = place.removesuffix(")").split(" (")
-        assert next(csv.reader([lines[int(line) - 1]]))[int(number) - 1] == text
-        assert header[int(number) - 1] == name
+        place = re.fullmatch(r"line (\d+), column (\d+) \((.+)\)", locator)
+        assert place
+        [row] = csv.reader([lines[int(place[1]) - 1]])
+        at = int(place[2]) - 1
+        name = place[3]
+        assert (row[at], header[at]) == (text, name)
         if column == "micro_batch_size":
             assert (value, unit, factor) == (micro, "item", 1.0)
         else:
@@ -131,9 +134,8 @@ def test_cells_lead_to_the_line_of_the_configuration(query: Query) -> None:
 
 
 def test_figures_agree_with_the_latency_basis_of_their_configuration(query: Query) -> None:
-    assert query(
-        "SELECT count(*) FROM results WHERE latency_basis IS NOT NULL AND latency_ms IS NULL"
-    ) == [(0,)]
+    without = "latency_basis IS NOT NULL AND latency_ms IS NULL"
+    assert query(f"SELECT count(*) FROM results WHERE {without}") == [(0,)]
     depth = "throughput * latency_ms / 1000 / batch_size"
     for basis, low, high in (("several-in-flight", 1.7, 5.2), ("per-item", 0.06, 1.05)):
         bounds = (
@@ -206,85 +208,57 @@ def rewrite(raw: Path, lines: list[Line]) -> None:
     reseal(raw, FILE)
 
 
-def change(table: str, row: int, **texts: str) -> Callable[[Path], None]:
-    """Return a change of the line of one row."""
-
-    def changed(raw: Path) -> None:
-        lines = read_lines()
-        for line in lines:
-            if line["result_table"] == table and line["result_row"] == str(row):
-                line.update(texts)
-        rewrite(raw, lines)
-
-    return changed
+def change(raw: Path, table: str, row: str, **texts: str) -> None:
+    """Change the line of one row."""
+    lines = read_lines()
+    for line in lines:
+        if (line["result_table"], line["result_row"]) == (table, row):
+            line.update(texts)
+    rewrite(raw, lines)
 
 
-def swap(raw: Path) -> None:
-    """Exchange two configurations: batch 4 and batch 256 of ResNet-50."""
+@every_case(__file__, "wrong")
+@pytest.mark.usefixtures("without_rules")
+def test_wrong_configuration_is_refused(
+    raw: Path,
+    loaded_page: NormalisedDocument,
+    table: str,
+    row: str,
+    texts: dict[str, str],
+    message: str,
+) -> None:
+    change(raw, table, row, **texts)
+    assert message in refuse(raw, loaded_page)
+
+
+@pytest.mark.usefixtures("without_rules")
+def test_two_exchanged_configurations_are_refused(
+    raw: Path, loaded_page: NormalisedDocument
+) -> None:
+    """Of batch 4 and batch 256 of ResNet-50."""
     lines = read_lines()
     exchanged = {"11": "12", "12": "11"}
     for line in lines:
         if line["result_table"] == "bow_inference":
             line["result_row"] = exchanged.get(line["result_row"], line["result_row"])
     rewrite(raw, lines)
+    place = f"line 76: {PAGE_ID} bow_inference 12"
+    wrong = "batch_agrees is True, but 4 is configured and 256 is printed"
+    assert f"{place}: {wrong}" in refuse(raw, loaded_page)
 
 
-def truncate(raw: Path) -> None:
-    (raw / FILE).write_text((raw / FILE).read_text(encoding="utf-8")[:-40], encoding="utf-8")
-    reseal(raw, FILE)
-
-
-@pytest.mark.parametrize(
-    ("damage", "message"),
-    [
-        (truncate, "is not CSV: unexpected end of data"),
-        (
-            swap,
-            (
-                f"line 76: {PAGE_ID} bow_inference 12: batch_agrees is True, but 4 is configured"
-                " and 256 is printed"
-            ),
-        ),
-        (change(*CLIP, result_row="65"), "bow_training 65: there is no such row"),
-        (
-            change(*CLIP, result_document="no-such-page"),
-            "no-such-page bow_training 64: there is no such row",
-        ),
-        (change(*CLIP, result_row="63"), "configurations, row"),
-        (change(*CLIP, micro_batch_size="64"), "64 × 1 × 15 is not 690"),
-        (change(*CLIP, batch_agrees="True"), "690 is configured and 795 is printed"),
-        (change(*CLIP, batch_agrees=""), "batch_agrees is None, but 690 is configured"),
-        (change(*CLIP, tag=""), "bow_training 64: tag missing"),
-        (
-            change("pod_training", 30, data_fed="x"),
-            "repository, tag, path, benchmark, match_confidence missing",
-        ),
-        (change(*CLIP, match_confidence="sure"), "match_confidence is 'sure'"),
-        (change("bow_inference", 35, latency_definition="x"), "unknown definition of latency 'x'"),
-        (
-            change(*CLIP, precision_flags="model half; quarter partials"),
-            "unknown setting of precision 'quarter partials'",
-        ),
-    ],
-)
-@pytest.mark.usefixtures("without_rules")
-def test_wrong_configuration_is_refused(
-    raw: Path, loaded_page: NormalisedDocument, damage: Callable[[Path], None], message: str
-) -> None:
-    damage(raw)
-    with pytest.raises(IpuResultsError) as caught:
-        build_configurations(raw, loaded_page)
-    assert str(caught.value).startswith(f"{ID}: ")
-    assert message in str(caught.value)
+def refuse(raw: Path, page: NormalisedDocument) -> str:
+    """Check that the configurations are refused; return why."""
+    with pytest.raises(IpuResultsError, match=f"^{ID}: ") as caught:
+        build_configurations(raw, page)
+    return str(caught.value)
 
 
 @pytest.mark.usefixtures("without_rules")
 def test_batch_without_factors_has_no_product_to_check(
     raw: Path, loaded_page: NormalisedDocument
 ) -> None:
-    change(*CLIP, **dict.fromkeys(("micro_batch_size", "replicas", "gradient_accumulation"), ""))(
-        raw
-    )
+    change(raw, *CLIP, micro_batch_size="", replicas="", gradient_accumulation="")
     assert len(build_configurations(raw, loaded_page)) == 246
 
 
@@ -294,13 +268,11 @@ def test_micro_batch_of_the_rows_own_document_is_kept(raw: Path) -> None:
     """
     place = {"result_document": PAPER_ID, "result_table": "qwant_table_1", "result_row": "1"}
     batch = {"micro_batch_size": "2", "gradient_accumulation": "1", "global_batch_from_config": "2"}
-    change(*CLIP, **place, **batch, batch_agrees="True", match_confidence="exact")(raw)
+    change(raw, *CLIP, **place, **batch, batch_agrees="True", match_confidence="exact")
     copy_documents(raw, PAGE, PAPER)
     results = check_raw(raw)["results"]
-    [first] = results[(results["document_id"] == PAPER_ID) & (results["row_number"] == 1)].to_dict(
-        "records"
-    )
-    assert (first["batch_size"], first["micro_batch_size"]) == (2, 1)
+    paper = results[results["document_id"] == PAPER_ID].set_index("row_number")
+    assert paper.loc[1, ["batch_size", "micro_batch_size"]].tolist() == [2, 1]
 
 
 def test_value_that_a_link_makes_invalid_is_refused(
@@ -321,13 +293,16 @@ def test_configuration_of_a_refused_row_stays_without_a_result(raw: Path) -> Non
     frames = check_raw(raw)
     reasons = ["throughput-out-of-range", "unreadable-figure"]
     assert sorted(frames["quarantine"]["reason"]) == reasons
-    rows = frames["configurations"].loc[lambda rows: rows["result_id"].isna()]
-    assert rows[["result_row", "micro_batch_size"]].to_numpy().tolist() == [[35, 4], [37, 15]]
+    rows = frames["configurations"]
+    without = rows[rows["result_id"].isna()]
+    assert without["result_row"].tolist() == [35, 37]
+    assert without["micro_batch_size"].tolist() == [4, 15]
 
 
 def test_without_configurations_the_latency_basis_is_only_suspected(page: Path) -> None:
-    flags = check_raw(page)["flags"].loc[lambda flags: flags["rule"].isin(["R01", "R13"])]
-    assert set(flags["rule"]) == {"R01"}
-    assert flags["message"].str.contains("if the printed value is per item").all()
+    flags = check_raw(page)["flags"].set_index("rule")
+    assert "R13" not in flags.index
+    messages = flags.loc["R01", "message"]
+    assert messages.str.contains("if the printed value is per item").all()
     with pytest.raises(DamagedDocumentError, match="there is no such row"):
         build_configurations(copy_documents(page.parent / "alone", FILE))

@@ -8,31 +8,20 @@ import pytest
 
 from benchmarks.peaks import run
 from benchmarks.report import Options
+from tests.cases import every_case
 from tests.conftest import Query, run_cli
 
 
-@pytest.mark.parametrize(
-    ("chip", "precision", "expected"),
-    [
-        ("H100 PCIe", "BF16", ("agreed", 756, 756.5)),
-        (
-            "GB200",
-            "BF16",
-            ("maker", 2450, 2500),
-        ),  # NVIDIA's code and another differ: both are shown
-        ("A30", "FP32", ("one source", 10.3, 10.3)),
-        ("TPU v5e", "INT8", ("maker", 393, 394)),
-    ],
-)
+@every_case(__file__, "standing")
 def test_standing_says_who_states_a_peak(
-    chip: str, precision: str, expected: tuple[str, float, float], query: Query
+    chip: str, precision: str, standing: str, lowest: float, highest: float, query: Query
 ) -> None:
     found = query(f"""
         SELECT standing, lowest_tflops, highest_tflops
         FROM detail.peak_standings
         WHERE chip = '{chip}' AND precision = '{precision}' AND sparsity = 'dense'
     """)
-    assert found == [expected]
+    assert found == [(standing, lowest, highest)]
 
 
 def test_a_peak_leads_to_its_source_and_to_the_best_product_measured(query: Query) -> None:

@@ -102,19 +102,17 @@ def test_incomplete_environment_names_nothing(missing: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("old", "new", "printed", "named"),
+    ("new", "printed", "named"),
     [
-        (",16,Graphcore Bow IPU,", ",17,Graphcore Bow IPU,", "chip_count is 16", "has 17"),
-        (",Graphcore Bow IPU,", ",Graphcore IPU GC200,", "chip is 'Bow'", "has 'GC200'"),
+        (",17,Graphcore Bow IPU,", "chip_count is 16", "has 17"),
+        (",16,Graphcore IPU GC200,", "chip is 'Bow'", "has 'GC200'"),
     ],
 )
 def test_vocabulary_that_contradicts_a_description_stops_the_build(
-    tmp_path: Path, old: str, new: str, printed: str, named: str
+    tmp_path: Path, new: str, printed: str, named: str
 ) -> None:
     raw = copy_documents(tmp_path / "raw", *V2)
-    edit(raw, V2[0], old, new)
+    edit(raw, V2[0], ",16,Graphcore Bow IPU,", new)
     error = find_error(raw)
-    assert error.startswith("error: schema/vocabulary/platforms.toml: platform 'Bow Pod")
-    assert printed in error
-    assert named in error
-    assert "MLPerf v2.0 description" in error
+    for text in ("platforms.toml: platform 'Bow Pod", printed, named, "MLPerf v2.0 description"):
+        assert text in error

@@ -23,44 +23,19 @@ from ipu_results.record.normalise.values import (
 
 from tests.cases import every_case
 
-NOT_FIGURES = (
-    "600,00",
-    "60,0000",
-    "4,4O7",
-    "1,,000",
-    ",100",
-    "100,",
-    "1.2.3",
-    "1.",
-    ".5",
-    "-5",
-    "+5",
-    "1e5",
-    "10^6",
-    "10⁶",
-    "1 590",
-    "1'590",
-    "~100",
-    "inf",
-    "nan",
-    "0x10",
-    "1_000",
-    "٣٧",
-    "１２",
-    "5\n",
-    "",
-    " 5",
-    "9" * (MAX_DIGITS + 1),
-    "0." + "3" * (MAX_DIGITS + 2),
-)
-
 
 @every_case(__file__, "number")
 def test_number_is_exact(text: str, value: str) -> None:
     assert str(parse_number(text)) == value
 
 
-@pytest.mark.parametrize("text", NOT_FIGURES)
+@pytest.mark.parametrize("text", ["9" * (MAX_DIGITS + 1), "0." + "3" * (MAX_DIGITS + 2)])
+def test_number_of_too_many_digits_is_refused(text: str) -> None:
+    with pytest.raises(UnreadableCellError):
+        parse_number(text)
+
+
+@every_case(__file__, "not_a_number")
 def test_unreadable_number_is_refused_and_quoted(text: str) -> None:
     with pytest.raises(UnreadableCellError) as caught:
         parse_number(text)
@@ -104,30 +79,15 @@ def test_quality_is_split_into_figure_and_metric() -> None:
             parse_quality(text)
 
 
-@pytest.mark.parametrize(
-    ("text", "metric"),
-    [
-        ("75.90% classification", "classification"),
-        ("0.72 Mask-LM accuracy", "Mask-LM accuracy"),
-        ("75.90%", None),
-    ],
-)
-def test_metric_of_a_quality_target(text: str, metric: str | None) -> None:
-    assert parse_target_metric(text) == metric
+def test_metric_of_a_quality_target() -> None:
+    assert parse_target_metric("75.90% classification") == "classification"
+    assert parse_target_metric("0.72 Mask-LM accuracy") == "Mask-LM accuracy"
+    assert parse_target_metric("75.90%") is None
 
 
 def test_round_of_an_mlperf_id() -> None:
     assert parse_mlperf_round("2.0-2047") == "2.0"
-    for text in (
-        "2.0",
-        "2.0-",
-        "-2047",
-        "2-2047",
-        "SDK 2.0-2047",
-        "2.0-20a7",
-        "2.0-2047-1",
-        "2.0-２０",
-    ):
+    for text in ("2.0-", "-2047", "2-2047", "SDK 2.0-2047", "2.0-20a7", "2.0-2047-1", "2.0-２０"):
         with pytest.raises(UnreadableCellError, match="is not an MLPerf id") as caught:
             parse_mlperf_round(text)
         assert caught.value.reason == "unknown-mlperf-id"

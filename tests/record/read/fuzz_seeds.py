@@ -4,6 +4,7 @@ languages.
 
 from __future__ import annotations
 
+import tomllib
 from collections.abc import Callable
 from pathlib import Path
 
@@ -11,71 +12,15 @@ from reportlab import rl_config
 
 from benchmarks.documents.recipes import Recipe, build_document
 
-ROOT = Path(__file__).resolve().parents[3]
-HTML_DIALECTS = (
-    "plain",
-    "word",
-    "excel",
-    "optional ends",
-    "newsletter",
-    "div grid",
-)
+DATA = Path(__file__).resolve().parents[2] / "data" / "fuzz"
+HTML_DIALECTS = ("plain", "word", "excel", "optional ends", "newsletter", "div grid")
 PDF_DIALECTS = ("ruled", "booktabs", "unruled", "turned page", "cropped", "truetype")
 MUTATIONS = ("footnote raised", "merged figures", "decimal comma")
 
-LOG = "".join(
-    f':::MLLOG {{"namespace": "", "time_ms": {time}, "event_type": "POINT", "key": "{key}",'
-    f' "value": {value}, "metadata": {{"file": "a.py", "lineno": 7{more}}}}}\n'
-    for time, key, value, more in (
-        (1000, "init_start", "null", ""),
-        (2000, "init_stop", "null", ""),
-        (2000, "run_start", "null", ""),
-        (2000, "global_batch_size", "256", ""),
-        (3000, "eval_accuracy", "0.7591", ', "epoch_num": 3'),
-        (602_000, "run_stop", "null", ', "status": "success"'),
-    )
-).encode()
-PAGE_TEXT = """\
-Model | Variant | Platform | SDK Version | Framework | Dataset | Batch Size | Precision | Throughput (items/sec)
-BERT-Large | SL128 | Bow Pod16 | SDK 3.3 | PyTorch | Wikipedia | 8,192 | 16.16 | 44,059
-GPT2 | | Bow-2000 | SDK 3.0 | PopART | | 4 | 16.32 | 1,920.5
-"""
-PAPER_TEXT = """Platform: C2
-SDK version: 1.0.49
-Table 1. Latency (milliseconds per batch)
-Batch size
-2
-4
-Words between.
-Latency
-1.36
-1.94
-
-Table 2. Throughput (images/second)
-Batch size | Throughput
-2 | 1474.16
-4 | 2063.03
-"""
-CSV = """model,variant,platform,sdk_version,framework,dataset,batch_size,precision,throughput
-BERT-Large,SL128,Bow Pod16,SDK 3.3,PyTorch,Wikipedia,"8,192",16.16,"44,059"
-GPT2,"a ""b"", c",Bow-2000,SDK 3.0,PopART,,4,16.32,1920.5
-"""
-RECORD = """{
-"run_id": "20261121T120000-abc", "backend": "null", "device": "cpu", "command_line": "ipu-results sweep",
-"started_at": "2026-11-21T12:00:00+00:00", "finished_at": "2026-11-21T12:05:00+00:00",
-"environment": {"cpu": "a", "cores": 2}, "versions": {"numpy": "2.0"}, "setup": {},
-"plan": {"batches": [1, 2.5, 1e3, null, true]}, "model": {}, "images": {}, "notes": ["a", "b"]
-}"""
-
 
 def _make_html() -> list[bytes]:
-    recipes = [
-        Recipe(f"html: {name}", index % 2 == 0, 2, (), index)
-        for index, name in enumerate(HTML_DIALECTS)
-    ]
-    recipes += [
-        Recipe("html: plain", paper=True, rows=2, mutations=(name,), seed=1) for name in MUTATIONS
-    ]
+    recipes = [Recipe(f"html: {name}", False, 2, (), seed=0) for name in HTML_DIALECTS]
+    recipes += [Recipe("html: plain", True, 2, (name,), seed=1) for name in MUTATIONS]
     return [build_document(recipe)[0] for recipe in recipes]
 
 
@@ -84,37 +29,33 @@ def _make_pdf() -> list[bytes]:
     only.
     """
     seeds = []
+    recipes = [Recipe(f"pdf: {name}", True, 2, (), seed=0) for name in PDF_DIALECTS]
     before = rl_config.pageCompression
     try:
         for compression in (0, 1):
             rl_config.pageCompression = compression
-            recipes = [
-                Recipe(f"pdf: {name}", True, 2, (), index)
-                for index, name in enumerate(PDF_DIALECTS)
-            ]
-            seeds += [build_document(recipe)[0] for recipe in recipes[: 3 if compression else None]]
+            seeds += [build_document(recipe)[0] for recipe in recipes]
     finally:
         rl_config.pageCompression = before
     return seeds
 
 
-def _make_text(*texts: str) -> Callable[[], list[bytes]]:
-    return lambda: (
-        [text.encode() for text in texts]
-        + [texts[0].encode("utf-16"), texts[0].replace("\n", "\r\n").encode()]
-    )
+def _make_text(name: str, *changes: tuple[str, str]) -> Callable[[], list[bytes]]:
+    """Make a text as it is, with other texts in it and in another encoding."""
+    text = (DATA / name).read_text(encoding="utf-8")
+    texts = [text, *(text.replace(old, new) for old, new in changes)]
+    return lambda: [*(each.encode() for each in texts), text.encode("utf-16")]
 
 
+RETURNS = ("\n", "\r\n")
 SEEDS: dict[str, Callable[[], list[bytes]]] = {
     "html": _make_html,
     "pdf": _make_pdf,
-    "page-text": _make_text(
-        PAGE_TEXT, PAGE_TEXT.replace(" | ", "\n"), PAGE_TEXT.replace(" | ", "\t")
-    ),
-    "paper-text": _make_text(PAPER_TEXT),
-    "csv": _make_text(CSV),
-    "sweep-record": _make_text(RECORD),
-    "mlperf-log": lambda: [LOG, LOG.replace(b"\n", b"\r"), b"noise \xff\n" + LOG],
+    "page-text": _make_text("page.txt", (" | ", "\n"), (" | ", "\t"), RETURNS),
+    "paper-text": _make_text("paper.txt", RETURNS),
+    "csv": _make_text("page.csv", RETURNS),
+    "sweep-record": _make_text("record.json", RETURNS),
+    "mlperf-log": _make_text("mlperf.log", ("\n", "\r")),
 }
 
 
@@ -129,52 +70,8 @@ WORDS = (
     "Model Variant Platform Batch\u00a0size Throughput Latency (ms) 10⁶ 1,234 0,5 ± * ² \u202e"
     " \ufeff \0 \x1b[2J é"
 )
-COMMON = [word.encode() for word in WORDS.split(" ")] + [
-    b"\xff\xfe",
-    b"\x80",
-    *(bytes([byte]) for byte in b'\n\r\t ",|'),
-]
-TOKENS: dict[str, list[bytes]] = {
-    "html": [
-        *COMMON,
-        b"<meta charset=utf-7>",
-        *b"""
-        <table> </table> <tr> </tr> <td> </td> <th> <thead> <tbody> <tfoot> <caption> <sup> <sub> <div> <p> <br> <!--
-        --> <![CDATA[ ]]> <script> </script> <style> <template> <svg> <math> <select> <textarea> <plaintext> colspan=2
-        rowspan=0 rowspan=999999999 colspan=-1 hidden style=display:none &nbsp; &#0; &#x110000; &amp <html> </html>
-        <body> <base> <frameset> <xmp> <noscript> <ruby> <wbr> <input>
-        """.split(),
-    ],
-    "pdf": [
-        *COMMON,
-        *b"""
-        obj endobj stream endstream xref trailer startxref %%EOF << >> [ ] /Type /Page /Pages /Kids /Count /Length
-        /Filter /FlateDecode /LZWDecode /ASCII85Decode /ASCIIHexDecode /RunLengthDecode /DecodeParms /Predictor /Columns
-        /MediaBox /CropBox /Rotate /Font /ToUnicode /Encoding /Widths /Encrypt /Root /Prev BT ET Tj TJ Tf Tm Td q Q cm
-        re f Do BI ID EI W n rg Tr Tc Tz 0 R null true -1 99999999999 1e38
-        """.split(),
-    ],
-    "page-text": [*COMMON, b"|---|---|", b"```", b" | ", b"Platform", b"Bow Pod16"],
-    "paper-text": [
-        *COMMON,
-        b"Table 2.",
-        b"Batch size",
-        b"Energy efficiency",
-        b"Chips: 2",
-        b"\x0c",
-        b"2063.03",
-        b"-\n",
-    ],
-    "csv": [*COMMON, b'""', b"'", b";", b"model,", b"\r\n", b"\0"],
-    "sweep-record": [
-        *COMMON,
-        *b"""{ } [ ] : null true NaN Infinity 1e400 -0 "\\ud800" "\\u0000" "run_id" "notes" {"a":{"a": [[[[""".split(),
-    ],
-    "mlperf-log": [
-        *COMMON,
-        *b""":::MLLOG :::MLPv0.5 :::MLL "key": "time_ms": "value": run_start run_stop "metadata": {} null 1e308 -1
-        "status": "aborted" "epoch_num": "samples_count": NaN Infinity "\\ud800" [[[[
-        """.split(),
-    ],
-}
+COMMON = [word.encode() for word in WORDS.split(" ")]
+COMMON += [b"\xff\xfe", b"\x80", b"\n", b"\r", b"\t", b" ", b'"', b",", b"|"]
+STATED = tomllib.loads((DATA / "tokens.toml").read_text(encoding="utf-8"))
+TOKENS = {name: COMMON + [word.encode() for word in words] for name, words in STATED.items()}
 TOKENS["dispatch"] = [token for tokens in TOKENS.values() for token in tokens]

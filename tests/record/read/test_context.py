@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import re
+import tomllib
+from pathlib import Path
 
 import msgspec
 import pytest
 from ipu_results.errors import (
     DamagedDocumentError,
-    UnprovenDocumentError,
     UnsignedContextError,
 )
 from ipu_results.record.check.conservation import check_signature
@@ -36,24 +37,9 @@ PAGE = "performance-page"
 PAPER = "inference-paper"
 CSV = "comparators"
 PLAIN = table_html(TRAINING, [GPT2, RESNET])
-# of each kind that was read without a word, from other lists than the pipeline's: it has none
-WORDINGS = [
-    "in thousands",
-    "Throughput: thousand items per second.",
-    "en milliers",
-    "単位：千",
-    "000 omitted",
-    "per minute",
-    "Relative to A100 (%)",
-    "log10",
-    "Standard deviation",
-    "Simulated",
-    "RETRACTED",
-    "rows 2 and 3 are interchanged",
-    "Throughput normalised to one IPU.",
-]
-
-
+CASES = tomllib.loads(Path(__file__).with_suffix(".toml").read_text(encoding="utf-8"))
+WORDINGS = CASES["wordings"]
+PAGES = CASES["pages"]
 HALF = "Batch per chip: half of the batch size"
 
 
@@ -74,41 +60,13 @@ def refuse(kind: str, parsed: ParsedDocument) -> str:
     return "\n".join(text for _, text in parsed.context)
 
 
-HEAD = row_html(TRAINING, "th")
-ROW = row_html(GPT2)
-OTHER = row_html(RESNET)
-PAGES = {
-    "title": "<title>{}</title>" + PLAIN,
-    "heading": "<h1>{}</h1><p>Results.</p>" + PLAIN,
-    "paragraph": "<p>{}</p>" + PLAIN,
-    "note": PLAIN + "<div><small>{}</small></div>",
-    "caption": f"<table><caption>{{}}</caption>{HEAD}{ROW}</table>",
-    "row above the header": f"<table>{row_html(['', '', '{}'])}{HEAD}{ROW}</table>",
-    "band row": f"<table>{HEAD}{ROW}<tr><td colspan=9>{{}}</td></tr>{OTHER}</table>",
-    "one cell in the middle": f"<table>{HEAD}{ROW}{row_html([*[''] * 8, '{}'])}{OTHER}</table>",
-    "picture": "<img alt='{}' src=x>" + PLAIN,
-    "style sheet": "<style>h2::after{{content:'{}'}}</style><h2>Results</h2>" + PLAIN,
-}
-
-
 def build_page(place: str, words: str) -> bytes:
     """Put words near a table of a page."""
-    return page_html(PAGES[place].format(words))
+    rows = {"head": row_html(TRAINING, "th"), "row": row_html(GPT2), "other": row_html(RESNET)}
+    return page_html(PAGES[place].format(words=words, table=PLAIN, **rows))
 
 
-@pytest.mark.parametrize(
-    "place",
-    [
-        "title",
-        "heading",
-        "paragraph",
-        "note",
-        "caption",
-        "row above the header",
-        "band row",
-        "one cell in the middle",
-    ],
-)
+@pytest.mark.parametrize("place", PAGES)
 def test_words_anywhere_on_a_page_are_refused_until_they_are_signed(place: str) -> None:
     for words in WORDINGS:
         page = read(PAGE, build_page(place, words))
@@ -116,12 +74,6 @@ def test_words_anywhere_on_a_page_are_refused_until_they_are_signed(place: str) 
             assert words in refuse(PAGE, page)
         else:  # a scale under the header
             assert page.problems
-
-
-@pytest.mark.parametrize("place", ["picture", "style sheet"])
-def test_page_that_is_not_plain_is_refused_without_evidence(place: str) -> None:
-    with pytest.raises(UnprovenDocumentError):
-        read(PAGE, build_page(place, "in thousands"))
 
 
 @pytest.mark.parametrize("words", WORDINGS)
@@ -151,9 +103,8 @@ def build_csv(**changed: str) -> bytes:
 def test_columns_and_conditions_of_a_csv_are_refused_until_they_are_signed() -> None:
     scaled = read(CSV, build_csv(header="value (k)"))
     assert ("independent_results, header", "value (k)") in scaled.context
-    with pytest.raises(
-        DamagedDocumentError, match="states a unit, which the column of units does too"
-    ):
+    twice = "states a unit, which the column of units does too"
+    with pytest.raises(DamagedDocumentError, match=twice):
         list(normalise(make_document(CSV), scaled, WORDS).converted)
     for words in ("x1000", *WORDINGS):
         texts = [text for _, text in read(CSV, build_csv(conditions=f"two hosts; {words}")).context]
@@ -162,66 +113,59 @@ def test_columns_and_conditions_of_a_csv_are_refused_until_they_are_signed() -> 
 
 
 def test_page_without_words_needs_no_signature_and_a_changed_one_a_new_one() -> None:
-    plain = read(
-        PAGE, page_html("<h2>Training results</h2>", PLAIN).replace(b"<title>t</title>", b"")
-    )
-    assert {words.place for words in plain.context} == {
-        "bow_training, header",
-        "bow_training, Variant",
-    }
-    before = read(PAGE, page_html("<p>On 2 hosts.</p>", PLAIN))
+    untitled = page_html("<h2>Training results</h2>", PLAIN).replace(b"<title>t</title>", b"")
+    places = {words.place for words in read(PAGE, untitled).context}
+    assert places == {"bow_training, header", "bow_training, Variant"}
+    before = read(PAGE, page_html("<p>On 2 hosts.</p>", PLAIN)).context
+    marked = read(PAGE, page_html("<p>On <b>2</b>\n hosts.</p>", PLAIN)).context
+    assert digest_context(marked) == digest_context(before)
     after = read(PAGE, page_html("<p>On 3 hosts.</p>", PLAIN))
-    assert digest_context(before.context) != digest_context(after.context)
-    marked = read(PAGE, page_html("<p>On <b>2</b>\n hosts.</p>", PLAIN))
-    assert digest_context(marked.context) == digest_context(before.context)
-    signed = msgspec.structs.replace(
-        make_document(PAGE), context=digest_context(before.context), means="m"
-    )
+    document = make_document(PAGE)
+    signed = msgspec.structs.replace(document, context=digest_context(before), means="m")
     with pytest.raises(UnsignedContextError, match="no longer those that the sidecar signs"):
         check_signature(signed, after)
-    check_signature(msgspec.structs.replace(make_document(PAGE), kind=SUBMISSION), after)
+    check_signature(msgspec.structs.replace(document, kind=SUBMISSION), after)
+
+
+def print_figure(figure: str, old: bytes = b"", new: bytes = b"") -> ParsedDocument:
+    """Read a page with one throughput and another text in its markup."""
+    page = training_page([*GPT2[:6], "8", "16.16", figure])
+    assert old in page
+    return read(PAGE, page.replace(old, new, 1))
 
 
 @pytest.mark.parametrize(
-    ("mark", "figure", "value"),
+    ("mark", "figure", "values"),
     [
-        ("comma", "9.801", 9801.0),
-        ("point", "9.801", 9.801),
-        ("comma", "9,801", 9.801),
-        (None, "9.801", None),
+        ("comma", "9.801", [9801.0]),
+        ("point", "9.801", [9.801]),
+        ("comma", "9,801", [9.801]),
+        (None, "9.801", []),
     ],
 )
 def test_person_decides_the_mark_of_a_page_in_a_language_with_decimal_commas(
-    mark: str | None, figure: str, value: float | None
+    mark: str | None, figure: str, values: list[float]
 ) -> None:
-    page = training_page([*GPT2[:6], "8", "16.16", figure]).replace(b"<html", b"<html lang='de'")
     document = msgspec.structs.replace(make_document(PAGE), decimal_mark=mark)
-    results = list_results(normalise(document, read(PAGE, page), WORDS))
-    assert [result["throughput"] for result in results] == ([] if value is None else [value])
+    page = print_figure(figure, b"lang='en'", b"lang='de'")
+    results = list_results(normalise(document, page, WORDS))
+    assert [result["throughput"] for result in results] == values
 
 
 @pytest.mark.parametrize(
-    ("before", "after"),
+    ("old", "new"),
     [
         (b"<html", b"<html xml:lang='de'"),
         (b"<head>", b"<head><meta http-equiv='Content-Language' content='de'>"),
         (b"<head>", b"<head><meta property='og:locale' content='de_DE'>"),
+        (b"<table", b"<div lang='de'><div><table"),  # any part around a table counts
     ],
 )
-def test_page_declares_its_language_in_several_places(before: bytes, after: bytes) -> None:
-    page = training_page([*GPT2[:6], "8", "16.16", "9.801"]).replace(before, after)
-    assert after in page
-    assert read(PAGE, page).language.startswith("de")
+def test_page_declares_its_language_in_several_places(old: bytes, new: bytes) -> None:
+    assert print_figure("9.801", old, new).language.startswith("de")
 
 
-@pytest.mark.parametrize("language", ["und", "x"])
-def test_no_language_is_no_proof_of_a_point(language: str) -> None:
-    page = training_page([*GPT2[:6], "8", "16.16", "9,801"])
-    page = page.replace(b"lang='en'", f"lang='{language}'".encode())
-    assert list_results(normalise(make_document(PAGE), read(PAGE, page), WORDS)) == []
-
-
-def test_language_of_any_part_around_a_table_counts() -> None:
-    page = training_page([*GPT2[:6], "8", "16.16", "9,801"])
-    page = page.replace(b"<table", b"<div lang='de'><div><table")
-    assert read(PAGE, page).language == "de"
+@pytest.mark.parametrize("language", [b"und", b"x"])
+def test_no_language_is_no_proof_of_a_point(language: bytes) -> None:
+    page = print_figure("9,801", b"lang='en'", b"lang='%s'" % language)
+    assert list_results(normalise(make_document(PAGE), page, WORDS)) == []

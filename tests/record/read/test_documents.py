@@ -125,13 +125,15 @@ def chromium(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_judge_accepts_what_is_printed_and_nothing_else(recipe: Recipe) -> None:
     data, tables = build_document(recipe)
     assert read_and_judge(data, tables).outcome == EXACT
-    wrong = [change_figure(tables[0], Decimal("0.5")), *tables[1:]]
-    assert read_and_judge(data, wrong).outcome == SILENT
-    fewer = [replace(tables[0], rows=tables[0].rows[1:]), *tables[1:]]
-    assert read_and_judge(data, fewer).outcome == SILENT
-    mixed = [*tables[0].rows[0][:-1], *tables[0].rows[1][-1:]]
-    more = [replace(tables[0], rows=[*tables[0].rows, mixed]), *tables[1:]]
-    assert read_and_judge(data, more).outcome == SILENT
+    table, *others = tables
+    first, second, *_ = table.rows
+    mixed = [*first[:-1], second[-1]]
+    for wrong in (
+        change_figure(table, Decimal("0.5")),
+        replace(table, rows=table.rows[1:]),
+        replace(table, rows=[*table.rows, mixed]),
+    ):
+        assert read_and_judge(data, [wrong, *others]).outcome == SILENT
 
 
 def test_lost_row_is_silent_where_a_quarantined_one_is_reported(
@@ -150,10 +152,12 @@ def test_lost_row_is_silent_where_a_quarantined_one_is_reported(
 def test_every_mutation_changes_the_document() -> None:
     for name, mutation in MUTATIONS.items():
         recipe = PLAIN_PAGE if "html" in mutation.formats else PLAIN_PAPER
-        seeds = [replace(recipe, seed=seed) for seed in range(8)]
-        plain = [build_document(seed)[0] for seed in seeds]
-        changed = [build_document(replace(seed, mutations=(name,)))[0] for seed in seeds]
-        assert plain != changed, name
+        changed = []
+        for seed in range(8):
+            plain = replace(recipe, seed=seed)
+            mutated = replace(plain, mutations=(name,))
+            changed.append(build_document(plain)[0] != build_document(mutated)[0])
+        assert any(changed), name
 
 
 @pytest.mark.parametrize("path", CASES, ids=lambda path: path.name)

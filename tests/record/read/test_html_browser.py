@@ -20,7 +20,7 @@ from ipu_results.record.read.html.shown import parse_shown
 from ipu_results.record.sources import browser
 from ipu_results.record.sources.browser import Browser, find_modules, is_installed
 
-from benchmarks.documents import browser as judge
+from tests.cases import every_case
 from tests.record.read.reading_support import (
     GPT2,
     LAYOUTS,
@@ -35,84 +35,6 @@ CONTEXT = frozenset({"html_h359.html", "html_h411.html", "html_h799.html"})
 """What words near the table and its language mean is not for a browser to say."""
 PLAIN = frozenset({"html_h505.html", "html_h571.html"})
 COLUMNS = ("Batch Size", "Throughput (items/sec)", "Latency (ms)")
-SHOWN_OTHERWISE = {
-    "above": ("<table", "<table style='position:absolute;top:-9999px'"),
-    "above by its margin": ("<table", "<table style='margin-top:-900px'"),
-    "to the left": ("<table", "<table style='position:absolute;left:-9999px'"),
-    "struck without colour": ("1,590", "<s style='text-decoration-color:#fff'>1</s>,590"),
-    "struck by underlining": ("1,590", "<u style='text-underline-offset:-6px'>1</u>,590"),
-    "in no box": ("1,590", "1,59<b style='display:contents'>0</b>"),
-    "rows in no box": ("<table", "<style>tr+tr td{display:contents}</style><table"),
-    "next to a bar": (
-        "1,590",
-        "<b style='outline:1px solid;display:inline-block;height:9px'></b>1,590",
-    ),
-    "next to a drawing": (
-        "GPT2-Medium",
-        "GPT2-Medium<svg width=9 height=12><path d='M4 0V12' stroke=black></svg>",
-    ),
-    "with a point of a shadow tree": (
-        "1,590",
-        "<span><template shadowrootmode=closed><b style='position:absolute'>.</b><slot></slot>"
-        "</template>1,590</span>",
-    ),
-    "hyphenated by a digit": (
-        "1,590",
-        "<span style='display:inline-block;width:1px;hyphenate-character:\"9\"'>1&shy;590</span>",
-    ),
-    "written by a worker": (
-        "</table>",
-        "</table><script>const w = new Worker(URL.createObjectURL(new Blob(["
-        "'setTimeout(() => postMessage(0), 9e4)'])));"
-        "w.onmessage = () => document.querySelectorAll('td')[9].textContent = '9';</script>",
-    ),
-    "under another digit": (
-        "</table>",
-        """</table><b id=b>8</b><script>
-        const range = document.createRange();
-        range.setStart(document.querySelector("td:last-child").firstChild, 4);
-        range.setEndAfter(range.startContainer);
-        const { x, y } = range.getBoundingClientRect();
-        b.style = `position: absolute; font-weight: 400; top: ${y}px; left: ${x}px`;
-        </script>""",
-    ),
-    "under another column": (
-        "</table>",
-        "</table><script>document.querySelector('td').colSpan = 2</script>",
-    ),
-    "in a small window": (
-        "1,590",
-        "<b>7</b>1,590<style>body{margin-bottom:2000px}"
-        "@media (min-height:1000px){b{display:none}}</style>",
-    ),
-    "at times": (
-        "<table",
-        "<style>@keyframes k{50%{display:none}} tr+tr{animation:k 2s infinite}</style><table",
-    ),
-    "before it moves": (
-        "1,590",
-        "<style>@keyframes k{to{display:none}}</style>"
-        "1,59<b style='animation:k 1s forwards paused'>0</b>",
-    ),
-    "at times by a script": (
-        "</table>",
-        """</table><script>
-        const cell = document.querySelector("td:last-child");
-        setInterval(() => (cell.textContent = cell.textContent === "1,590" ? "7" : "1,590"), 700);
-        </script>""",
-    ),
-}
-WORDS = {
-    "style sheet": "<style>table::before{content:'in thousands'}</style>",
-    "mark of a list": "<ul style='list-style-type:\"in thousands\"'><li>a</ul>",
-    "shadow tree": "<p><template shadowrootmode=closed>in thousands</template></p>",
-    "frame": "<iframe srcdoc='<p>in thousands'></iframe>",
-    "field": "<input value='in thousands'>",
-    "text area": "<textarea id=a></textarea><script>a.value = 'in thousands'</script>",
-    "choice": "<select><option label='in thousands'></select>",
-    "late script": "<p id=a><script>setTimeout(() => a.append('in thousands'), 3000)</script>",
-}
-
 needs_browser = pytest.mark.skipif(
     not is_installed(), reason="needs Chromium and the Node packages of site/"
 )
@@ -129,9 +51,9 @@ def chromium() -> Iterator[Browser]:
 def read_rows(document: ParsedDocument) -> list[list[float]]:
     rows = []
     for table in document.tables:
-        places = [table.columns.index(name) for name in COLUMNS]
-        texts = [[row.cells[place].replace(",", "") for place in places] for row in table.rows]
-        rows += [[float(text) for text in row] for row in texts]
+        for row in table.rows:
+            texts = dict(zip(table.columns, row.cells, strict=True))
+            rows.append([float(texts[name].replace(",", "")) for name in COLUMNS])
     return rows
 
 
@@ -215,11 +137,11 @@ def show(page: bytes, folder: Path, chromium: Browser) -> ParsedDocument:
 
 @pytest.mark.slow
 @needs_browser
-@pytest.mark.parametrize("name", SHOWN_OTHERWISE)
+@every_case(__file__, "otherwise")
 def test_figure_that_is_shown_otherwise_is_told(
-    name: str, chromium: Browser, tmp_path: Path
+    old: str, new: str, chromium: Browser, tmp_path: Path
 ) -> None:
-    page = training_page(GPT2).decode().replace(*SHOWN_OTHERWISE[name])
+    page = training_page(GPT2).decode().replace(old, new)
     document = show(page.encode(), tmp_path, chromium)
     assert document.tables == ()
     assert document.problems
@@ -227,7 +149,7 @@ def test_figure_that_is_shown_otherwise_is_told(
 
 @pytest.mark.slow
 @needs_browser
-@pytest.mark.parametrize("markup", WORDS.values(), ids=WORDS.keys())
+@every_case(__file__, "words")
 def test_words_that_only_a_browser_shows_are_signed(
     markup: str, chromium: Browser, tmp_path: Path
 ) -> None:
@@ -248,14 +170,6 @@ def test_page_that_never_ends_is_an_error_that_names_it(
     page.write_bytes(training_page(GPT2).replace(b"</body>", b"<script>for(;;);</script></body>"))
     with pytest.raises(BrowserError, match=r"endless\.html: .*within 5 seconds"):
         browser.show_page(page, page.read_bytes())
-
-
-@pytest.mark.slow
-@pytest.mark.skipif(not judge.is_installed(), reason="needs CHROMIUM")
-def test_judge_sees_a_black_line() -> None:
-    page = training_page([*GPT2[:8], "<s>1,590</s>"])
-    [shown] = judge.render([page.decode()])
-    assert shown[0][1][8] == ""
 
 
 @needs_browser

@@ -7,7 +7,6 @@ import quopri
 
 import pytest
 from ipu_results.errors import DamagedDocumentError, DocumentTooLargeError
-from ipu_results.record.normalise import normalise
 from ipu_results.record.read import ParsedDocument
 from ipu_results.record.read.dispatch import read_document
 
@@ -21,20 +20,21 @@ from tests.record.read.reading_support import (
     UNET,
     WORDS,
     assert_read,
+    assert_told,
     grids,
-    list_results,
-    make_document,
     page_html,
+    problems,
     read_page,
     row_html,
     table_html,
     table_page,
     training_page,
+    with_cell,
 )
 
 # --- tables in other layouts
 
-PAIRS = list(zip(INFERENCE, [*UNET[:9], "1.4"], strict=True))
+PAIRS = list(zip(INFERENCE, with_cell(UNET, 9, "1.4"), strict=True))
 
 
 @pytest.mark.parametrize(
@@ -57,44 +57,37 @@ def test_block_that_looks_like_a_known_table_is_a_problem(block: str) -> None:
 
 def test_each_table_of_a_block_is_reported() -> None:
     cell = "<table><tr><td>1,590</td></tr></table>"
-    blocks = [*TRAINING, *GPT2[:8], cell], [*OGB, *OGB_ROW]
-    document = read_page(
-        page_html(*("".join(f"<div>{text}</div>" for text in block) for block in blocks))
-    )
-    assert [(problem.reason, problem.locator) for problem in document.problems] == [
-        ("unread-table", "before table 1"),
-        ("unread-table", "before table 1, part 2"),
-    ]
+    texts = [*TRAINING, *GPT2[:8], cell, *OGB, *OGB_ROW]
+    document = read_page(page_html(*(f"<div>{text}</div>" for text in texts)))
+    assert problems(document) == ["unread-table"] * 2
+    places = [problem.locator for problem in document.problems]
+    assert places == ["before table 1", "before table 1, part 2"]
 
 
 def test_prose_filters_and_column_names_around_a_table_are_no_problem() -> None:
-    around = (
-        "".join(f"<p>{name}</p>" for name in TRAINING[:5])
-        + "<p>16 results for Bow Pod16, SDK 3.3</p>"
-    )
-    names = (
-        "<dl>" + "".join(f"<dt>{name}</dt><dd>What it means.</dd>" for name in TRAINING) + "</dl>"
-    )
-    assert read_page(page_html(around, table_html(TRAINING, [GPT2]), names)).problems == ()
+    filters = [f"<p>{name}</p>" for name in TRAINING[:5]]
+    found = "<p>16 results for Bow Pod16, SDK 3.3</p>"
+    names = [f"<dl><dt>{name}</dt><dd>What it means.</dd></dl>" for name in TRAINING]
+    page = page_html(*filters, found, table_html(TRAINING, [GPT2]), *names)
+    assert read_page(page).problems == ()
 
 
 # --- cells
 
 
 def test_one_cell_over_two_figures_rejects_its_row() -> None:
-    rows = [
-        row_html([*UNET[:8], text]).replace(f"<td>{text}", f'<td colspan="2">{text}')
-        for text in ("9,801", "n/a")
-    ]
-    document = read_page(table_page(row_html(INFERENCE, "th"), *rows))
-    assert grids(document) == {"bow_inference": [[*UNET[:8], "n/a", "n/a"]]}
-    [problem] = document.problems
-    assert (problem.row_number, problem.reason) == (1, "unread-cell")
-    assert problem.message == "one cell spans 'Throughput (items/sec)' and 'Latency (ms)'"
+    wide = row_html([*UNET[:8], "9,801"]).replace("<td>9", "<td colspan=2>9")
+    page = table_page(row_html(INFERENCE, "th"), wide, wide.replace("9,801", "n/a"))
+    document = read_page(page)
+    assert_told(
+        document, ["bow_inference 1 unread-cell"], bow_inference=[[*UNET[:8], "n/a", "n/a"]]
+    )
+    message = "one cell spans 'Throughput (items/sec)' and 'Latency (ms)'"
+    assert document.problems[0].message == message
 
 
 def read_ogb(column: int, cell: str) -> ParsedDocument:
-    row = [*OGB_ROW[:column], cell, *OGB_ROW[column + 1 :]]
+    row = with_cell(OGB_ROW, column, cell)
     return read_page(table_page(row_html(OGB, "th"), row_html(row)))
 
 
@@ -109,16 +102,8 @@ def test_mark_is_no_part_of_the_name_of_a_metric(text: str, metric: str) -> None
 
 
 def test_duration_in_several_elements_is_read() -> None:
-    assert [
-        read_ogb(6, cell).problems for cell in ("1<b>h</b>13<b>m</b>", "<b>1h</b> <b>13m</b>")
-    ] == [(), ()]
-
-
-def test_unit_that_is_wrapped_is_a_unit() -> None:
-    header = [*TRAINING[:8], "Throughput\n(items/ sec)"]
-    parsed = read_page(table_page(row_html(header, "th"), row_html(GPT2)))
-    normalised = normalise(make_document("graphcore-performance"), parsed, WORDS)
-    assert [result["throughput"] for result in list_results(normalised)] == [1590.0]
+    for cell in ("1<b>h</b>13<b>m</b>", "<b>1h</b> <b>13m</b>"):
+        assert read_ogb(6, cell).problems == ()
 
 
 # --- saved pages and e-mails
@@ -146,11 +131,8 @@ iVBO
 
 
 def save_page(encoding: str, charset: str = "utf-8") -> bytes:
-    page = (
-        training_page([GPT2[0], "Größe\u00a0128", *GPT2[2:]])
-        .decode()
-        .replace('<meta charset="utf-8">', "")
-    )
+    page = training_page([GPT2[0], "Größe\u00a0128", *GPT2[2:]]).decode()
+    page = page.replace('<meta charset="utf-8">', "")
     body = ENCODE[encoding](page.encode(charset)).decode("latin-1")
     lines = SAVED.format(encoding=encoding, charset=charset, body=body)
     return lines.replace("\n", "\r\n").encode("latin-1")
@@ -163,30 +145,30 @@ def test_saved_page_is_decoded(encoding: str, charset: str) -> None:
     assert_read(document, bow_training=[[GPT2[0], "Größe 128", *GPT2[2:]]])
 
 
-WHOLE = save_page("8bit")
-IMAGE = b"--B\r\nContent-Type: image"
-
-
 @pytest.mark.parametrize(
-    ("page", "message"),
+    ("encoding", "old", "new"),
     [
-        (save_page("quoted-printable").replace(b"=C3", b"=ZZ", 1), None),
-        (save_page("base64").replace(b"--B--", b""), None),
-        (save_page("base64")[:600], None),
-        (WHOLE[:600], None),
-        (save_page("base64").replace(b"Encoding: base64", b"Encoding: x", 1), None),
-        (b"MIME-Version: 1.0\nContent-Type: text/plain\n\n<table>\n", "without an HTML part"),
-        (
-            WHOLE.replace(IMAGE, WHOLE[WHOLE.index(b"--B\r\n") : WHOLE.index(IMAGE)] + IMAGE),
-            "2 pages",
-        ),
+        ("quoted-printable", b"=C3", b"=ZZ"),
+        ("base64", b"--B--", b""),
+        ("base64", b"Encoding: base64", b"Encoding: x"),
     ],
 )
-def test_damaged_saved_page_or_message_without_one_page_is_refused(
-    page: bytes, message: str | None
-) -> None:
-    with pytest.raises(DamagedDocumentError, match=message):
-        read_document(page, WORDS.table_headers)
+def test_damaged_saved_page_is_refused(encoding: str, old: bytes, new: bytes) -> None:
+    page = save_page(encoding)
+    for damaged in (page.replace(old, new, 1), page[:600]):
+        with pytest.raises(DamagedDocumentError):
+            read_document(damaged, WORDS.table_headers)
+
+
+def test_message_without_one_page_is_refused() -> None:
+    page = save_page("8bit")
+    image = b"--B\r\nContent-Type: image"
+    part = page[page.index(b"--B\r\n") : page.index(image)]
+    with pytest.raises(DamagedDocumentError, match="2 pages"):
+        read_document(page.replace(image, part + image), WORDS.table_headers)
+    message = b"MIME-Version: 1.0\nContent-Type: text/plain\n\n<table>\n"
+    with pytest.raises(DamagedDocumentError, match="without an HTML part"):
+        read_document(message, WORDS.table_headers)
 
 
 # --- damage and size

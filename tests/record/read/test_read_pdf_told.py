@@ -7,6 +7,7 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
+from ipu_results.record.read import ParsedDocument
 from ipu_results.record.read.pdf import read_pdf
 from reportlab.pdfbase import pdfdoc, pdfmetrics
 from reportlab.pdfbase.ttfonts import TTFont
@@ -59,23 +60,7 @@ def in_a_covered_form(canvas: Canvas, x: float, y: float, text: str) -> None:
     canvas.doForm("cell")
 
 
-@pytest.mark.parametrize(
-    "operators",
-    [
-        "0 0 0.5 rg -40 -3 80 13 re f 1 g ()",
-        "0.83 g -4 -3 40 13 re f 0 g ()",
-        "0.8 0.8 0.8 rg ()",
-        "0 1 1 0 k ()",
-        "1 Tr ()",
-        "0.6 0 0 0.6 0 0 cm ()",
-        "-3 -3 40 14 re W n ()",
-        # rules and underlines are not strikes
-        "() 0.5 w -1 -1.5 m 19 -1.5 l S",
-        "() 0.5 w -40 9 m 60 9 l S",
-        "() 0.5 w -40 -3.5 m 60 -3.5 l S",
-        "() 0.5 w -1 -3 m -1 11 l S",
-    ],
-)
+@every_case(__file__, "plain")
 def test_plain_figure_is_read_once(operators: str) -> None:
     document = read_paper(set_page(ROWS, drawn(operators)))
     assert (document.problems, list_rows(document)) == ((), ROWS)
@@ -96,7 +81,11 @@ def test_figure_that_is_covered_in_a_form_is_a_problem_of_its_row() -> None:
 
 
 def check_told(draw_cell: DrawCell, message: str) -> None:
-    document = read_paper(set_page(ROWS, draw_cell))
+    check_row(read_paper(set_page(ROWS, draw_cell)), message)
+
+
+def check_row(document: ParsedDocument, message: str) -> None:
+    """Check that the second row is told, and the others are read."""
     assert problems(document)[0] == "qwant_table_1 2 row-width"
     assert message in document.problems[0].message
     assert list_rows(document) == [ROWS[0], *ROWS[2:]]
@@ -161,7 +150,7 @@ def turn(page: int, text: int) -> Callable[[Canvas], None]:
     return turn
 
 
-@pytest.mark.parametrize(("page", "text"), [(90, 0), (180, 0), (0, 90), (0, 180), (0, 20)])
+@pytest.mark.parametrize(("page", "text"), [(90, 0), (180, 0), (0, 180), (0, 20)])
 def test_turned_table_is_a_problem(page: int, text: int) -> None:
     document = read_paper(set_page(ROWS, before=turn(page, text)))
     assert problems(document) == ["qwant_table_1 unknown-header"]
@@ -182,57 +171,37 @@ TYPE_3 = (
     b" /Encoding <</Differences [46 /period /a /zero /one /two /three /four /five /six /seven"
     b" /eight /nine]>>>>"
 ) % (b"600 " * 12)
-TO_UNICODE = make_stream(
-    b"/CIDInit /ProcSet findresource begin begincmap\n1 beginbfchar\n%s\nendbfchar\nendcmap"
-)
+MAP = b"/CIDInit /ProcSet findresource begin begincmap\n1 beginbfchar\n%s\nendbfchar\nendcmap"
 
 
-def set_font(font: bytes, *others: bytes) -> bytes:
-    """Set the figure of the second row in a font of its own."""
+def read_font(font: bytes, other: bytes) -> ParsedDocument:
+    """Read a page with the figure of the second row in a font of its own."""
     row = b"BT /F1 10 Tf 100 672 Td (4) Tj ET BT /F2 10 Tf 180 672 Td (1.94) Tj ET\n"
     lines = set_lines(("Batch size", "Latency"), ROWS[0]) + row + set_lines(*ROWS[2:], y=658)
-    return make_pdf(lines, fonts=b"/F2 6 0 R", others=[font, *others])
+    return read_paper(make_pdf(lines, fonts=b"/F2 6 0 R", others=[font, other]))
 
 
-def name_font(name: bytes, more: bytes = b"") -> bytes:
-    return b"<</Type /Font /Subtype /Type1 /BaseFont /%s %s>>" % (name, more)
+def read_type_1(font: str, mapped: str) -> ParsedDocument:
+    dictionary = f"<</Type /Font /Subtype /Type1 {font}"
+    if mapped:
+        dictionary += " /ToUnicode 7 0 R"
+    return read_font(f"{dictionary}>>".encode(), make_stream(MAP % mapped.encode()))
 
 
-MAPPED = name_font(b"Helvetica", b"/Encoding /WinAnsiEncoding /ToUnicode 7 0 R")
-
-
-def map_code(text: bytes) -> bytes:
-    return make_stream(TO_UNICODE.partition(b"stream\n")[2].rpartition(b"\nend")[0] % text)
-
-
-@pytest.mark.parametrize(
-    ("font", "others", "message"),
-    [
-        (name_font(b"Symbol"), (), "does not prove"),
-        (name_font(b"Helvetica", b"/Encoding /MacExpertEncoding"), (), "does not prove"),
-        (
-            name_font(b"Helvetica", b"/Encoding <</Differences [57 /one 57 /two]>>"),
-            (map_code(b"<39> <0039>"),),
-            "",
-        ),
-        (TYPE_3, (GLYPH,), "does not prove"),
-        (MAPPED, (map_code(b"<39> <0031>"),), "does not prove"),
-        (MAPPED, (map_code(b"<2E> <200B>"),), "is not printed"),
-        (MAPPED, (map_code(b"<2E> <0020>"),), "text is drawn in the row that has no characters"),
-        (MAPPED, (map_code(b"<2E> <00310032>"),), "no known character"),
-    ],
-)
+@every_case(__file__, "font")
 def test_font_that_does_not_prove_its_digits_is_a_problem_of_the_row(
-    font: bytes, others: tuple[bytes, ...], message: str
+    font: str, map: str, message: str
 ) -> None:
-    document = read_paper(set_font(font, *others))
-    figures = [row for row in list_rows(document) if row not in ROWS]
-    if message:
-        assert problems(document)[0] == "qwant_table_1 2 row-width"
-        assert message in document.problems[0].message
-        assert figures == []
-    else:  # a name that the encoding gives a glyph is what the page shows
-        assert figures == [("4", "1.24")]
+    check_row(read_type_1(font, map), message)
+
+
+def test_drawn_font_does_not_prove_its_digits() -> None:
+    check_row(read_font(TYPE_3, GLYPH), "does not prove")
+
+
+def test_name_that_the_encoding_gives_a_glyph_is_what_the_page_shows() -> None:
+    names = "/BaseFont /Helvetica /Encoding <</Differences [57 /one 57 /two]>>"
+    assert ("4", "1.24") in list_rows(read_type_1(names, ""))
 
 
 def test_digit_that_its_font_draws_raised_is_a_problem() -> None:

@@ -12,6 +12,9 @@ import pytest
 from tests.conftest import Done, Query, run_cli
 
 CLAIM = "sdk14-mcmc-speedup-17"
+COLUMNS = set(
+    "claim_id document_id figure verdict recomputed gap_percent gap_kind inputs reason".split()
+)
 
 
 def run_claims(warehouse: Path, *args: str) -> Done:
@@ -24,65 +27,49 @@ def test_json_is_one_list_of_records(warehouse: Path, query: Query) -> None:
     done = run_claims(warehouse, "--format", "json")
     records = json.loads(done.stdout)
     assert done.stderr == ""
-    assert {tuple(record) for record in records} == {
-        (
-            "claim_id",
-            "document_id",
-            "figure",
-            "verdict",
-            "recomputed",
-            "gap_percent",
-            "gap_kind",
-            "inputs",
-            "reason",
-        )
-    }
     assert [(len(records),)] == query("SELECT count(*) FROM claims")
-    assert {tuple(value) for record in records for value in record["recomputed"]} == (
-        {("value", "baseline", "arithmetic")}
-    )
     [speedup] = [record for record in records if record["claim_id"] == CLAIM]
+    assert {*speedup} == COLUMNS
     assert speedup["recomputed"][0]["value"] == 17.6326530612  # 48 h / (200 * 49 s)
     assert (round(speedup["gap_percent"], 2), speedup["gap_kind"]) == (3.72, "beyond")
-    [row] = query(
-        "SELECT result_id FROM results WHERE model = 'MCMC TFP' AND platform = 'IPU-M2000'"
-    )
+    row = "SELECT result_id FROM results WHERE model = 'MCMC TFP' AND platform = 'IPU-M2000'"
+    [(result_id,)] = query(row)
     claims = ["claims:blog2020-mcmc-gpu-time", "claims:sdk14-mcmc-speedup-17"]
-    assert speedup["inputs"] == [*claims, f"results:{row[0]}"]
+    assert speedup["inputs"] == [*claims, f"results:{result_id}"]
 
 
 def test_csv_holds_the_same(warehouse: Path) -> None:
-    [row] = csv.DictReader(io.StringIO(run_claims(warehouse, CLAIM, "--format", "csv").stdout))
-    assert (row["figure"], row["verdict"]) == ("17x", "depends-on-reading")
-    assert json.loads(row["recomputed"])[0]["arithmetic"] == "48 h × 3600 / (200 × 49 s) = 17.63"
+    done = run_claims(warehouse, CLAIM, "--format", "csv")
+    [row] = csv.DictReader(io.StringIO(done.stdout))
+    assert {*row} == COLUMNS
+    assert row["verdict"] == "depends-on-reading"
+    assert json.loads(row["recomputed"])[0]["value"] == 17.6326530612
 
 
 def test_table_can_be_filtered(warehouse: Path) -> None:
-    done = run_claims(
-        warehouse, "--verdict", "contradicted", "--document", "graphcore-mk2-blog-2020-12-09"
-    )
-    header, _, *lines = done.stdout.splitlines()
-    assert header.split() == ["claim_id", "figure", "verdict", "recomputed", "gap"]
-    assert [line.split()[0] for line in lines] == ["blog2020-m2000-over-dgx-a100"]
-    assert "0.3359 … 0.4928" in lines[0]
+    document = "graphcore-mk2-blog-2020-12-09"
+    done = run_claims(warehouse, "--verdict", "contradicted", "--document", document)
+    [line] = done.stdout.splitlines()[2:]
+    assert line.startswith("blog2020-m2000-over-dgx-a100 ")
+    assert "0.3359 … 0.4928" in line
     assert done.stderr == "1 claims\n"
 
 
 def test_named_claim_is_printed_with_its_arithmetic(warehouse: Path) -> None:
     done = run_claims(warehouse, "sdk14-mcmc-speedup-27")
-    assert "**depends-on-reading**" in done.stdout
-    assert "Reason: “27x” fails read as one of 200 calculations (17.63);" in done.stdout
-    assert "- ↓ 48 h × 3600 / (200 × 49 s) = 17.63" in done.stdout
-    assert "200 calculations in a sliding window" in done.stdout
-    assert "Gap: -35 %, beyond." in done.stdout
-    assert (
-        "Inputs: claims `blog2020-mcmc-gpu-time`, `sdk14-mcmc-speedup-17`; results `" in done.stdout
-    )
+    for text in (
+        "**depends-on-reading**",
+        "Reason: “27x” fails read as one of 200 calculations (17.63);",
+        "- ↓ 48 h × 3600 / (200 × 49 s) = 17.63",
+        "200 calculations in a sliding window",
+        "Gap: -35 %, beyond.",
+        "Inputs: claims `blog2020-mcmc-gpu-time`, `sdk14-mcmc-speedup-17`; results `",
+    ):
+        assert text in done.stdout
 
 
 def test_value_that_does_not_count_is_printed_with_its_reason(warehouse: Path) -> None:
     done = run_claims(warehouse, "blog2020-resnext101-training-throughput")
-    assert "- ↓ 2514 / 908.4 = 2.77" in done.stdout
     [line] = [line for line in done.stdout.splitlines() if "2514 / 300.42" in line]
     assert line.startswith("- (↑) ")
     assert line.endswith(" · does not count: another precision of the A100 than the claim names")

@@ -31,16 +31,7 @@ TEXTS = {
     "qwant-c2-report-2020-02-28": "qwant-c2-report-arxiv-2002.11670.txt",
 }
 CONDITIONS = (
-    "claim",
-    "subject",
-    "baseline",
-    "model",
-    "unit",
-    "sdk_version",
-    "precision",
-    "batch",
-    "framework",
-    "dataset",
+    "claim subject baseline model unit sdk_version precision batch framework dataset".split()
 )
 MAX_COPIED = 7  # words in a row that may also be in the source
 NAMES = re.compile(  # names with digits, which are not numbers
@@ -48,35 +39,10 @@ NAMES = re.compile(  # names with digits, which are not numbers
     | ResNet-?50 | ResNeXt-101(?:_32x4d)? | (?:EfficientNet|EN)-?B\d | Deep\ ?Voice\ ?3 | 32-bit""",
     re.VERBOSE | re.IGNORECASE,
 )
-WORDS = (
-    "one",
-    "two",
-    "three",
-    "four",
-    "five",
-    "six",
-    "seven",
-    "eight",
-    "nine",
-    "ten",
-    "eleven",
-    "twelve",
-    "dozen",
-    "hundred",
-    "thousand",
-    "thousands",
-    "million",
-    "half",
-    "quarter",
-    "single",
-    "both",
-    "dual",
-    "twice",
-    "orders",
-)
 TOKEN = re.compile(  # figures with an attached unit, and number words
-    rf"""(?:\d{{1,3}}(?:,\d{{3}})+(?!\d) | \d+(?:\.\d+)*(?:-\d+)?) (?:(?:x|U|GB|st|%)(?![a-z0-9]))?
-    | (?<![a-z-]) (?:{"|".join(WORDS)}) (?![a-z])""",
+    r"""(?:\d{1,3}(?:,\d{3})+(?!\d) | \d+(?:\.\d+)*(?:-\d+)?) (?:(?:x|U|GB|st|%)(?![a-z0-9]))?
+    | (?<![a-z-]) (?: one|two|three|four|five|six|seven|eight|nine|ten|eleven|twelve|dozen|hundred
+    |thousands?|million|half|quarter|single|both|dual|twice|orders ) (?![a-z])""",
     re.VERBOSE | re.IGNORECASE,
 )
 
@@ -94,9 +60,11 @@ def read_rows(path: Path) -> list[Row]:
 
 def read_claims() -> dict[str, Row]:
     """Return the claims of the three texts by id."""
-    return {
-        row["claim_id"]: row for document in PROSE for row in read_rows(CLAIMS / f"{document}.csv")
-    }
+    claims = {}
+    for document in PROSE:
+        for row in read_rows(CLAIMS / f"{document}.csv"):
+            claims[row["claim_id"]] = row
+    return claims
 
 
 def read_text(document: str) -> str:

@@ -17,9 +17,8 @@ from tests.conftest import (
     PAGE,
     copy_documents,
     edit,
-    query_rows,
+    get_failure,
     read_files,
-    run_cli,
     run_ingest,
     sign,
 )
@@ -132,13 +131,12 @@ def test_recomputation_without_rows_is_not_a_verdict(
 
 def test_recomputation_must_be_named_and_attached(tmp_path: Path, engine: Engine) -> None:
     raw = copy_claims(tmp_path, CHARTS)
-    sidecar, folder = raw / "claims" / f"{CHARTS}.toml", raw / "claims" / "sql"
+    sidecar = raw / "claims" / f"{CHARTS}.toml"
+    folder = raw / "claims" / "sql"
     text = sidecar.read_text(encoding="utf-8")
     [line] = [line for line in text.splitlines(keepends=True) if "sql/mcmc-speedup.sql" in line]
     sidecar.write_text(text.replace(line, ""), encoding="utf-8")
-    with pytest.raises(
-        DamagedDocumentError, match=r"mcmc-speedup\.sql: is not among the attachments"
-    ):
+    with pytest.raises(DamagedDocumentError, match=r"mcmc-speedup\.sql: is not among the attachm"):
         evaluate(raw, engine)
     shutil.copy(folder / "mcmc-speedup.sql", folder / "more.sql")
     sidecar.write_text(text + line.replace("mcmc-speedup", "more"), encoding="utf-8")
@@ -160,9 +158,7 @@ def test_fault_leaves_the_old_build(tmp_path: Path, built: Path) -> None:
     raw = copy_documents(copy_claims(tmp_path / "raw", BLOG), PAGE)
     before = read_files(built)
     write_sql(raw, "mcmc-time", b"SELECT 1")
-    done = run_cli("ingest", "--raw", raw, "--warehouse", built)
-    assert done.returncode == 1
-    [line] = done.stderr.splitlines()
+    line = get_failure("ingest", "--raw", raw, "--warehouse", built)
     assert line.startswith("error: graphcore-mk2-blog-2020-12-09: mcmc-time.sql: returns 1 INTEGER")
     assert read_files(built) == before
 
@@ -175,7 +171,3 @@ def test_claim_that_needs_a_quarantined_row_is_a_finding(tmp_path: Path) -> None
     assert done.returncode == 0
     place = "graphcore-mk2-charts-sdk-1.4: sdk14-mcmc-speedup-17: mcmc-speedup.sql"
     assert f"finding: not recomputed: {place} returned no row" in done.stderr.splitlines()
-    reason = "SELECT not_recomputable FROM claims WHERE claim_id = 'sdk14-mcmc-speedup-17'"
-    assert query_rows(tmp_path / "warehouse", reason) == [
-        ("Its recomputation found no row in this build",)
-    ]

@@ -70,86 +70,26 @@ def test_sidecar_becomes_a_document_with_its_bytes(put: Put) -> None:
     document = load_single(put("deep/page.html"))
     assert (document.file, document.published_on) == ("deep/page.html", date(2023, 7, 4))
     assert document.read_bytes() == DATA
-    assert document.record() == {
-        **{key: ENTRY[key] for key in ENTRY if key not in ("tables", "reader")},
-        **dict.fromkeys(
-            (
-                "commit",
-                "retrieved_on",
-                "figures_are",
-                "measured_by",
-                "measured_on",
-                "verified",
-                "sources",
-            )
-        ),
-        "file": "deep/page.html",
-    }
+    stated = {**ENTRY, "file": "deep/page.html"}
+    del stated["tables"], stated["reader"]
+    recorded = document.record()
+    assert {name: value for name, value in recorded.items() if value is not None} == stated
 
 
 def test_all_missing_and_unknown_keys_are_named_with_the_accepted_words(put: Put) -> None:
-    raw = put(without="reader", retreived_on=date(2023, 7, 4))
-    sidecar = raw / "page.html.toml"
-    sidecar.write_text(
-        sidecar.read_text(encoding="utf-8").replace('kind = "transcription"\n', ""),
-        encoding="utf-8",
-    )
     with pytest.raises(CatalogueError) as caught:
-        load_catalogue(raw)
-    for message in (
-        (
-            "missing required field `kind` (one of transcription, derived, curated, capture,"
-            " pointer, run, submission)"
-        ),
-        (
-            "missing required field `reader` (one of performance-page, inference-paper,"
-            " performance-csv"
-        ),
-        "unknown field `retreived_on`, nearest: `retrieved_on`",
-    ):
-        assert message in str(caught.value)
+        load_catalogue(put(without="kind", retreived_on=date(2023, 7, 4)))
+    message = str(caught.value)
+    assert "missing required field `kind` (one of transcription, derived, curated" in message
+    assert "unknown field `retreived_on`, nearest: `retrieved_on`" in message
 
 
 def test_committed_documents_match_their_sidecars() -> None:
     documents = load_catalogue(RAW)
-    assert [document.document_id for document in documents] == sorted(
-        document.document_id for document in documents
-    )
+    ids = [document.document_id for document in documents]
+    assert ids == sorted(ids)
     assert all(document.read_bytes() for document in documents)
     assert find_orphans(RAW, documents) == []
-
-
-OPTIONAL = ("url", "published_on", "tables")
-INVALID: list[tuple[dict[str, Any], str]] = [
-    *(
-        ({"without": key}, f"missing required field `{key}`")
-        for key in ENTRY
-        if key not in OPTIONAL
-    ),
-    ({"without": "url"}, "url is missing; only a local run and a submission have none"),
-    ({"title": 5}, "`$.title`"),
-    ({"licence": " "}, "licence is blank"),
-    (
-        {"publisher": "Gr\u0430phcore"},
-        "publisher 'Gr\u0430phcore' has '\u0430', which only looks like a Latin letter",
-    ),
-    ({"sha256": "abc"}, "`$.sha256`"),
-    ({"published_on": "2023-07"}, "`$.published_on`"),
-    ({"tables": {"bow_training": {}}}, "`$.tables[...]`"),
-    ({"tables": {"bow_training": {"rows": True}}}, "`$.tables[...].rows`"),
-    ({"attachments": {"stamps.parquet": "abc"}}, "`$.attachments[...]`"),
-    ({"attachments": {"../stamps.parquet": "a" * 64}}, "attachments"),
-    ({"kind": "novel"}, "kind 'novel' is not one of"),
-    ({"figures_are": "guesses"}, "figures_are 'guesses' is not one of reference"),
-    ({"reader": "novel"}, "reader 'novel' is not one of performance-page"),
-    ({"reader": "mlperf-log"}, "reader 'mlperf-log' is not one of"),
-    ({"document_id": "A page"}, "document_id 'A page' does not match"),
-    ({"url": "ftp://example.org"}, "url 'ftp://example.org' does not match"),
-    ({**RUN, "kind": "curated"}, "reader 'sweep-points' does not go with kind 'curated'"),
-    ({**RUN, "reader": "performance-csv"}, "reader 'performance-csv' does not go with kind 'run'"),
-    ({**RUN, "publisher": "Graphcore"}, "publisher 'Graphcore' does not go with kind 'run'"),
-    ({"publisher": "local"}, "publisher 'local' does not go with kind 'transcription'"),
-]
 
 
 @every_case(__file__, "invalid")
@@ -182,9 +122,8 @@ def test_two_documents_with_one_id_or_the_same_bytes_are_refused_except_runs(
 ) -> None:
     run = {**RUN, "document_id": "sweep-one-points"}
     put("one/a.csv", without="url", **run)
-    with pytest.raises(
-        CatalogueError, match=r"sweep-one-points: is the id of both one/\w.csv and one/\w.csv"
-    ):
+    same_id = r"sweep-one-points: is the id of both one/\w.csv and one/\w.csv"
+    with pytest.raises(CatalogueError, match=same_id):
         load_catalogue(put("one/b.csv", **run))
     (tmp_path / "one/b.csv.toml").unlink()
     documents = load_catalogue(put("two/a.csv", **{**run, "document_id": "sweep-two-points"}))
@@ -197,46 +136,32 @@ def test_two_documents_with_one_id_or_the_same_bytes_are_refused_except_runs(
 def test_changed_missing_or_oversized_file_is_named(
     put: Put, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    with pytest.raises(
-        CatalogueError, match=r"a-page: page.html: sha256 is [0-9a-f]{12}…, the sidecar says"
-    ) as caught:
+    wrong = f"a-page: page.html: sha256 is [0-9a-f]{{12}}…, the sidecar says {ENTRY['sha256'][:12]}"
+    with pytest.raises(CatalogueError, match=wrong):
         load_single(put(data=DATA + b"\n")).read_bytes()
-    assert ENTRY["sha256"][:12] in str(caught.value)
     document = load_single(put())
     monkeypatch.setattr(catalogue, "MAX_BYTES", len(DATA))
     assert document.read_bytes() == DATA
     monkeypatch.setattr(catalogue, "MAX_BYTES", len(DATA) - 1)
-    with pytest.raises(
-        DocumentTooLargeError, match=f"a-page: is too large: the limit is {len(DATA) - 1:,} bytes"
-    ):
+    too_large = f"a-page: is too large: the limit is {len(DATA) - 1:,} bytes"
+    with pytest.raises(DocumentTooLargeError, match=too_large):
         document.read_bytes()
     document.path.unlink()
     with pytest.raises(CatalogueError, match=r"a-page: page.html: cannot be read: No such file"):
         document.read_bytes()
-    document.path.mkdir()
-    with pytest.raises(CatalogueError, match=r"a-page: page.html: cannot be read: Is a directory"):
-        document.read_bytes()
 
 
 @pytest.mark.parametrize(
-    ("name", "data", "message"),
-    [
-        ("a.pdf", b"%PDF-1.4", None),
-        ("a.pdf", b"\n %PDF-1", None),
-        ("a.csv", b"a,b\n", None),
-        ("a.pdf", b"<html>", "is not a PDF but an HTML page"),
-        ("a.PDF", b"PK\x03\x04", "is not a PDF but something else"),
-        ("a.html", b"%PDF-1.4\n", "is a PDF under another suffix"),
-        ("a.html", b" \n", "is empty"),
-        ("a.pdf", b"", "is empty"),
-    ],
+    ("name", "data"), [("a.pdf", b"%PDF-1.4"), ("a.pdf", b"\n %PDF-1"), ("a.csv", b"a,b\n")]
 )
-def test_file_type_must_match_the_suffix(name: str, data: bytes, message: str | None) -> None:
-    if message is None:
-        check_file_type(name, data, "a-page")
-    else:
-        with pytest.raises(DamagedDocumentError, match=f"^a-page: .*{message}$"):
-            check_file_type(name, data, "a-page")
+def test_file_of_its_type_is_accepted(name: str, data: bytes) -> None:
+    check_file_type(name, data, "a-page")
+
+
+@every_case(__file__, "other_type")
+def test_file_type_must_match_the_suffix(name: str, text: str, message: str) -> None:
+    with pytest.raises(DamagedDocumentError, match=f"^a-page: .*{message}$"):
+        check_file_type(name, text.encode(), "a-page")
 
 
 def test_files_without_a_sidecar_are_listed(put: Put) -> None:

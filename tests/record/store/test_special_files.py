@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import shutil
 import socket
@@ -10,10 +11,18 @@ from pathlib import Path
 
 import pytest
 from ipu_results.kit.files import DamagedCommitWarning, open_regular_file
-from ipu_results.record.store.files import COMMIT, LOCK, STAGING, is_pending
-from ipu_results.record.store.transaction import lock_folder, recover
+from ipu_results.record.store.files import COMMIT, STAGING, is_pending
+from ipu_results.record.store.transaction import recover
 
-from tests.conftest import PAGE, copy_documents, find_error, read_files, run_cli, run_ingest
+from tests.conftest import (
+    PAGE,
+    copy_documents,
+    find_error,
+    get_failure,
+    read_files,
+    run_cli,
+    run_ingest,
+)
 
 
 def bind_socket(path: Path) -> None:
@@ -61,15 +70,6 @@ def test_special_file_as_a_sidecar_is_refused(
     assert find_error(page) == f"error: graphcore/x.html.toml: is not a readable sidecar: {message}"
 
 
-def test_extract_refuses_a_named_pipe(tmp_path: Path) -> None:
-    os.mkfifo(tmp_path / "pipe.html")
-    done = run_cli("extract", tmp_path / "pipe.html")
-    assert (done.returncode, done.stdout) == (1, "")
-    assert (
-        done.stderr == "error: pipe.html: cannot be read: it is a named pipe, not a regular file\n"
-    )
-
-
 def test_file_that_becomes_a_pipe_while_it_is_opened_is_refused(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -87,11 +87,9 @@ def test_name_that_is_not_utf8_is_named_in_one_line(place: bytes, page: Path) ->
     target.parent.mkdir(exist_ok=True)
     for suffix in ("", ".toml"):
         os.rename(page / f"{PAGE}{suffix}", f"{target}{suffix}")
-    escaped = place.decode("ascii", "surrogateescape").replace("\udcff", r"\udcff")
-    assert (
-        find_error(page)
-        == f"error: {escaped}.toml: the name of the file or of a folder is not UTF-8; rename it"
-    )
+    reason = "the name of the file or of a folder is not UTF-8; rename it"
+    name = place.decode("ascii", "backslashreplace").replace(r"\xff", r"\udcff")
+    assert find_error(page) == f"error: {name}.toml: {reason}"
 
 
 def test_name_that_is_not_utf8_without_a_sidecar_is_a_finding_in_any_folder(tmp_path: Path) -> None:
@@ -103,73 +101,59 @@ def test_name_that_is_not_utf8_without_a_sidecar_is_a_finding_in_any_folder(tmp_
 
 
 def test_warehouse_whose_name_is_not_utf8_is_one_line(page: Path, tmp_path: Path) -> None:
-    done = run_cli("ingest", "--raw", page, "--warehouse", tmp_path / os.fsdecode(b"f\xff"))
-    [line] = done.stderr.splitlines()
-    assert (done.returncode, done.stdout) == (1, "")
-    assert line.startswith("error: ")
+    line = get_failure("ingest", "--raw", page, "--warehouse", tmp_path / os.fsdecode(b"f\xff"))
     assert r"f\udcff" in line
     assert "not UTF-8" in line
 
 
-DAMAGED = [
-    b"",
-    b"{",
-    b"5",
-    b"null",
-    b"[]",
-    b"{}",
-    b"[5]",
-    b"[null]",
-    b'"a"',
-    b"\xff",
-    b"[" * 100_000,
-    # names of no file of a build
-    b'["../a"]',
-    b'["/etc/a"]',
-    b'["b/../../a"]',
-    b'["b/c/a"]',
-    b'["out/hostname"]',
-    b'[".."]',
-    b'["."]',
-    b'[""]',
-    b'["a\\u0000"]',
-    b'["commit.json"]',
-    b'[".lock"]',
-    b'["folder"]',
-    b'["link"]',
-]
+DAMAGED = [b"", b"{", b"5", b"null", b"[]", b"{}", b"[5]", b'"a"', b"\xff", b"[" * 100_000]
+# names of no file of a build
+OTHERS = """
+    ../a /etc/a b/../../a b/c/a out/hostname .. . a\0 commit.json .lock folder link
+""".split()
 
 
-@pytest.mark.parametrize("data", DAMAGED, ids=[repr(data[:12]) for data in DAMAGED])
-def test_damaged_commit_file_commits_nothing(data: bytes, tmp_path: Path) -> None:
-    target, staging = tmp_path / "target", tmp_path / "target" / STAGING
+@pytest.fixture
+def target(tmp_path: Path) -> Path:
+    """Make a folder with an unfinished build that names files out of it."""
+    target = tmp_path / "target"
+    staging = target / STAGING
     (staging / "folder").mkdir(parents=True)
     (staging / "a").write_text("new")
     (staging / "link").symlink_to("/etc/hostname")
     (staging / "out").symlink_to("/etc")
     (tmp_path / "a").write_text("outside")
     (target / "a").write_text("old")
-    (staging / COMMIT).write_bytes(data)
-    with (
-        lock_folder(target, 1),
-        pytest.warns(DamagedCommitWarning, match="unfinished build was discarded"),
-    ):
+    return target
+
+
+def discard(target: Path) -> None:
+    """Check that an unfinished build is discarded with a warning."""
+    with pytest.warns(DamagedCommitWarning, match="unfinished build was discarded"):
         recover(target)
     assert read_files(target) == {"a": b"old"}
-    assert read_files(tmp_path)["a"] == b"outside"
-    assert sorted(path.name for path in target.iterdir()) == [LOCK, "a"]
+    assert (target.parent / "a").read_text() == "outside"
     assert not is_pending(target)
+
+
+@pytest.mark.parametrize("data", DAMAGED, ids=[repr(data[:12]) for data in DAMAGED])
+def test_damaged_commit_file_commits_nothing(data: bytes, target: Path) -> None:
+    (target / STAGING / COMMIT).write_bytes(data)
+    discard(target)
+
+
+@pytest.mark.parametrize("name", ["", *OTHERS])
+def test_commit_file_that_names_another_file_commits_nothing(name: str, target: Path) -> None:
+    (target / STAGING / COMMIT).write_text(json.dumps([name]))
+    discard(target)
 
 
 @pytest.mark.parametrize("make", [os.mkfifo, Path.mkdir, lambda path: path.symlink_to("nowhere")])
 def test_commit_file_that_is_not_a_file_commits_nothing(
-    make: Callable[[Path], object], tmp_path: Path
+    make: Callable[[Path], object], target: Path
 ) -> None:
-    (tmp_path / STAGING).mkdir()
-    make(tmp_path / STAGING / COMMIT)
-    with pytest.warns(DamagedCommitWarning):
-        recover(tmp_path)
-    assert list(tmp_path.iterdir()) == []
+    make(target / STAGING / COMMIT)
+    discard(target)
 
 
 def test_command_works_after_a_damaged_commit_and_says_so(small: Path, tmp_path: Path) -> None:
