@@ -11,6 +11,8 @@ import sys
 from pathlib import Path
 
 import pytest
+from click.testing import CliRunner
+from ipu_results.doors.cli import main
 
 from tests.conftest import ROOT, run_cli
 
@@ -25,6 +27,21 @@ def test_command_alone_prints_its_help_as_lines() -> None:
         "Make the dataset:",
         "Release it:",
     ]
+
+
+def test_help_lists_the_commands_in_working_order() -> None:
+    listed = run_cli("--help").stdout.split("Show this message and exit.\n")[1]
+    assert re.findall(r"^  (\S+)", listed, re.MULTILINE) == list(main.commands)
+
+
+def test_shell_completes_a_command() -> None:
+    env = {
+        "_IPU_RESULTS_COMPLETE": "bash_complete",
+        "COMP_WORDS": "ipu-results ver",
+        "COMP_CWORD": "1",
+    }
+    done = CliRunner().invoke(main, [], prog_name="ipu-results", env=env)
+    assert done.stdout == "plain,verify\n"
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="pseudo-terminals are not on Windows")

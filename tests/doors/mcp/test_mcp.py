@@ -261,6 +261,14 @@ def test_what_a_source_does_not_print_is_named_and_never_zero(ask: Ask) -> None:
         assert actual["not_printed"] == whole["not_printed"]
 
 
+def test_conditions_that_a_claim_leaves_open_are_listed(ask: Ask) -> None:
+    claim = {"value": "27.75", "unit": "min", "figure": "minutes"}
+    actual = ask("check_claimed_figure", **claim, model="BERT", platform="IPU-POD16")
+    assert actual["verdict"] == "rounds-to"
+    assert actual["nearest"][0]["conditions"]["division"] == "open"
+    assert "division" in actual["not_stated_and_varies"]
+
+
 ROW = {"model": "resnet50", "platform": "ipu-m2000", "batch_size": 4, "framework": "TensorFlow1"}
 MAX_ROW, MAX_BRIEF, MAX_RUN = 400, 560, 950  # bytes
 

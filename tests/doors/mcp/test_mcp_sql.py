@@ -18,7 +18,7 @@ import pytest
 from ipu_results.kit.sql import run_query
 
 from tests.cases import every_case, read_cases
-from tests.conftest import ROOT
+from tests.conftest import ROOT, run_cli
 from tests.doors.mcp.conftest import Ask
 
 pytest.importorskip("mcp", reason="the extra mcp is not installed")
@@ -204,3 +204,9 @@ def test_the_server_ends_with_its_stdin(warehouse: Path) -> None:
         command, stdin=subprocess.DEVNULL, capture_output=True, cwd=ROOT, timeout=600, check=False
     )
     assert (done.returncode, done.stdout, done.stderr) == (0, b"", b"")
+
+
+def test_a_folder_without_a_dataset_is_reported_in_one_line(tmp_path: Path) -> None:
+    done = run_cli("mcp", "--warehouse", tmp_path)
+    assert (done.returncode, done.stdout) == (1, "")
+    assert "contains no dataset" in done.stderr

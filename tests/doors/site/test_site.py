@@ -129,6 +129,8 @@ def test_findings_of_the_start_page_are_those_of_the_docs(
         assert (finding["text"], finding["objection"]) in shown
         assert finding["bars"]
         assert all(bar["value"] > 0 for bar in finding["bars"])
+    [too_short] = [finding for finding in findings if finding["name"] == "too_short"]
+    assert len(too_short["bars"]) == 6
 
 
 FIGURE = ("row", "metric", "value", "unit", "scope")
