@@ -127,6 +127,8 @@ def test_comparison_with_a_figure_of_a_maker_has_its_interval(warehouse: Path) -
     assert isinstance(expected, Expectation)
     assert expected == expect_one(warehouse, f"result_id = '{result_id}'")
     assert [interval.nominal for interval in expected.intervals] == [0.8, 0.95]
+    narrow, wide = expected.intervals
+    assert wide.low < narrow.low < expected.figure < narrow.high < wide.high
     text = format_comparisons([own], "text")
     assert f"expected of a third party: {expected.summary}" in text
     assert "such intervals at 80%, made without a pair's party, contained" in text
@@ -146,6 +148,7 @@ def test_an_interval_that_tells_nothing_is_refused(
     for answer in known:
         if isinstance(answer, Expectation):
             narrow = answer.intervals[0]
+            assert narrow.low < answer.figure < narrow.high
             widths.append(narrow.high / narrow.low)
     assert max(widths) <= 3
     reasons = [answer for answer in refused if "the interval at 80% would span" in str(answer)]
