@@ -77,7 +77,7 @@ def run_quick(folder: Path, name: str, *options: str) -> dict[str, Any]:
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["ingset"], "'ingset' is not a benchmark; choose from: ingest, open, stages"),
+        (["ingset"], "'ingset' is not a benchmark; choose from: ingest, open, large, stages"),
         (["release", "--rows", "10"], "--rows must be at least 10,000"),
         (["--official", "/nowhere/python"], "/nowhere/python does not exist"),
     ],

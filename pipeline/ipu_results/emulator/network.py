@@ -248,7 +248,9 @@ class Emulator:
         self.target = target if isinstance(target, Target) else load_target(target)
         self.protocol = protocol
 
-    def compile(self, model: Source, batch_size: int) -> CompiledNetwork:
+    def compile(
+        self, model: Network | onnx.ModelProto | Path | str, batch_size: int
+    ) -> CompiledNetwork:
         """Predict the network at a batch size of the whole machine.
 
         A built-in network has seeded weights when run.
