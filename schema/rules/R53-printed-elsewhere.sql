@@ -1,8 +1,8 @@
 -- scope: record
 -- Flag a condition of a figure of four digits or more that another table prints with another one, such as the page of an
 -- earlier date. All other conditions that both state are the same, so one of the two names a condition that is not its own:
--- the one that fewer rows have, else both. What R52 flags is left to it. A figure of more than ten set-ups is one that any may
--- have: all pairs of them would grow with the square of the rows.
+-- the one that fewer rows have, else both. What R52 flags is left to it, and a figure of more than ten set-ups
+-- is one that any may have.
 WITH set_ups AS (
     SELECT m.*, f.raw_text, format('{} of {}', f.spot, f.document_id) AS spot
     FROM rules.figures_printed_again m

@@ -50,7 +50,7 @@ WITH in_tables AS (
     SELECT
         *, sum(rows) OVER (PARTITION BY printed_table, column_name, shared, value) AS all_rows
     FROM in_documents
-), lonely AS (  -- first without their lists, which have to fit into memory at once
+), with_one_alone AS (  -- first without lists of their values, which have to fit into memory at once
     SELECT
         printed_table, column_name, shared,
         min(place) FILTER (all_rows = 1) AS place,
@@ -58,11 +58,11 @@ WITH in_tables AS (
     FROM counts
     GROUP BY printed_table, column_name, shared
     HAVING count_if(all_rows = 1) = 1 AND other_rows >= 4
-), others AS (
+), their_values AS (
     SELECT
         l.place, l.printed_table, l.column_name, l.shared, l.other_rows, c.value,
         sum(c.rows) AS rows, list(c.document_id) AS documents
-    FROM lonely l
+    FROM with_one_alone l
     JOIN counts c ON c.column_name = l.column_name AND c.shared = l.shared
         AND c.printed_table IS NOT DISTINCT FROM l.printed_table
     GROUP BY ALL
@@ -72,7 +72,7 @@ WITH in_tables AS (
         any_value(value) FILTER (rows = 1) AS value,
         string_agg(value, ', ' ORDER BY rows DESC, value) FILTER (rows > 1) AS others,
         len(list_distinct(flatten(list(documents) FILTER (rows > 1)))) AS other_documents
-    FROM others
+    FROM their_values
     GROUP BY ALL
 )
 SELECT p.result_id, g.* EXCLUDE (place)

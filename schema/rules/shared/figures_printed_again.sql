@@ -1,6 +1,7 @@
--- The figures of four digits or more that rows of two to ten set-ups print. `set_up` is the place of its first row, `rows`
--- how many print the figure. A figure of more than ten set-ups is one that any may have: all pairs of them would grow with
--- the square of the rows. A table of its own, since all steps of R53 at once need twice the memory.
+-- The figures of four digits or more that rows of two to ten set-ups print: all conditions that R53 compares. `set_up` is the
+-- place of the set-up's first row with this figure, `rows` how many rows have both, `first_table` and `last_table` their tables
+-- in the order of names. More set-ups are left out, since their pairs would grow with the square of the rows. R53 alone reads
+-- it; as a table it leaves the memory before the pairs are made.
 WITH long_figures AS (
     SELECT
         f.column_name AS figure_name, f.figure, p.place, p.result_id,
