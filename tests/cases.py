@@ -13,9 +13,12 @@ from typing import Any
 import pytest
 
 
-def read_cases(module: str) -> dict[str, Any]:
-    """Return the content of the file `module`, with .toml instead of .py."""
-    return tomllib.loads(Path(module).with_suffix(".toml").read_text(encoding="utf-8"))
+def read_cases(module: str, name: str = "") -> dict[str, Any]:
+    """Return the content of a TOML file beside a module, by default of the same name."""
+    path = Path(module).with_suffix(".toml")
+    if name:
+        path = path.with_name(name)
+    return tomllib.loads(path.read_text(encoding="utf-8"))
 
 
 def every_case(module: str, table: str) -> pytest.MarkDecorator:

@@ -269,11 +269,18 @@ def test_every_page_is_in_the_index() -> None:
     assert set(DOCS.rglob("*.md")) <= linked
 
 
-@pytest.mark.parametrize("name", ["requirements.lock", "site/package-lock.json"])
-def test_lock_has_no_address(name: str) -> None:
-    text = (ROOT / name).read_text(encoding="utf-8")
-    assert "://" not in text
-    assert "index" not in text or name.endswith(".json")
+def test_locks_have_no_address() -> None:
+    for name in ("requirements.lock", "site/package-lock.json"):
+        assert "://" not in (ROOT / name).read_text(encoding="utf-8"), name
+
+
+def test_lock_holds_pins_with_hashes_and_no_index() -> None:
+    text = (ROOT / "requirements.lock").read_text(encoding="utf-8")
+    pins = re.findall(r"(?m)^[^ #\n].*?(?= *\\?$)", text)
+    assert all("==" in pin for pin in pins)
+    assert len(set(pins)) == len(pins)  # in one section only
+    assert text.count("--hash=sha256:") >= len(pins) > 0
+    assert "index" not in text
 
 
 @pytest.mark.parametrize(
@@ -304,6 +311,7 @@ def test_lock_of_the_page_holds_versions_and_hashes() -> None:
     text = (ROOT / "site" / "package-lock.json").read_text(encoding="utf-8")
     packages = json.loads(text)["packages"]
     del packages[""]  # the page itself
+    assert packages
     for name, entry in packages.items():
         assert "version" in entry, name
         assert entry["integrity"].startswith("sha512-"), name

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import tomllib
 from dataclasses import astuple
-from pathlib import Path
 from typing import Any
 
 import onnx
@@ -27,12 +25,13 @@ from ipu_results.emulator.target import load_target
 from ipu_results.errors import InconsistentModelError
 from onnx import TensorProto
 
+from tests.cases import read_cases
 from tests.emulator.model_support import image, model
 
 M2000 = load_target("m2000")
 FIXED_IMAGE = "(float[2,4,8,8] x) => (float[] y)"
 GIVEN = ("signature", "body", "weights", "opset", "batch")
-GRAPHS = tomllib.loads(Path(__file__).with_name("graphs.toml").read_text(encoding="utf-8"))["graph"]
+GRAPHS = read_cases(__file__, "graphs.toml")["graph"]
 
 
 def describe(operator: Operator) -> str:

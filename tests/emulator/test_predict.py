@@ -5,7 +5,6 @@ from __future__ import annotations
 import csv
 import io
 import json
-import tomllib
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +19,7 @@ from ipu_results.emulator.target import Target, load_calibration, load_target, r
 from ipu_results.emulator.training import KEYS
 from ipu_results.errors import InconsistentModelError
 
+from tests.cases import read_cases
 from tests.conftest import run_cli
 from tests.emulator.model_support import image, model, predict_json
 
@@ -56,9 +56,10 @@ def test_table_ends_with_what_the_figures_are() -> None:
 def test_memory_verdicts() -> None:
     """The published sizes are tested with the published rows."""
     resnext = load_network("resnext101-32x4d")
-    points = predict(resnext, load_target("c2"), [2, 12, 18])
+    points = predict(resnext, load_target("c2"), [2, 12, 18, 48])
     verdicts = [point.memory_verdict for point in points]
-    assert verdicts == ["FITS", "UNCERTAIN", "DOES-NOT-FIT"]
+    assert verdicts == ["FITS", "UNCERTAIN", "DOES-NOT-FIT", "DOES-NOT-FIT"]
+    assert points[-1].throughput > 0
     (wide,) = predict(load_network("resnext101-32x8d"), load_target("c2"), [2])
     assert wide.memory_verdict == "DOES-NOT-FIT"
 
@@ -101,7 +102,7 @@ def small(tmp_path: Path) -> Path:
     return tmp_path / "small.onnx"
 
 
-REFUSED = tomllib.loads(Path(__file__).with_name("refused.toml").read_text(encoding="utf-8"))
+REFUSED = read_cases(__file__, "refused.toml")
 
 
 # Free dimensions

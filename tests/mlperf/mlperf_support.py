@@ -7,7 +7,6 @@ from __future__ import annotations
 import io
 import json
 import tarfile
-import tomllib
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -16,6 +15,7 @@ from ipu_results.mlperf.log import Log, read_log
 from ipu_results.mlperf.records import Record, entry_record, run_records
 from ipu_results.mlperf.round import ScoredRound, score_path
 
+from tests.cases import read_cases
 from tests.conftest import ROOT
 
 OFFICIAL = ROOT.parent / "shared" / "mlperf"
@@ -62,8 +62,7 @@ def write(lines: Iterable[Mapping[str, Any]]) -> bytes:
 
 def load_cases(name: str) -> dict[str, Any]:
     """Load the cases of a module of tests, which lie beside it."""
-    path = Path(__file__).with_name(f"{name}.toml")
-    return tomllib.loads(path.read_text(encoding="utf-8"))
+    return read_cases(__file__, f"{name}.toml")
 
 
 def stop(at: float = 10, status: object = "success") -> bytes:

@@ -11,7 +11,6 @@ import re
 import shutil
 import subprocess
 import sys
-import tomllib
 import zlib
 from collections.abc import Callable, Iterable, Iterator
 from functools import partial
@@ -23,6 +22,7 @@ import duckdb
 import pytest
 from ipu_results.kit.files import PACKAGE, hash_file
 
+from tests.cases import read_cases
 from tests.conftest import RAW, once, require
 from tests.release import third_checker
 from tests.release.broken_links import KINDS, break_link, find_twins
@@ -39,7 +39,7 @@ from tests.release.certificate_support import (
 CHECKER = PACKAGE / "release" / "checker.py"
 SCRIPT = PACKAGE / "release" / "checker.mjs"
 DRIVER = Path(__file__).with_name("judge.mjs")
-MUTATIONS = tomllib.loads(Path(__file__).with_name("mutations.toml").read_text(encoding="utf-8"))
+MUTATIONS = read_cases(__file__, "mutations.toml")
 SEED = 53
 FEW = {"csv": 8, "html": 4, "pdf": 3, "minutes": 3, "recomputed": 3, "finding": 1, "relation": 2}
 Job = dict[str, Any]

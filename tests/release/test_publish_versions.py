@@ -10,7 +10,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from ipu_results.errors import CorrectionsError, ReleaseError
+from ipu_results.errors import CorrectionsError, ReleaseError, UnreadableReleaseError
 from ipu_results.record.store import query
 from ipu_results.release import ReleaseDecision, ReleaseRequest, diff_releases, verify_release
 from ipu_results.release.corrections import apply_corrections
@@ -193,6 +193,7 @@ def test_version_of_the_repository_is_default_and_a_lower_one_is_refused(
     assert low.stderr == f"error: {too_low}\n"
     monkeypatch.setattr("ipu_results.kit.files.read_version", lambda: "1.9.0")
     low = run_cli(*options)
+    assert low.returncode == 1
     message = f"error: pyproject.toml: {too_low}. Raise it there and run: make docs\n"
     assert low.stderr == message
     assert not out.exists()
@@ -204,7 +205,8 @@ def test_version_of_the_repository_is_default_and_a_lower_one_is_refused(
     assert record["least_version"] == "2.0.0"
     assert record["previous"]["version"] == "1.0.0"
     assert {"level": "major", "what": "results.throughput: 1 cell changed"} in record["changes"]
-    run_cli("publish", "--warehouse", changed, "--out", out)
+    again = run_cli("publish", "--warehouse", changed, "--out", out)
+    assert again.returncode == 0, again.stderr
     assert read_record(out) == record, "the same tables again"
 
 
@@ -266,6 +268,10 @@ def test_unsound_previous_release_is_refused(small: Path, out: Path, tmp_path: P
         decide(small, tmp_path / "new", previous=out)
     with pytest.raises(ReleaseError, match="is not a release"):
         decide(small, tmp_path / "new", previous=small)
+    with pytest.raises(UnreadableReleaseError, match="none: no such folder"):
+        decide(small, tmp_path / "new", previous=tmp_path / "none")
+    with pytest.raises(ReleaseError, match="'' is not a version"):
+        decide(small, tmp_path / "none", version="")
 
 
 REASON = "The rule was | wrong <b>here</b>."

@@ -19,7 +19,7 @@ from ipu_results.release.database import DEFINITIONS, hash_sql
 from ipu_results.release.files import get_counts, read_release
 from ipu_results.schema import FILE_VIEWS, TABLES
 
-from tests.release.release_support import read_record
+from tests.release.release_support import link_release, read_record, replace_file
 
 pytestmark = pytest.mark.slow  # a whole release, in every reader
 
@@ -162,6 +162,18 @@ def test_frictionless_accepts_every_file_of_data(
         **{file.replace("/", "."): "file" for file in PARQUET.values()},
         DATABASE: "file",
     }
+
+
+def test_frictionless_finds_a_changed_byte(
+    small_release: Path, other_readers: Path, tmp_path: Path
+) -> None:
+    folder = link_release(small_release, tmp_path / "release")
+    replace_file(folder / "results.csv", (folder / "results.csv").read_bytes() + b"\n")
+    [[is_valid, errors, _]] = run_reader(VALIDATE, other_readers, str(folder / "datapackage.json"))
+    assert not is_valid
+    assert any(
+        "expected hash count" in error or "expected byte count" in error for error in errors
+    ), errors
 
 
 LOAD = """

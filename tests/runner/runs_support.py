@@ -6,7 +6,6 @@ import csv
 import hashlib
 import io
 import json
-import tomllib
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
@@ -17,10 +16,12 @@ import tomli_w
 from ipu_results.runner.record import STAMPS
 from ipu_results.schema.vocabulary import load_vocabulary
 
+from tests.cases import read_cases
+
 RUN_ID = "20261121-134501-onnxruntime-cpu-3fa2"
 EMULATED_ID = "20261121-140000-emulator-c2-00b1"
 POINT_COLUMNS = load_vocabulary().header_of("sweep-points", "sweep_points").names
-RUN = tomllib.loads(Path(__file__).with_name("run.toml").read_text(encoding="utf-8"))
+RUN = read_cases(__file__, "run.toml")
 
 
 def point(batch_size: int, throughput: float, **changes: Any) -> dict[str, Any]:

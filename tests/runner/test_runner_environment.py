@@ -6,7 +6,6 @@ import getpass
 import json
 import shlex
 import socket
-import tomllib
 from pathlib import Path
 from typing import Any
 
@@ -22,7 +21,9 @@ from ipu_results.runner.environment import (
     read_cpu_quota,
 )
 
-MACHINES = tomllib.loads(Path(__file__).with_name("machines.toml").read_text(encoding="utf-8"))
+from tests.cases import read_cases
+
+MACHINES = read_cases(__file__, "machines.toml")
 XEON = """\
 processor\t: 0
 vendor_id\t: GenuineIntel

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import tomllib
 from pathlib import Path
 from typing import Any
 
@@ -27,12 +26,12 @@ from ipu_results.schema.frames import (
 )
 from ipu_results.schema.pandera_schemas import build_gate_schema
 
-from tests.cases import every_case
+from tests.cases import every_case, read_cases
 from tests.conftest import PAGE, Query, copy_documents, run_process
 from tests.release.release_support import locate_table
 
 RESULTS = table("results").as_filled()
-CASES = tomllib.loads(Path(__file__).with_suffix(".toml").read_text(encoding="utf-8"))
+CASES = read_cases(__file__)
 BASES = CASES["base"]
 NAMES = [table.name for table in TABLES]
 

@@ -4,7 +4,6 @@ some changed.
 
 from __future__ import annotations
 
-import tomllib
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
@@ -22,6 +21,7 @@ from ipu_results.record.store.files import get_parquet_name
 from ipu_results.schema import DETAIL, TABLES, VIEWS, sql_view, table
 from ipu_results.schema.frames import ARROW, to_arrow
 
+from tests.cases import read_cases
 from tests.conftest import derive_frame
 
 Row = Mapping[str, Any]
@@ -33,7 +33,7 @@ PLATFORMS = (
 
 def read_toml(name: str) -> dict[str, Any]:
     """Return the content of a file of this folder."""
-    return tomllib.loads(Path(__file__).with_name(name).read_text(encoding="utf-8"))
+    return read_cases(__file__, name)
 
 
 BASES = read_toml("cases.toml")["bases"]

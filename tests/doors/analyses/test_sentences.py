@@ -107,3 +107,26 @@ def test_emulated_points_are_hollow_dashed_and_labelled(warehouse: Path) -> None
         assert word["encoding"]["text"]["field"] == "word"
         rows = panel["data"]["values"]
         assert [row["origin"] for row in rows if row["word"]] == ["emulated"]
+
+
+def test_each_tie_is_on_its_line(warehouse: Path) -> None:
+    with changed(warehouse) as database:
+        panels = database.draw("per_dollar")["concat"]
+    for panel in panels:
+        ties = {row["Name"]: row["Price of a tie (USD)"] for row in panel["data"]["values"]}
+        lines = panel["layer"][2]["data"]["values"]
+        assert {row["Name"] for row in lines} == ties.keys()
+        for row in lines:
+            assert row["ratio"] * row["Price of a tie (USD)"] == pytest.approx(ties[row["Name"]])
+
+
+def test_each_measure_and_kind_of_batch_has_its_own_panel(warehouse: Path) -> None:
+    with changed(warehouse) as database:
+        fixed, grown, minutes = database.draw("scaling")["concat"]
+    assert "MLPerf" not in f"{fixed}{grown}"
+    names = {row["Name"] for row in minutes["data"]["values"]}
+    assert {name.split(", ")[2] for name in names} == {"v1.0", "v1.1", "v2.0"}
+    assert "BERT-Large, PopART, v1.1, ×1 ×2" in names
+    assert {row["Name"] for row in grown["data"]["values"]} == {"ResNet-50 v1.5", "Mini DALL-E"}
+    batches = {row["Batch over the smallest machine"] for row in fixed["data"]["values"]}
+    assert all(abs(batch - 1) <= 0.02 for batch in batches)

@@ -5,7 +5,6 @@ is not known.
 from __future__ import annotations
 
 import re
-import tomllib
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -20,11 +19,12 @@ from ipu_results.errors import ComparisonError
 from ipu_results.record.store.query import open_warehouse
 from ipu_results.schema.vocabulary import load_vocabulary, normalise_name
 
+from tests.cases import read_cases
 from tests.conftest import ROOT, Query
 from tests.doors.comparison.comparison_support import RESNET, compare_many, compare_one
 
 EMULATED_RUN = ROOT / "raw" / "runs" / "20261121-141051-emulator-c2-0912"
-STATED = tomllib.loads(Path(__file__).with_name("stated.toml").read_text(encoding="utf-8"))
+STATED = read_cases(__file__, "stated.toml")
 BERT_FP8 = {
     "model": "bert-base",
     "platform": "c600",

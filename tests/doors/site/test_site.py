@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import csv
 import json
+import os
 import re
+import shutil
+import subprocess
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
@@ -345,3 +348,38 @@ def assert_refused(release: Path, out: Path, message: str) -> None:
     assert done.stderr.count("\n") == 1
     assert message in done.stderr
     assert not out.exists()
+
+
+@pytest.mark.parametrize(
+    ("release", "npm", "page"),
+    [
+        ("missing", "exit 0", "old"),
+        ("release", "exit 1", "old"),
+        ("release", "echo new > build/new/index.html", "new"),
+    ],
+    ids=["wrong release", "failing npm", "whole"],
+)
+def test_make_site_replaces_the_old_site_only_with_a_whole_one(
+    tmp_path: Path, release: str, npm: str, page: str
+) -> None:
+    """Replace npm and Python by scripts."""
+    shutil.copy(ROOT / "Makefile", tmp_path)
+    dist = tmp_path / "site" / "dist"
+    venv = tmp_path / "venv"
+    for folder in (tmp_path / "release", dist, venv / "bin"):
+        folder.mkdir(parents=True)
+    (dist / "index.html").write_text("old\n", encoding="utf-8")
+    scripts = {tmp_path / "npm": npm, venv / "bin/python": '[ -d "$3" ] && mkdir -p "$4"'}
+    for path, text in scripts.items():
+        path.write_text(f"#!/bin/sh\n{text}\n", encoding="utf-8")
+        path.chmod(0o755)
+    env = {**os.environ, "PATH": f"{tmp_path}:{os.environ['PATH']}"}
+    args = ["make", "-o", f"{venv}/.user", "site", f"RELEASE={release}", f"VENV={venv}"]
+    done = subprocess.run(
+        args, cwd=tmp_path, env=env, capture_output=True, text=True, timeout=600, check=False
+    )
+    assert (done.returncode == 0) == (page == "new"), done.stderr
+    assert (dist / "index.html").read_text(encoding="utf-8") == f"{page}\n"
+    if page == "new":
+        assert (dist / "data").is_dir()
+        assert os.listdir(tmp_path / "site") == ["dist"]

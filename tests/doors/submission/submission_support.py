@@ -23,6 +23,8 @@ from ipu_results.doors.submission.bundle import (
 )
 from ipu_results.doors.submission.check import CheckedBundle
 
+from tests.cases import read_cases
+
 M2000 = {
     "model": "ResNet-50 v1.5",
     "dataset": "synthetic",
@@ -37,7 +39,7 @@ M2000 = {
 }
 Check = Callable[[Path], CheckedBundle]
 ADA = {"name": "Ada Example", "orcid": "0000-0002-1825-0097"}
-BUNDLES = tomllib.loads(Path(__file__).with_name("bundles.toml").read_text(encoding="utf-8"))
+BUNDLES = read_cases(__file__, "bundles.toml")
 
 
 def figure(metric: str, value: str, unit: str = "", **changes: str) -> dict[str, str]:

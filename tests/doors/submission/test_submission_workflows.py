@@ -52,11 +52,15 @@ def test_comment_alone_may_write_and_checks_nothing_out() -> None:
     assert read_block(CHECK, "on") == ["pull_request:", 'paths: ["raw/submissions/**"]']
     assert read_block(CHECK, "permissions") == ["contents: read"]
     assert "secrets." not in CHECK.read_text(encoding="utf-8")
-    assert "types: [completed]" in read_block(COMMENT, "on")
+    first, *others = read_block(COMMENT, "on")
+    assert first.startswith("workflow_run:")
+    assert others == ["workflows: [submission-check]", "types: [completed]"]
     assert read_block(COMMENT, "permissions") == ["actions: read", "pull-requests: write"]
     assert "uses:" not in COMMENT.read_text(encoding="utf-8")
     for path in FOLDER.iterdir():
-        assert path == COMMENT or "write" not in read_block(path, "permissions")[-1]
+        assert "pull_request_target" not in path.read_text(encoding="utf-8")
+        permissions = " ".join(read_block(path, "permissions"))
+        assert ("write" in permissions) == (path == COMMENT), path.name
 
 
 def test_code_is_that_of_the_base_and_files_are_data_apart() -> None:
@@ -66,8 +70,10 @@ def test_code_is_that_of_the_base_and_files_are_data_apart() -> None:
     assert "path: base" in base
     assert "ref: ${{ github.event.pull_request.head.sha }}" in submitted
     assert "path: submitted" in submitted
-    named = re.findall(r"(?m)^ *(.*)\bsubmitted\b", text)
-    assert named == ["path: ", "ipu-results check-submission "]
+    assert text.count("persist-credentials: false") == 2
+    named = re.findall(r"(?m)^ *(.*)\bsubmitted\b(\S*)", text)
+    command = ("ipu-results check-submission ", "/raw/submissions")
+    assert named == [("path: ", ""), command]
 
 
 def test_line_of_a_report_is_not_a_command_to_the_runner(tmp_path: Path) -> None:

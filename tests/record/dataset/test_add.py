@@ -15,7 +15,7 @@ from ipu_results.record.normalise import normalise
 from ipu_results.record.read.document import MetadataItem, ParsedDocument
 from ipu_results.record.sources.catalogue import load_catalogue
 
-from tests.cases import every_case
+from tests.cases import every_case, read_cases
 from tests.conftest import check_raw, copy_documents, get_failure, read_files, run_cli, run_ingest
 from tests.record.read.reading_support import (
     GPT2,
@@ -31,7 +31,7 @@ Put = Callable[[str, bytes], Path]
 GPT2_ALONE = [*GPT2[:6], "", "16.16", "1"]
 RESNET_51 = ["ResNet-51 v1.5", "", "Bow Pod17", *RESNET[3:]]
 BERT_JAX = ["BERT-Larger", "", "Bow Pod17", "SDK 3.0", "PyTorrch", "", "8", "16.16b", "100"]
-CASES = tomllib.loads(Path(__file__).with_suffix(".toml").read_text(encoding="utf-8"))
+CASES = read_cases(__file__)
 UNKNOWN_WORDS = CASES["unknown_words"]
 FILLED = {
     "title": "t",

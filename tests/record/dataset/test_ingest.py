@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 import shutil
-import tomllib
 from decimal import Decimal
 from html import unescape
 from pathlib import Path
@@ -17,6 +16,7 @@ from ipu_results.record.store.files import DATABASE
 from ipu_results.schema import TABLES
 
 from benchmarks.large import write_document
+from tests.cases import read_cases
 from tests.conftest import (
     PAGE,
     PAGE_ID,
@@ -182,7 +182,7 @@ def test_same_documents_give_the_same_bytes_anywhere(warehouse: Path, tmp_path: 
 
 # rows that are not accepted
 
-REFUSED = tomllib.loads(Path(__file__).with_suffix(".toml").read_text(encoding="utf-8"))["refused"]
+REFUSED = read_cases(__file__)["refused"]
 
 
 def find_line(raw: Path, text: str) -> str:

@@ -4,11 +4,11 @@ its help names.
 
 from __future__ import annotations
 
+import json
 import os
 import shutil
 import subprocess
 import sys
-import tomllib
 import zipfile
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -18,6 +18,7 @@ import pytest
 from ipu_results.doors.cli import main
 from ipu_results.kit.extras import format_install
 
+from tests.cases import read_cases
 from tests.conftest import PAGE, PAPER, RAW, ROOT, copy_documents, once, require
 from tests.mlperf.mlperf_support import FIVE, entry
 
@@ -46,7 +47,7 @@ class Call(NamedTuple):
         return [*own, *self.extras]
 
 
-STATED = tomllib.loads(Path(__file__).with_suffix(".toml").read_text(encoding="utf-8"))
+STATED = read_cases(__file__)
 CALLS = [Call(**call) for call in STATED["call"]]
 
 
@@ -156,3 +157,29 @@ def test_every_command_runs_with_the_extra_that_its_help_names(
             assert "Traceback" not in lacking, lacking[-2000:]
             if "is not installed" in lacking:
                 assert format_install(missing) in lacking, call.line
+
+
+INITIALIZE = {
+    "jsonrpc": "2.0",
+    "id": 0,
+    "method": "initialize",
+    "params": {
+        "protocolVersion": "2025-06-18",
+        "capabilities": {},
+        "clientInfo": {"name": "test", "version": "1"},
+    },
+}
+
+
+def test_installed_server_answers(environments: dict[str, Path], folder: Path) -> None:
+    command = [environments["mcp"].parent / "ipu-results", "mcp"]
+    with subprocess.Popen(
+        command, cwd=folder, text=True, stdin=subprocess.PIPE, stdout=subprocess.PIPE
+    ) as server:
+        assert server.stdin is not None
+        assert server.stdout is not None
+        server.stdin.write(f"{json.dumps(INITIALIZE)}\n")
+        server.stdin.flush()
+        answer = json.loads(server.stdout.readline())
+        server.stdin.close()
+    assert answer["result"]["serverInfo"]["name"] == "ipu-results"

@@ -183,6 +183,15 @@ def test_item_in_the_variant_cell_overrides_that_of_the_model() -> None:
     assert (result["variant"], result["item"]) == ("frames/s", "frame")
 
 
+def test_blank_figure_is_a_cell_without_a_value() -> None:
+    normalised = normalise_page(UNET, header=INFERENCE, name="bow_inference")
+    [result] = list_results(normalised)
+    assert "latency_ms" not in result
+    cell = list_cells(normalised)[9]
+    assert cell["raw_text"] == ""
+    assert cell["value"] is None
+
+
 @pytest.mark.parametrize("field", sorted({*CONVERTERS, "dataset", "conditions"}))
 def test_printed_text_never_becomes_null(field: str) -> None:
     kept = CONVERTERS.get(field) is CONVERTERS["repo"]  # in `cells`, or in a table of its own
@@ -234,5 +243,5 @@ def test_any_text_is_converted_or_refused(
 ) -> None:
     with suppress(UnreadableCellError):
         converted = convert_cell(field, text, CellContext(WORDS, unit, strict))
-        filled = {name for name, value in converted.values.items() if value is None}
-        assert filled <= {"division"}
+        blank = {name for name, value in converted.values.items() if value is None}
+        assert blank <= {"division"}

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import re
-import tomllib
-from pathlib import Path
 
 import msgspec
 import pytest
@@ -19,6 +17,7 @@ from ipu_results.record.read.dispatch import read_document
 from ipu_results.record.read.document import ParsedDocument
 from ipu_results.record.sources.catalogue import SUBMISSION
 
+from tests.cases import read_cases
 from tests.record.read.pdf_support import place_rows, set_texts
 from tests.record.read.reading_support import (
     GPT2,
@@ -37,7 +36,7 @@ PAGE = "performance-page"
 PAPER = "inference-paper"
 CSV = "comparators"
 PLAIN = table_html(TRAINING, [GPT2, RESNET])
-CASES = tomllib.loads(Path(__file__).with_suffix(".toml").read_text(encoding="utf-8"))
+CASES = read_cases(__file__)
 WORDINGS = CASES["wordings"]
 PAGES = CASES["pages"]
 HALF = "Batch per chip: half of the batch size"

@@ -4,6 +4,7 @@ taken in with them.
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import pytest
@@ -36,6 +37,35 @@ def test_fact_has_its_source_and_its_place(query: Query) -> None:
     assert query("SELECT count(*), count(DISTINCT document_id) FROM detail.facts") == [(184, 8)]
     files = "path IS NOT NULL AND (revision IS NULL OR source_sha256 IS NULL)"
     assert query(f"SELECT count(*) FROM detail.facts WHERE {files}") == [(0,)]
+
+
+@pytest.mark.parametrize(
+    ("claim", "values"),
+    [
+        (
+            "sdk14-efficientnet-b0-inference-latency",
+            [7.88 / 0.44, 7.88 / 1.43, 9.09 / 0.44, 9.09 / 1.43],
+        ),
+        (
+            "blog2020-efficientnet-b0-inference-dominance",
+            [8686 / 5253.19, 8289 / 5253.19, 8686 / 9729.85, 8289 / 9729.85],
+        ),
+        (
+            "sdk14-bert-large-training-linear-scaling",
+            [11159 / (2 * 2871.89), 2197.44 / (2 * 572.112)],
+        ),
+        ("mlperf2021-dgx-height", [264.0 / 44.45]),
+        ("mlperf2021-resnet50-servers", [4.0]),
+        ("page2023-ogb-challenges", [3.0]),
+        ("qwant2020-threads-per-core", [6.0]),
+        ("qwant2020-power-equivalent", [300 / 300, 300 / 350, 300 / 450]),
+    ],
+)
+def test_claim_gives_what_hand_arithmetic_gives(
+    query: Query, claim: str, values: list[float]
+) -> None:
+    [(recomputed,)] = query(f"SELECT recomputed FROM claims WHERE claim_id = '{claim}'")
+    assert [item["value"] for item in json.loads(recomputed)] == pytest.approx(values, rel=1e-9)
 
 
 def test_mlperf_bert_is_a_small_share_of_a_whole_pre_training(query: Query) -> None:

@@ -119,7 +119,8 @@ def test_kill_between_two_renames_is_finished_or_rolled_back(
     changed: Path, built: Path, renames: int
 ) -> None:
     kill_ingest(changed, built, "os.replace", renames)
-    assert all(pq.read_table(path).num_rows >= 0 for path in built.rglob("*.parquet"))
+    for path in built.rglob("*.parquet"):
+        pq.read_table(path)
     assert len(read_build_ids(built)) == (2 if renames >= 2 else 1)
     assert is_pending(built) == (renames > 0)
     assert read_figure(built) == (NEW if renames > 0 else OLD)
@@ -196,7 +197,13 @@ def test_full_disk_leaves_the_old_build(changed: Path, built: Path, limit: int) 
     before = read_files(built)
     command = list_ingest_command(changed, built)
     done = subprocess.run(
-        command, cwd=ROOT, capture_output=True, text=True, preexec_fn=fill_disk, check=False
+        command,
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        preexec_fn=fill_disk,
+        timeout=600,
+        check=False,
     )
     [line] = done.stderr.splitlines()
     assert done.returncode == 1
