@@ -21,6 +21,7 @@ from typing import Any, TypeVar
 ROOT = Path(__file__).resolve().parents[1]
 PROC = Path("/proc")
 MEMORY_SHARE = 0.85  # of the free memory: a child that needs more is killed
+TIMEOUT_S = 3600
 POLL_S = 0.1
 ERROR_LINES = 3
 WORKER = "multiprocessing.spawn"  # in the command line of a worker process
@@ -157,10 +158,11 @@ def _read_mb(path: Path, name: str) -> float | None:
 
 
 def _watch(process: subprocess.Popen[bytes]) -> str | None:
-    """Wait for a process, or kill it where memory runs out, and say so."""
+    """Wait for a process, or kill it where memory or time runs out, and say which."""
     available = _read_mb(PROC / "meminfo", "MemAvailable")
+    end = time.monotonic() + TIMEOUT_S
     try:
-        while True:
+        while time.monotonic() < end:
             try:
                 process.wait(POLL_S)
                 return None
@@ -171,6 +173,7 @@ def _watch(process: subprocess.Popen[bytes]) -> str | None:
                     f"stopped at {resident / 1000:.1f} GB of {available / 1000:.1f} GB that were"
                     " free"
                 )
+        return f"stopped after {TIMEOUT_S:,} s"
     finally:
         if process.poll() is None:
             process.kill()

@@ -26,7 +26,6 @@ from ipu_results.schema.frames import file_schema
 from benchmarks.processes import Step, run_steps
 from benchmarks.report import Options, Report, ReportTable
 
-MAX_ROWS = 1_000_000
 RUNS = 3
 QUICK_RUNS = 1
 SHARE = 1000  # of every this many rows one is changed and one is removed
@@ -44,7 +43,7 @@ REPEATED = """
 
 def run(options: Options) -> Report:
     """Measure all operations in one child process."""
-    rows = options.rows if options.quick else min(options.rows, MAX_ROWS)
+    rows = options.rows
     runs = QUICK_RUNS if options.quick else RUNS
     with tempfile.TemporaryDirectory() as folder:
         steps = run_steps(measure, rows=rows, runs=runs, folder=folder)

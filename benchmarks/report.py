@@ -11,7 +11,7 @@ from typing import Any
 
 from tabulate import tabulate
 
-ROWS = 10_000_000
+ROWS = 1_000_000
 QUICK_ROWS = 20_000
 
 Value = str | int | float | None

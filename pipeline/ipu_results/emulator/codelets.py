@@ -210,10 +210,9 @@ def estimate_reduction(target: Target, depth: Array, partials: Array) -> Reducti
     """Estimate the addition of `depth` sets of `partials` elements a tile."""
     cycles = np.zeros_like(partials)
     received = np.zeros_like(partials)
-    stages = np.where(depth > 1, 1, 0)
-    # how many sets one stage cannot add up, and how many two cannot
-    for limit in ("reduce.one_stage", "reduce.two_stages"):
-        stages += depth >= target[limit]
+    several = np.where(depth < target["reduce.two_stages"], 2, 3)
+    needed = np.where(depth < target["reduce.one_stage"], 1, several)
+    stages = np.where(depth > 1, needed, 0)
     for count in (1, 2, 3):
         chosen = stages == count
         # Every stage adds up the same number of sets.

@@ -196,9 +196,10 @@ def _collect_sizes(
             known = f"the inputs {', '.join(axes)} and the free dimensions {free}"
             raise UnknownShapeError(f"{name} is not an input: the model has {known}")
         if len(stated) != len(shape):
-            raise InconsistentModelError(
-                f"input {name} has {len(stated)} dimensions, not {len(shape)}"
-            )
+            what = f"input {name} has {len(stated)} dimensions"
+            if name not in axes:
+                what = f"dimension {name} is one size"
+            raise InconsistentModelError(f"{what}, not {len(shape)}")
         for number, size in enumerate(shape):
             axis = stated[number]
             if size is None or size == axis:

@@ -211,9 +211,11 @@ def select_nodes(graph: onnx.GraphProto, tensors: TensorInfos) -> list[Node]:
         raise InconsistentModelError("the graph has no output")
     if graph.sparse_initializer:
         raise UnsupportedOperatorError("sparse initializers are not supported")
-    read = {value.name for value in graph.output}
-    for name in read.difference(makers):
-        raise InconsistentModelError(f"no node produces the output {name}")
+    read: set[str] = set()
+    for value in graph.output:
+        if value.name not in makers:
+            raise InconsistentModelError(f"no node produces the output {value.name}")
+        read.add(value.name)
     needed: list[Node] = []
     for node in reversed(nodes.values()):
         if not read.isdisjoint(node.outputs):
@@ -292,6 +294,9 @@ def get_element_bits(element_type: int) -> int:
 def infer_outputs(node: Node, opset: int) -> None:
     """Add the node's outputs to the tensors of its graph."""
     types = _infer_types(node, opset)
+    for name, proto in types.items():
+        if not proto.HasField("tensor_type"):
+            raise UnsupportedOperatorError(f"{name} is not a tensor", place=node.place)
     constant = node.constant
     outputs = {name: _read_type(proto, constant) for name, proto in types.items() if name}
     if constant and all(output is None or output.is_small for output in outputs.values()):

@@ -378,11 +378,23 @@ def _lower_interpolation(node: Node, usual_mode: str, move: str, axes: int) -> l
 
 def _lower_reduction(node: Node) -> list[Operator]:
     source = node.sources[0]
-    # With this attribute, a reduction without axes returns its input.
-    may_be_view = node.attributes.get("noop_with_empty_axes")
-    if may_be_view and source.shape == node.results[0].shape:
+    if not _reduces_any_axis(node):
         return []
     return [Reduction(node.name, "reduction", source.elements, node.elements)]
+
+
+def _reduces_any_axis(node: Node) -> bool:
+    """Check the reduced axes: an attribute until opset 13 or 18, then an input; all without one."""
+    count = len(node.attributes.get("axes", ()))
+    if len(node.sources) > 1:
+        array = node.sources[1].array
+        if array is None:
+            raise node.unsupported("a reduction whose axes are computed")
+        count = array.size
+    # with this attribute, a reduction without axes returns its input
+    if count == 0 and not node.attributes.get("noop_with_empty_axes"):
+        count = len(node.sources[0].shape)
+    return count > 0
 
 
 def _lower_search(node: Node) -> list[Operator]:

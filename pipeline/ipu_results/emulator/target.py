@@ -104,7 +104,7 @@ DEFAULT_BATCH_SIZES: dict[str, tuple[int, ...]] = {
 class Constant:
     """A number of a machine. `assumed`: no source states the value, the structure suggests it.
 
-    `range` is what the value may be instead, for the sensitivity.
+    `range` is what the value may be instead, by its source or by guess.
     """
 
     value: float
